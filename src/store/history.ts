@@ -25,15 +25,15 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
 }
 
 /**
- * The changes of a product, newest first, each with the texts of the members right after it (of a removal: before it).
+ * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a removal: before it).
  * The members are valid until the next change is taken. Costs what is walked: a product may have any number of changes.
  */
 function* membersBack(
   store: Reader,
-  { id, body }: ProductRow,
+  { id, body, changedSeq }: ProductRow,
 ): Iterable<readonly [ChangeRow, ReadonlyMap<string, string>]> {
   const members = objectMembers(body);
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+  for (let before = changedSeq + 1; ; ) {
     const batch = store.changes.ofProduct(id, before, STEP);
     for (const change of batch) {
       yield [change, members];
@@ -151,6 +151,7 @@ function fieldsOf({ op, before, added }: ChangeRow, after: ReadonlyMap<string, s
 /**
  * The changes of a product before `beforeSeq` that the log holds, newest first, at most `limit`; and whether it holds
  * older ones.
+ * @param row the product as it is now, or as it was, which costs less for changes before then
  */
 export function productChanges(
   store: Reader,

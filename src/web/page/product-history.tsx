@@ -79,15 +79,14 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
 
 /**
  * The changes of a product, newest first, as of `at` if it is given, a page at a time.
- * @param newest the product as it is now
+ * @param row the product as it is now, or as of `at`
  * @param given the change before which the page starts, as the address has it
  * @throws CatchwordError USAGE if `given` is not a number
  */
-export function historySection(store: Store, newest: ProductRow, at: number | null, given: string | null): Section {
-  const { vbid } = newest;
-  const end = at === null ? Number.MAX_SAFE_INTEGER : at + 1;
-  const before = given === null ? end : wholeNumber('before', given, 1);
-  const { changes, hasOlder } = productChanges(store, newest, Math.min(before, end), MOST);
+export function historySection(store: Store, row: ProductRow, at: number | null, given: string | null): Section {
+  const { vbid } = row;
+  const before = given === null ? Number.MAX_SAFE_INTEGER : wholeNumber('before', given, 1);
+  const { changes, hasOlder } = productChanges(store, row, before, MOST);
   const oldest = changes.at(-1);
   const atPart = at === null ? '' : `at=${at}&`;
   const content =

@@ -231,7 +231,7 @@ export const product: View = {
       { id: 'state', content: <State {...state} /> },
       { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
       { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
-      historySection(store, newest, at, query.get('before')),
+      historySection(store, row, at, query.get('before')),
       { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
     ];
     return { title: short(row.title ?? row.vbid, 200), sections };
