@@ -106,10 +106,10 @@ it('shows a removed product with its last fields, and a withdrawn one', async ()
   change([{ vbid: 'P1', body: null }]);
   change([{ vbid: 'P2', body: body('P2', '"title":"Kept book","distributable":false') }]);
   const removed = await html('/products/P1');
-  expect(removed).toMatch(/<strong class="bad">Removed<\/strong> since <time/);
+  expect(removed).toMatch(/<strong class="mark bad">Removed<\/strong> since <time/);
   expect(removed).toContain('<h1>Gone book</h1>');
   expect(removed).toContain('The service no longer listed the product.');
-  expect(await html('/products/P2')).toContain('<strong class="warn">Withdrawn</strong>');
+  expect(await html('/products/P2')).toContain('<strong class="mark warn">Withdrawn</strong>');
   expect(await html('/products')).toContain(' removed</span>');
 });
 

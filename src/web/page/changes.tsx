@@ -92,7 +92,7 @@ export const changes: View = {
         </p>
       );
     const paging = (
-      <nav class="paging" aria-label="Pages of the changes">
+      <nav class="pages" aria-label="Pages of the changes">
         {given !== null && <a href="/changes">Newest changes</a>}
         {found.length > MOST && <a href={`/changes?before=${shown.at(-1)?.seq}`}>Older changes</a>}
       </nav>

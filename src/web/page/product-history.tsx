@@ -20,7 +20,7 @@ const SUMMARY: Readonly<Record<ProductChange['op'], string>> = {
 };
 
 function Value({ text }: { readonly text: string | null }) {
-  return text === null ? <span class="none">not set</span> : <Shown text={text} most={500} />;
+  return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
 }
 
 function FieldRow({ field: { field, before, after } }: { readonly field: FieldChange }) {
@@ -119,7 +119,7 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
       <>
         {content}
         {isCut && <p>Older changes were deleted from the log (CATCHWORD_LOG_RETENTION).</p>}
-        <nav class="paging" aria-label="Pages of the history">
+        <nav class="pages" aria-label="Pages of the history">
           {given !== null && (
             <a href={`${productPath(vbid)}${at === null ? '' : `?at=${at}`}#history`}>Newest changes</a>
           )}

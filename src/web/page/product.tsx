@@ -144,7 +144,7 @@ interface StateProps {
 
 function Versions({ row: { vbid }, at, newest, earlier, later }: StateProps) {
   return (
-    <nav class="versions" aria-label="Versions of this product">
+    <nav class="pages" aria-label="Versions of this product">
       {earlier !== null && <a href={productPath(vbid, earlier)}>{`Earlier version (change ${count(earlier)})`}</a>}
       {later !== null && later !== newest.changedSeq && (
         <a href={productPath(vbid, later)}>{`Later version (change ${count(later)})`}</a>
@@ -160,7 +160,7 @@ function State(props: StateProps) {
   return (
     <>
       {at !== null && (
-        <p class="banner" role="note">
+        <p class="note warn">
           {`This is the product as it was right after change ${count(at)}`}
           {at === row.changedSeq ? '.' : `; it had last changed with change ${count(row.changedSeq)}.`}
           {row.changedSeq === newest.changedSeq ? ' It has not changed since.' : ' It has changed since.'}
@@ -169,17 +169,17 @@ function State(props: StateProps) {
       <p>
         {isRemoved ? (
           <>
-            <strong class="bad">Removed</strong> since <Moment at={row.changedAt} />: the service no longer lists it.
-            Its last known fields are shown.
+            <strong class="mark bad">Removed</strong> since <Moment at={row.changedAt} />: the service no longer lists
+            it. Its last known fields are shown.
           </>
         ) : withdrawn ? (
           <>
-            <strong class="warn">Withdrawn</strong>: the service still lists it, but marks it as not to be sold any
+            <strong class="mark warn">Withdrawn</strong>: the service still lists it, but marks it as not to be sold any
             more.
           </>
         ) : (
           <>
-            <strong class="good">Living</strong>: the service lists it.
+            <strong class="mark good">Living</strong>: the service lists it.
           </>
         )}
       </p>

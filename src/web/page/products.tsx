@@ -26,7 +26,7 @@ function SearchForm({ words, error }: { readonly words: string; readonly error: 
           {error}
         </p>
       )}
-      <p id="q-help" class="hint">
+      <p id="q-help" class="soft">
         Finds products that contain every word in their title, subtitle, contributors, publisher or an identifier: an
         ISBN, with or without dashes, or a vbid. Capitals and accents make no difference. <code>hist*</code> finds every
         word that begins with “hist”. Removed products are not found; open them by their vbid.

@@ -16,7 +16,7 @@ interface ShownProps {
 
 /** Text from outside. Its direction of writing does not affect the text around it. */
 export function Shown({ text, most = 300 }: ShownProps) {
-  return text === null ? <span class="none">–</span> : <bdi>{short(text, most)}</bdi>;
+  return text === null ? <span class="soft">–</span> : <bdi>{short(text, most)}</bdi>;
 }
 
 /** @param at milliseconds since 1970 */

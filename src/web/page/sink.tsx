@@ -28,7 +28,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
   return (
     <>
       <p>
-        <strong class={tone}>{label}</strong>
+        <strong class={`mark ${tone}`}>{label}</strong>
         {`: ${meaning}`}
       </p>
       <dl>
@@ -230,7 +230,7 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: string | null
           </table>
         </Wide>
       )}
-      <nav class="paging" aria-label="Pages of the parked events">
+      <nav class="pages" aria-label="Pages of the parked events">
         {given !== null && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}
         {found.length > MOST && <a href={`${sinkPath(name)}?after=${events.at(-1)?.seq}#parked`}>More parked events</a>}
       </nav>

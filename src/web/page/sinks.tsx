@@ -7,7 +7,7 @@ export type SinkSummary = ReturnType<typeof sinkSummary>;
 
 interface StateWords {
   readonly label: string;
-  readonly tone: 'good' | 'warn' | 'bad' | 'none';
+  readonly tone: 'good' | 'warn' | 'bad' | 'soft';
   /** What it means, and what to do. */
   readonly meaning: string;
 }
@@ -47,13 +47,13 @@ const STATES: Readonly<Record<string, StateWords>> = {
   },
   'not configured': {
     label: 'not configured',
-    tone: 'none',
+    tone: 'soft',
     meaning: 'The settings no longer name it, so the log no longer waits for it. Configure it again to continue.',
   },
 };
 
 export function wordsOf(state: string): StateWords {
-  return STATES[state] ?? { label: state, tone: 'none', meaning: '' };
+  return STATES[state] ?? { label: state, tone: 'soft', meaning: '' };
 }
 
 /** How far a sink is behind, in changes and in time. */
@@ -89,7 +89,7 @@ function SinkRow({ sink }: { readonly sink: SinkSummary }) {
         <a href={sinkPath(name)}>{name}</a>
       </th>
       <td>
-        <strong class={tone}>{label}</strong>
+        <strong class={`mark ${tone}`}>{label}</strong>
       </td>
       <td>{lagText(sink)}</td>
       <td class="number">{`${count(Math.round(rate))}/s`}</td>
