@@ -8,8 +8,8 @@ import { eventSchemaFile } from '../docs/reference.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { filled } from '../support/place.ts';
-import { get } from '../web/reader.ts';
 import { serve } from '../web/place.ts';
+import { get } from '../web/reader.ts';
 
 const EXAMPLE = (JSON.parse(eventSchemaFile()) as { examples: [Record<string, unknown>] }).examples[0];
 const text = (changed: Record<string, unknown> = {}) => JSON.stringify({ ...EXAMPLE, ...changed });
@@ -103,7 +103,9 @@ describe('schemas/event.json', () => {
     expect([...ops].sort()).toEqual(['created', 'removed', 'restored', 'updated']);
     const store = openStore(db);
     for (const change of createHistory(store).after(0, 1000)) {
-      const line = stdout.split('\n').find((one) => one.includes(`"sequence":"${String(change.seq).padStart(20, '0')}"`));
+      const line = stdout
+        .split('\n')
+        .find((one) => one.includes(`"sequence":"${String(change.seq).padStart(20, '0')}"`));
       expect(productText(line ?? '')).toBe(change.body);
     }
     store.close();

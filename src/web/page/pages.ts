@@ -2,18 +2,23 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH } from '../sse-refusal.ts';
 import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
+import { changes } from './changes.tsx';
 import { sendErrorPage } from './error-page.tsx';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages, type LiveParts } from './live.ts';
 import { overview } from './overview.tsx';
+import { product } from './product.tsx';
+import { products } from './products.tsx';
 import { run } from './run.tsx';
 import { runs } from './runs.tsx';
 import { operatorOf } from './session.ts';
+import { sink } from './sink.tsx';
+import { sinks } from './sinks.tsx';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview, runs, run, actions];
+const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
