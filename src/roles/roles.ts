@@ -4,6 +4,8 @@ import { sourceId } from '../catalog/source.ts';
 import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
+import { channelConfig } from '../notify/channel-config.ts';
+import { notifierSettings, startNotifier } from '../notify/notifier.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { haltedSinks } from '../report/sink.ts';
@@ -14,6 +16,7 @@ import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedul
 import { startStandby } from '../schedule/standby.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
+import type { LeasedDaemon } from '../store/writers.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
@@ -63,6 +66,15 @@ async function checkSinks({ sinks }: Config): Promise<void> {
   for (const sink of sinks) await (await sinkConfig(sink).make()).close();
 }
 
+/** Does the same for each channel. */
+async function checkChannels({ channels }: Config): Promise<void> {
+  for (const channel of channels) await channelConfig(channel).make();
+}
+
+function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: RoleOptions<Config>): Service {
+  return startNotifier({ store, leased, clock, log, ...notifierSettings(config) });
+}
+
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const source = configuredSource(config.baseUrl);
   return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
@@ -83,8 +95,9 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   const { db, dbMode: mode, httpPort: port } = config;
   // An invalid setting is an error now, not when a daemon that stands by takes over.
   await checkSinks(config);
+  await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
-  async function start(active: Service[], tookOver: boolean): Promise<void> {
+  async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
     const kept = await startKeeper({ config, clock, log, fetching: true });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
@@ -97,6 +110,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     const { runQueue, schedule } = startRuns(kept, options);
     active.push(runQueue);
     active.push(startScheduler(schedule));
+    active.push(notifierOf(kept.store, leased, options));
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
@@ -116,8 +130,11 @@ function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
   const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
+  await checkChannels(config);
   const kept = await startKeeper({ config, clock, log, fetching: false });
-  services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
+  const { store } = kept;
+  const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
+  services.push(kept, presence, watchMirror(store, clock));
   const { runQueue, schedule } = startRuns(kept, options);
   services.push(runQueue);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.

@@ -1,4 +1,5 @@
 import { createChangeReader } from './changes.ts';
+import { createEpisodeReader } from './episodes.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
 import type { Queries } from './queries.ts';
@@ -26,6 +27,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     schedule: createScheduleReader(queries),
     source: createSourceReader(queries),
     search: createSearch(queries),
+    episodes: createEpisodeReader(queries),
   };
 }
 
