@@ -1,6 +1,6 @@
 import { count, plural } from '../../report/text.ts';
 import type { ListedChange } from '../../store/changes.ts';
-import { wholeNumber } from '../parameters.ts';
+import { numberIn } from './query.ts';
 import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
 import type { View } from './view.ts';
 
@@ -76,9 +76,8 @@ function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] })
 export const changes: View = {
   path: '/changes',
   show: ({ store, clock }, { query }) => {
-    const given = query.get('before');
-    const before = given === null ? Number.MAX_SAFE_INTEGER : wholeNumber('before', given, 1);
-    const found = store.changes.before(before, MOST + 1);
+    const before = numberIn(query, 'before');
+    const found = store.changes.before(before ?? Number.MAX_SAFE_INTEGER, MOST + 1);
     const shown = found.slice(0, MOST);
     const last = store.changes.lastSeq();
     const lately = last - store.changes.seqAt(clock.now() - RATE_MS);
@@ -88,12 +87,12 @@ export const changes: View = {
       ) : (
         <p>
           {`The newest change is ${count(last)}; ${plural(lately, 'change')} in the last minute. `}
-          {given === null && 'New changes appear at the top as they are recorded.'}
+          {before === null && 'New changes appear at the top as they are recorded.'}
         </p>
       );
     const paging = (
       <nav class="pages" aria-label="Pages of the changes">
-        {given !== null && <a href="/changes">Newest changes</a>}
+        {before !== null && <a href="/changes">Newest changes</a>}
         {found.length > MOST && <a href={`/changes?before=${shown.at(-1)?.seq}`}>Older changes</a>}
       </nav>
     );
@@ -105,6 +104,6 @@ export const changes: View = {
         {paging}
       </>
     );
-    return { title: 'Changes', sections: [{ id: 'changes', live: given === null, content }] };
+    return { title: 'Changes', sections: [{ id: 'changes', live: before === null, content }] };
   },
 };

@@ -3,7 +3,6 @@ import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
-import { wholeNumber } from '../parameters.ts';
 import { Moment, productPath, Shown, Wide } from './shown.tsx';
 import type { Section } from './view.ts';
 
@@ -80,13 +79,11 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
 /**
  * The changes of a product, newest first, as of `at` if it is given, a page at a time.
  * @param row the product as it is now, or as of `at`
- * @param given the change before which the page starts, as the address has it
- * @throws CatchwordError USAGE if `given` is not a number
+ * @param before the change before which the page starts; null: at the newest
  */
-export function historySection(store: Store, row: ProductRow, at: number | null, given: string | null): Section {
+export function historySection(store: Store, row: ProductRow, at: number | null, before: number | null): Section {
   const { vbid } = row;
-  const before = given === null ? Number.MAX_SAFE_INTEGER : wholeNumber('before', given, 1);
-  const { changes, hasOlder } = productChanges(store, row, before, MOST);
+  const { changes, hasOlder } = productChanges(store, row, before ?? Number.MAX_SAFE_INTEGER, MOST);
   const oldest = changes.at(-1);
   const atPart = at === null ? '' : `at=${at}&`;
   const content =
@@ -120,7 +117,7 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
         {content}
         {isCut && <p>Older changes were deleted from the log (CATCHWORD_LOG_RETENTION).</p>}
         <nav class="pages" aria-label="Pages of the history">
-          {given !== null && (
+          {before !== null && (
             <a href={`${productPath(vbid)}${at === null ? '' : `?at=${at}`}#history`}>Newest changes</a>
           )}
           {hasOlder && oldest !== undefined && (

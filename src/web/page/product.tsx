@@ -6,8 +6,8 @@ import { count, plural } from '../../report/text.ts';
 import { findProduct } from '../../store/find-product.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
-import { wholeNumber } from '../parameters.ts';
 import { historySection } from './product-history.tsx';
+import { numberIn } from './query.ts';
 import { Moment, productPath, Shown, short, Wide } from './shown.tsx';
 import type { Section, View } from './view.ts';
 
@@ -213,8 +213,7 @@ export const product: View = {
         hint: 'Check the vbid, or search for words of its title on the page Products.',
       });
     }
-    const given = query.get('at');
-    const at = given === null || given === '' ? null : wholeNumber('at', given, 1);
+    const at = numberIn(query, 'at');
     const hint = 'Choose a change in the history of this product.';
     const row =
       at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
@@ -231,7 +230,7 @@ export const product: View = {
       { id: 'state', content: <State {...state} /> },
       { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
       { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
-      historySection(store, row, at, query.get('before')),
+      historySection(store, row, at, numberIn(query, 'before')),
       { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
     ];
     return { title: short(row.title ?? row.vbid, 200), sections };

@@ -3,8 +3,8 @@ import { sinkSummary } from '../../report/sink.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow, WaitingEvent } from '../../store/sinks.ts';
 import type { Store } from '../../store/store.ts';
-import { wholeNumber } from '../parameters.ts';
 import { ActionForm } from './action-form.tsx';
+import { numberIn } from './query.ts';
 import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
 import { LastError, lagText, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
 import type { Section, View } from './view.ts';
@@ -197,9 +197,9 @@ function ParkedRow({ name, event }: { readonly name: string; readonly event: Wai
   );
 }
 
-/** @param given the event after which the page starts, as the address has it */
-function parkedSection(store: Store, { id, name }: SinkRow, given: string | null): Section {
-  const after = given === null ? 0 : wholeNumber('after', given, 0);
+/** @param given the event after which the page starts */
+function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
+  const after = given ?? 0;
   const found = store.sinks.waiting(id, after, MOST + 1);
   const events = found.slice(0, MOST);
   const nothing = given === null ? 'No event is parked.' : 'No later event is parked.';
@@ -251,7 +251,7 @@ export const sink: View = {
         { id: 'state', live: true, content: <State sink={summary} /> },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
-        parkedSection(store, row, query.get('after')),
+        parkedSection(store, row, numberIn(query, 'after')),
       ],
     };
   },
