@@ -5,6 +5,12 @@ const { Idiomorph } = /** @type {any} */ (window);
 const connection = /** @type {HTMLElement | null} */ (document.querySelector('#connection'));
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
+/** Why the page is not followed any more, by the code of the stream's last message. @type {Record<string, string>} */
+const OVER = {
+  NOT_FOUND: 'this page does not exist any more',
+  UNAUTHORIZED: 'signed out; reload this page to sign in',
+};
+
 /** How long to wait after the server has refused the stream, milliseconds. */
 const RETRY_MS = 5_000;
 
@@ -79,15 +85,23 @@ function follow(address) {
   let source;
   /** @type {number | undefined} */
   let timer;
+  let isOver = false;
 
   function open() {
-    if (source !== undefined || document.hidden) return;
+    if (source !== undefined || isOver || document.hidden) return;
     const opened = new EventSource(address);
     source = opened;
     opened.addEventListener('open', () => say('live', 'live'));
     opened.addEventListener('section', ({ data }) => {
       const { id, html } = JSON.parse(data);
       update(id, html);
+    });
+    opened.addEventListener('end', ({ data }) => {
+      const reason = OVER[JSON.parse(data).code];
+      if (reason === undefined) return;
+      isOver = true;
+      close();
+      say('lost', reason);
     });
     opened.addEventListener('error', () => {
       say('lost', 'not connected; this page may be out of date');
