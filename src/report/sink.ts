@@ -18,8 +18,7 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error } = sink;
   const lag = store.changes.lastSeq() - cursor;
-  const [oldest] = lag > 0 ? store.changes.after(cursor, 1) : [];
-  const waitsSince = oldest?.at ?? (lag > 0 ? null : nowMs);
+  const waitsSince = lag > 0 ? (store.changes.timeAfter(cursor) ?? null) : nowMs;
   return {
     name,
     kind,

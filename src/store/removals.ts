@@ -49,6 +49,8 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
     /** Living products that the held run would remove, by id; the first `limit` of them. */
     held: (runId: number, limit = -1) => held(runId, limit),
     heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
+    /** As `heldCount`, but counts at most `limit`. */
+    heldUpTo: number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`),
   };
 }
 
