@@ -8,6 +8,7 @@ import { statusOf } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
 import type { Store } from '../store/store.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { type PageParts, sendPieces } from './change-page.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
 
 const limitOf = ({ limit = '20' }: { readonly limit?: string }) => wholeNumber('limit', limit, 1, 1000);
@@ -17,7 +18,7 @@ function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }
 
-export interface ApiOptions {
+export interface ApiOptions extends PageParts {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly clock: Clock;
@@ -26,7 +27,9 @@ export interface ApiOptions {
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file. */
-export function addApi(app: FastifyInstance, { store, changes, clock, plans }: ApiOptions): void {
+export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }: ApiOptions): void {
+  const { clock } = parts;
+
   app.get('/api/status', async (request) => {
     parametersOf(request.query, []);
     const nowMs = clock.now();
@@ -59,6 +62,7 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
   app.get('/api/changes', async (request, reply) => {
     const { after = '0', limit = '1000' } = parametersOf(request.query, ['after', 'limit']);
     const from = wholeNumber('after', after, 0);
-    return sendJson(reply, changes.page(from, wholeNumber('limit', limit, 1, 10_000)));
+    await sendPieces(reply, changes.page(from, wholeNumber('limit', limit, 1, 10_000)), parts);
+    return reply;
   });
 }

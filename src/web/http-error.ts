@@ -3,7 +3,7 @@ import { CatchwordError } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
 /** HTTP status of each error code. Clients match on the code. */
-const STATUS = {
+export const STATUS = {
   USAGE: 400,
   UNAUTHORIZED: 401,
   HOST_REFUSED: 403,
@@ -13,6 +13,7 @@ const STATUS = {
   TOO_MANY_WRONG_TOKENS: 429,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
+  OVERLOADED: 503,
   STOPPING: 503,
 } as const;
 

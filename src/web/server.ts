@@ -16,6 +16,7 @@ import { addMetrics } from './metrics-route.ts';
 import { addPages } from './page/pages.ts';
 import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
+import { addWaiting } from './waiting.ts';
 
 export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOptions, 'plans'> {
   /** Path of the mirror; created if missing. */
@@ -49,11 +50,13 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     addAuth(app, { token, clock, log, login: true });
     const drain = addDrain(app);
     addHealth(app, { ...options, store }, log);
-    const changes = createChangeFeed(store, options.source);
-    addApi(app, { ...options, store, changes });
-    const endStreams = addSseRoute(app, { changes, clock, log, limits });
+    const waiting = addWaiting(app, { clock, log, limits });
+    const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
+    const readers = { changes, clock, log, limits, waiting };
+    addApi(app, { ...options, ...readers, store });
+    const endStreams = addSseRoute(app, readers);
     addMetrics(app, metrics);
-    const endPages = addPages(app, { ...options, store });
+    const endPages = addPages(app, { ...options, ...readers, store });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
@@ -71,6 +74,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       drained.abort();
       await app.close();
       await ended;
+      await waiting.stop();
       await metrics.close();
       store.close();
     };

@@ -3,22 +3,16 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { sendError } from './http-error.ts';
 import { parametersOf, wholeNumber } from './parameters.ts';
-import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
+import type { EndCode } from './response-writer.ts';
+import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { type StreamParts, streamChanges } from './sse-stream.ts';
 import { parsePosition } from './start-position.ts';
-
-export const STREAM_PATH = '/api/changes/stream';
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // Without it, nginx buffers events.
-  'x-accel-buffering': 'no',
-  connection: 'close',
-};
+import { OVERLOADED, type Waiting } from './waiting.ts';
 
 export interface SseOptions extends StreamParts {
   readonly changes: ChangeFeed;
+  readonly waiting: Waiting;
   readonly log: Logger;
 }
 
@@ -29,7 +23,8 @@ const MAX_LOGGED = 80;
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
  *   message, or are gone
  */
-export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
+export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
+  const { changes, clock, limits, waiting } = parts;
   /** When each open stream ends, by what ends it. */
   const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
@@ -47,8 +42,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     const wantsPast = after !== 'latest';
     const lastId = headers['last-event-id'];
     if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
-    const isEventSource = headers.accept?.includes('text/event-stream') === true;
-    if (position !== null && !isEventSource) requireKnownSeq('after', position.seq, changes.lastSeq());
+    if (position !== null && !accepts(headers)) requireKnownSeq('after', position.seq, changes.lastSeq());
     return { position: after, wantsPast };
   }
 
@@ -64,7 +58,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const done = streamChanges(response, begin, ending, { changes, clock, limits }, onError).then((code) => {
+    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });
@@ -75,15 +69,16 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
   function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const streamRequest = readRequest(request);
     if (streams.size >= limits.maxStreams) {
-      return sendError(reply, {
+      return refuse(request, reply, clock, {
         code: 'TOO_MANY_STREAMS',
         message: `${limits.maxStreams} streams are open, which is the limit`,
         hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
         headers: { 'retry-after': '10' },
       });
     }
-    if (request.method === 'HEAD') return reply.headers(HEADERS).send();
-    reply.headers(HEADERS).hijack();
+    if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
+    if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
+    reply.headers(STREAM_HEADERS).hijack();
     reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
     open(reply.raw, streamRequest);
     return reply;
