@@ -5,7 +5,7 @@ import type { Plans } from '../catalog/tick.ts';
 import type { EndedRun } from '../store/runs.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
-import { sinkSummary } from './sink.ts';
+import { sinkLag } from './sink.ts';
 import { completeAt, HELD } from './status.ts';
 
 /*
@@ -39,13 +39,12 @@ function inARow(newestFirst: readonly EndedRun[], test: (run: EndedRun) => boole
 }
 
 function heldOf({ runs, removals }: Store) {
-  const held = runs.held();
-  const listed = held.slice(0, LISTED).map(({ id, reasons }) => ({
+  const listed = runs.heldFirst(LISTED).map(({ id, reasons }) => ({
     run: id,
     removals: removals.heldUpTo(id, COUNTED + 1),
     reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
   }));
-  return { listed, more: held.length - listed.length };
+  return { listed, more: listed.length < LISTED ? 0 : runs.heldCount() - listed.length };
 }
 
 const isHalted = ({ state }: SinkRow): boolean => state === 'stopped' || state === 'disabled';
@@ -68,7 +67,9 @@ function sinksOf(store: Store, nowMs: number) {
       .map(({ row: { name, state, error }, parked: events }) => ({ name, state, error, parked: events })),
     moreTroubled: Math.max(0, troubled.length - LISTED),
     /** Those that need a decision come first. */
-    listed: ordered.slice(0, LISTED_SINKS).map(({ row }) => sinkSummary(store, row, nowMs)),
+    listed: ordered
+      .slice(0, LISTED_SINKS)
+      .map(({ row }) => ({ name: row.name, error: row.error, ...sinkLag(store, row, nowMs) })),
   };
 }
 

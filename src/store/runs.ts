@@ -40,7 +40,7 @@ const MAX_SUMMED = 1_500;
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
-export function createRunReader({ row, rows, tuple, value, values }: Queries, orm: BetterSQLite3Database) {
+export function createRunReader({ row, rows, tuple, value, values, number }: Queries, orm: BetterSQLite3Database) {
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
@@ -77,6 +77,9 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
   const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
+  const heldFirst = rows<[number], { readonly id: number; readonly reasons: string }>(
+    "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
+  );
   const passesOf = orm
     .select()
     .from(passes)
@@ -112,6 +115,10 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
     settleWait: (id: number) => settleWait(id) ?? null,
     /** Runs whose removals wait for a decision, oldest first. */
     held: (): Run[] => held.all(),
+    /** The first of them. */
+    heldFirst: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
+      heldFirst(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),
+    heldCount: number("SELECT count(*) FROM runs WHERE state = 'held'"),
     /** The newest runs that have ended by themselves; those that were cancelled say nothing about the source. */
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
     /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */

@@ -11,7 +11,6 @@ import type { Content, PageParts, View, Visit } from './view.ts';
 /** Every page of the site. */
 const VIEWS: readonly View[] = [overview];
 
-
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
   return { params: params as Record<string, string>, query: new URLSearchParams(query) };
