@@ -60,6 +60,8 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
          AND held_removals.product_id > ? ORDER BY held_removals.product_id LIMIT ?`,
     ),
     heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
+    /** As `heldCount`, but counts at most `limit`. */
+    heldUpTo: number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`),
   };
 }
 

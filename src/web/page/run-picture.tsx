@@ -54,7 +54,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
       data-places={places}
       data-per-cell={perCell}
       data-windows={planned}
-      data-sealed={isSealed}
+      data-sealed={isSealed ? '' : undefined}
       data-label={`${nameOf(picture)}: ${sentence}`}
     >
       <figcaption>
