@@ -85,7 +85,7 @@ export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
   return (
     <>
       <p>
-        Each square is a window: one request for up to 1,000 products. Neighbours overlap, and where they hold the same
+        Each square is a window: one request for a part of the list. Neighbours overlap, and where they hold the same
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
       {pictures.map((picture) => (
