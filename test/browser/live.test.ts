@@ -74,7 +74,7 @@ describe.skipIf(!browserAvailable)('the page in a browser', () => {
     const { page } = await visit();
     await page.goto(web.url);
     await page.getByRole('status').getByText('live', { exact: true }).waitFor();
-    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('section[data-live=true]'))`);
+    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main'))`);
     const selected = await page.evaluate('getSelection().toString()');
     expect(selected).toContain('300');
     const session = await page.context().newCDPSession(page);

@@ -9,7 +9,7 @@ function counted(value: number, noun: string): string {
 }
 
 function Notice({ state, children }: { readonly state: 'warn' | 'bad'; readonly children: ComponentChildren }) {
-  return <li class={`notice ${state}`}>{children}</li>;
+  return <li class={`note ${state}`}>{children}</li>;
 }
 
 function heldNotices({ listed, more }: Overview['held']) {
@@ -107,5 +107,5 @@ export function Attention({ overview }: { readonly overview: Overview }) {
     );
   }
   if (notices.length === 0) return <p class="good">Nothing needs a decision.</p>;
-  return <ul class="notices">{notices}</ul>;
+  return <ul class="notes">{notices}</ul>;
 }
