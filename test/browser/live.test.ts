@@ -90,6 +90,31 @@ describe.skipIf(!browserAvailable)('the page in a browser', () => {
     await page.getByText('307').first().waitFor();
   });
 
+  it('says that the reader is signed out when the session is over', async () => {
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db, { token: 'a token of this test' });
+    const { page, problems } = await visit();
+    await page.goto(`${web.url}/runs`);
+    await page.getByLabel('Token').fill('a wrong token');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This token is wrong').waitFor();
+    await page.getByLabel('Token').fill('a token of this test');
+    await page.getByLabel('Your name').fill('Anna <b>');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByText('Signed in as Anna <b>').waitFor();
+    const status = page.getByRole('status');
+    await status.getByText('live', { exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.evaluate(`dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))`);
+    await status.getByText('signed out; reload this page to sign in').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    // The browser writes refusals to its console.
+    expect(problems.filter((problem) => !/status of 401|Aborting the connection/.test(problem))).toEqual([]);
+    problems.length = 0;
+  });
+
   it('can be read without JavaScript', async () => {
     const { db } = await filled({ items: 300 });
     const { web } = await serve(db);
