@@ -5,6 +5,7 @@ import type { Plans } from '../catalog/tick.ts';
 import type { EndedRun } from '../store/runs.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
+import { failedInARow, openInARow } from './in-a-row.ts';
 import { sinkLag } from './sink.ts';
 import { completeAt, HELD } from './status.ts';
 
@@ -30,12 +31,6 @@ function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedR
   if (asOf - nowMs > maxAgeMs) return 'clock';
   if (nowMs - asOf > maxAgeMs) return 'stale';
   return last?.state === 'failed' ? 'failing' : 'fresh';
-}
-
-/** How many of the newest runs in a row pass the test. */
-function inARow(newestFirst: readonly EndedRun[], test: (run: EndedRun) => boolean): number {
-  const end = newestFirst.findIndex((run) => !test(run));
-  return end === -1 ? newestFirst.length : end;
 }
 
 function heldOf({ runs, removals }: Store) {
@@ -100,8 +95,8 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     /** Whether a process makes a run now. */
     working: store.keeperLease.holder(nowMs) !== null,
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    failed: inARow(ended, ({ state }) => state === 'failed'),
-    open: inARow(store.runs.ended('full', LOOKED_AT), ({ state, proof }) => state !== 'failed' && proof === 'open'),
+    failed: failedInARow(ended),
+    open: openInARow(store.runs.ended('full', LOOKED_AT)),
     retry: store.schedule.retry(),
     daemon,
     relay: store.relayLease.holder(nowMs) !== null,

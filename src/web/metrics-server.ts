@@ -5,6 +5,7 @@ import { startMetrics } from '../metrics/metrics.ts';
 import type { Rate } from '../pacer.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';
+import { addAlive } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 
@@ -29,7 +30,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const metrics = startMetrics({ rateLimit });
   const app = createApp(log, `Use /metrics or ${HEALTH_PATH}.`);
   addAuth(app, { token, clock: systemClock, log, login: false });
-  app.get(HEALTH_PATH, async () => ({ alive: true }));
+  addAlive(app);
   addMetrics(app, metrics);
   try {
     log.info({ address: await listen(app, host, port, 'CATCHWORD_METRICS_PORT') }, 'listening');

@@ -63,17 +63,17 @@ it('says how fresh a mirror is, what the last run did and when the next ones sta
 });
 
 it('puts what needs a decision first, with the reason and the way to it', async () => {
-  const { db, settings, sandbox } = await filled({ items: 500 }, { CATCHWORD_REMOVAL_LIMIT: '5' });
-  await mutate(sandbox.url, { remove: 20, seed: 1 });
+  const { db, settings, sandbox } = await filled({ items: 2_500, details: true });
+  await mutate(sandbox.url, { remove: 150, seed: 1 });
   const held = await load(settings, 'full');
-  expect(held.state).toBe('held');
+  expect(held).toMatchObject({ state: 'held' });
   const endDaemon = beDaemon(db);
   const { web } = await serve(db);
   const { text } = await get(web.url);
   expect(text).toMatch(/<main id="main"><h1>Overview<\/h1><section id="attention"/);
   expect(text).toContain('<a href="/runs/2">Look at them and decide</a>');
   expect(await overviewOf(web.url, 'attention')).toMatch(
-    /Run 2 would remove 20 products. It was held back because \d+ removals are more than the limit of 5/,
+    /Run 2 would remove 150 products. It was held back because \d+ removals are more than the limit of 100/,
   );
   const now = Date.now();
   execute(
@@ -93,7 +93,7 @@ it('puts what needs a decision first, with the reason and the way to it', async 
   expect(troubled).toMatch(/The last 2 runs failed\. No connection\. It is tried again at/);
   expect(troubled).toMatch(/The service asked for no request before/);
   expect(await overviewOf(web.url, 'mirror')).toContain('Usable, but the last run failed');
-  expect(await overviewOf(web.url, 'sinks')).toMatch(/shop stopped 500 changes, for .*search backfill|search live/);
+  expect(await overviewOf(web.url, 'sinks')).toMatch(/shop stopped 2,\d+ changes, for .*search backfill|search live/);
   const page = await get(web.url);
   expect(page.text).not.toMatch(/<script>|<b>said/);
 

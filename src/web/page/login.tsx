@@ -79,7 +79,7 @@ export function addLogin(app: FastifyInstance, check: TokenCheck, sessions: Sess
   });
 
   app.register(async (scope) => {
-    if (!scope.hasContentTypeParser('application/x-www-form-urlencoded')) await scope.register(formbody);
+    await scope.register(formbody);
 
     scope.post(LOGIN_PATH, { config: { action: true }, bodyLimit: 16_384 }, async (request, reply) => {
       const { data: form } = FORM.safeParse(request.body);

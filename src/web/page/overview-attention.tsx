@@ -9,7 +9,7 @@ function counted(value: number, noun: string): string {
 }
 
 function Notice({ state, children }: { readonly state: 'warn' | 'bad'; readonly children: ComponentChildren }) {
-  return <li class={`notice ${state}`}>{children}</li>;
+  return <li class={`note ${state}`}>{children}</li>;
 }
 
 function heldNotices({ listed, more }: Overview['held']) {

@@ -6,6 +6,7 @@ import { ActionForm } from './action-form.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
 import type { View } from './view.ts';
+import { Wide } from './wide.tsx';
 
 function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) {
   const words = at > nowMs ? `in ${roughly(at - nowMs)}` : `${roughly(nowMs - at)} ago`;
@@ -177,8 +178,7 @@ function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) 
       {!relay && (
         <p class="warn">No process delivers now: nothing reaches these stores before the daemon (or relay) runs.</p>
       )}
-      {/* biome-ignore lint/a11y/useSemanticElements: a section of the page is something else */}
-      <div class="wide" tabindex={0} role="region" aria-label="Sinks">
+      <Wide label="Sinks">
         <table>
           <caption>Stores that receive the changes of the mirror</caption>
           <thead>
@@ -207,7 +207,7 @@ function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) 
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
       {more > 0 && (
         <p>
           <a href="/sinks">{`${plural(more, 'more sink')}`}</a>

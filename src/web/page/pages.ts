@@ -1,15 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH } from '../sse-refusal.ts';
+import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
+import { changes } from './changes.tsx';
 import { sendErrorPage } from './error-page.tsx';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages, type LiveParts } from './live.ts';
 import { overview } from './overview.tsx';
+import { product } from './product.tsx';
+import { products } from './products.tsx';
+import { run } from './run.tsx';
+import { runs } from './runs.tsx';
+import { operatorOf } from './session.ts';
+import { sink } from './sink.tsx';
+import { sinks } from './sinks.tsx';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview];
+const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -26,6 +35,7 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const live = createLivePages(parts);
   addAssets(app);
   app.decorate('sendErrorPage', sendErrorPage);
+  addActions(app, parts, operatorOf);
 
   const showOf = (view: View, request: FastifyRequest) => (): Content =>
     parts.store.read(() => view.show(parts, visitOf(request)));

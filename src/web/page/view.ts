@@ -14,6 +14,8 @@ export interface PageParts {
   readonly readyMaxAgeMs: number;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */
+  readonly overlapMs: number;
 }
 
 /** The address of a page: the values in its path, and its query. */
