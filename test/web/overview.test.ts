@@ -63,7 +63,7 @@ it('says how fresh a mirror is, what the last run did and when the next ones sta
 });
 
 it('puts what needs a decision first, with the reason and the way to it', async () => {
-  const { db, settings, sandbox } = await filled({ items: 2_500, details: true });
+  const { db, settings, sandbox } = await filled({ items: 2_500, withdrawnForMs: 0 });
   await mutate(sandbox.url, { remove: 150, seed: 1 });
   const held = await load(settings, 'full');
   expect(held).toMatchObject({ state: 'held' });
