@@ -15,7 +15,7 @@ import { completeAt, HELD } from './status.ts';
  */
 
 /** Runs and sinks that are listed one by one; the rest is counted. */
-const LISTED = 5;
+const LISTED = 3;
 const LISTED_SINKS = 10;
 /** Removals and parked events are counted up to this; a larger number is `more than`. */
 export const COUNTED = 1_000;
@@ -71,7 +71,8 @@ function sinksOf(store: Store, nowMs: number) {
 /** How far a run has read; null until the source has said how much there is. */
 function progressOf(store: Store, { id, items }: Run) {
   const total = store.runs.passes(id)[0]?.numItems ?? null;
-  return total === null ? null : { items, total, share: total === 0 ? 1 : Math.min(1, items / total) };
+  // Windows overlap, so a run reads some products more than once.
+  return total === null ? null : { items: Math.min(items, total), total };
 }
 
 function diskOf(store: Store) {

@@ -107,5 +107,5 @@ export function Attention({ overview }: { readonly overview: Overview }) {
     );
   }
   if (notices.length === 0) return <p class="good">Nothing needs a decision.</p>;
-  return <ul class="notices">{notices}</ul>;
+  return <ul class="notes">{notices}</ul>;
 }

@@ -35,6 +35,11 @@ const FRESHNESS = {
   clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
 } as const;
 
+function changesText(changes: Overview['changes']): string {
+  const found = Object.entries(changes).flatMap(([op, number]) => (number === 0 ? [] : [`${count(number)} ${op}`]));
+  return found.join(', ') || 'none';
+}
+
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
   const { freshness, asOf, products, last, plans, daemon, changes, disk } = overview;
   const [state, words] = FRESHNESS[freshness];
@@ -66,11 +71,8 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
           </>
         )}
       </Figure>
-      <Figure name="Changes in the last 24 hours">
-        {`${count(changes.created)} created, ${count(changes.updated)} updated, ${count(changes.removed)} removed, `}
-        {`${count(changes.restored)} restored`}
-      </Figure>
-      <Figure name="Disk">{`the mirror takes ${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} are free`}</Figure>
+      <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
+      <Figure name="Size">{`${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} of the disk free`}</Figure>
     </dl>
   );
 }
@@ -114,7 +116,9 @@ function ActiveRun({ overview: { active, progress, working, daemon } }: { readon
             ? 'it waits for the first page of the service.'
             : `${count(progress.items)} of about ${plural(progress.total, 'product')}, ${plural(requests, 'request')} so far.`)}
       </p>
-      {progress !== null && <progress max={1} value={progress.share} aria-label={`Progress of run ${id}`} />}
+      {progress !== null && (
+        <progress max={Math.max(1, progress.total)} value={progress.items} aria-label={`Progress of run ${id}`} />
+      )}
       {!working && (
         <p class="warn">
           {daemon
