@@ -2,7 +2,7 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Run } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
-import type { EndedRun } from '../store/runs.ts';
+import type { EndedRun } from '../store/recent-runs.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 import { failedInARow, openInARow } from './in-a-row.ts';
@@ -33,13 +33,13 @@ function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedR
   return last?.state === 'failed' ? 'failing' : 'fresh';
 }
 
-function heldOf({ runs, removals }: Store) {
-  const listed = runs.heldFirst(LISTED).map(({ id, reasons }) => ({
+function heldOf({ recentRuns, removals }: Store) {
+  const listed = recentRuns.held(LISTED).map(({ id, reasons }) => ({
     run: id,
     removals: removals.heldUpTo(id, COUNTED + 1),
     reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
   }));
-  return { listed, more: listed.length < LISTED ? 0 : runs.heldCount() - listed.length };
+  return { listed, more: listed.length < LISTED ? 0 : recentRuns.heldCount() - listed.length };
 }
 
 const isHalted = ({ state }: SinkRow): boolean => state === 'stopped' || state === 'disabled';
@@ -82,11 +82,11 @@ function diskOf(store: Store) {
 
 /** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */
 export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: number) {
-  const ended = store.runs.ended(null, LOOKED_AT);
+  const ended = store.recentRuns.ended(null, LOOKED_AT);
   const [last] = ended;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
-  const recent = store.runs.changesSince(nowMs - DAY_MS);
+  const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
   return {
     freshness: freshnessOf(store, nowMs, maxAgeMs, last),
     asOf: completeAt(store),
@@ -97,7 +97,7 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     working: store.keeperLease.holder(nowMs) !== null,
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
     failed: failedInARow(ended),
-    open: openInARow(store.runs.ended('full', LOOKED_AT)),
+    open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),
     retry: store.schedule.retry(),
     daemon,
     relay: store.relayLease.holder(nowMs) !== null,

@@ -3,6 +3,7 @@ import { type Overview, overviewOf } from '../../report/overview.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { count, plural, size, time } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
 import type { View } from './view.ts';
@@ -182,7 +183,7 @@ function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) 
       {!relay && (
         <p class="warn">No process delivers now: nothing reaches these stores before the daemon (or relay) runs.</p>
       )}
-      <Wide label="Sinks">
+      <Wide label="Sinks, a table">
         <table>
           <caption>Stores that receive the changes of the mirror</caption>
           <thead>
@@ -263,6 +264,7 @@ export const overview: View = {
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks overview={facts} /> },
         { id: 'start', title: 'Start a run', content: START },
+        decisionsSection(store),
       ],
     };
   },
