@@ -2,9 +2,10 @@ import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Run } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
-import type { EndedRun } from '../store/runs.ts';
+import type { EndedRun } from '../store/recent-runs.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
+import { failedInARow, openInARow } from './in-a-row.ts';
 import { sinkLag } from './sink.ts';
 import { completeAt, HELD } from './status.ts';
 
@@ -14,7 +15,7 @@ import { completeAt, HELD } from './status.ts';
  */
 
 /** Runs and sinks that are listed one by one; the rest is counted. */
-const LISTED = 5;
+const LISTED = 3;
 const LISTED_SINKS = 10;
 /** Removals and parked events are counted up to this; a larger number is `more than`. */
 export const COUNTED = 1_000;
@@ -32,19 +33,13 @@ function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedR
   return last?.state === 'failed' ? 'failing' : 'fresh';
 }
 
-/** How many of the newest runs in a row pass the test. */
-function inARow(newestFirst: readonly EndedRun[], test: (run: EndedRun) => boolean): number {
-  const end = newestFirst.findIndex((run) => !test(run));
-  return end === -1 ? newestFirst.length : end;
-}
-
-function heldOf({ runs, removals }: Store) {
-  const listed = runs.heldFirst(LISTED).map(({ id, reasons }) => ({
+function heldOf({ recentRuns, removals }: Store) {
+  const listed = recentRuns.held(LISTED).map(({ id, reasons }) => ({
     run: id,
     removals: removals.heldUpTo(id, COUNTED + 1),
     reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
   }));
-  return { listed, more: listed.length < LISTED ? 0 : runs.heldCount() - listed.length };
+  return { listed, more: listed.length < LISTED ? 0 : recentRuns.heldCount() - listed.length };
 }
 
 const isHalted = ({ state }: SinkRow): boolean => state === 'stopped' || state === 'disabled';
@@ -76,7 +71,8 @@ function sinksOf(store: Store, nowMs: number) {
 /** How far a run has read; null until the source has said how much there is. */
 function progressOf(store: Store, { id, items }: Run) {
   const total = store.runs.passes(id)[0]?.numItems ?? null;
-  return total === null ? null : { items, total, share: total === 0 ? 1 : Math.min(1, items / total) };
+  // Windows overlap, so a run reads some products more than once.
+  return total === null ? null : { items: Math.min(items, total), total };
 }
 
 function diskOf(store: Store) {
@@ -86,11 +82,11 @@ function diskOf(store: Store) {
 
 /** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */
 export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: number) {
-  const ended = store.runs.ended(null, LOOKED_AT);
+  const ended = store.recentRuns.ended(null, LOOKED_AT);
   const [last] = ended;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
-  const recent = store.runs.changesSince(nowMs - DAY_MS);
+  const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
   return {
     freshness: freshnessOf(store, nowMs, maxAgeMs, last),
     asOf: completeAt(store),
@@ -100,8 +96,8 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     /** Whether a process makes a run now. */
     working: store.keeperLease.holder(nowMs) !== null,
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    failed: inARow(ended, ({ state }) => state === 'failed'),
-    open: inARow(store.runs.ended('full', LOOKED_AT), ({ state, proof }) => state !== 'failed' && proof === 'open'),
+    failed: failedInARow(ended),
+    open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),
     retry: store.schedule.retry(),
     daemon,
     relay: store.relayLease.holder(nowMs) !== null,

@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
-import type { ChangeOp, Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
+import type { Run, RunCounts, RunState } from '../catalog/run.ts';
 import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
 import type { Queries } from './queries.ts';
@@ -56,15 +56,9 @@ const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
 type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
-/** A run that has ended by itself. */
-export type EndedRun = Pick<Run, 'id' | 'kind' | 'state' | 'proof' | 'error'>;
-
-/** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
-const MAX_SUMMED = 1_500;
-
 export type RunReader = ReturnType<typeof createRunReader>;
 
-export function createRunReader({ row, rows, tuple, value, values, number }: Queries, orm: BetterSQLite3Database) {
+export function createRunReader({ row, rows, tuple, value, values }: Queries, orm: BetterSQLite3Database) {
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
@@ -74,14 +68,6 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
     `SELECT total(pages) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, total(missing) AS missing, total(rejected) AS rejected,
        total(requests) AS requests FROM runs WHERE finished_at IS NOT NULL`,
-  );
-  const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
-    `SELECT id, kind, state, proof, error FROM runs
-     WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
-  );
-  const since = row<[{ since: number }], Record<ChangeOp, number>>(
-    `SELECT total(created) AS created, total(updated) AS updated, total(removed) AS removed, total(restored) AS restored
-     FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED}) WHERE finished_at > :since`,
   );
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
@@ -107,9 +93,6 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
   const older = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
-  const heldFirst = rows<[number], { readonly id: number; readonly reasons: string }>(
-    "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
-  );
   const passesOf = orm
     .select()
     .from(passes)
@@ -147,14 +130,6 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
     settleWait: (id: number) => settleWait(id) ?? null,
     /** Runs whose removals wait for a decision, oldest first. */
     held: (): Run[] => held.all(),
-    /** The first of them. */
-    heldFirst: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
-      heldFirst(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),
-    heldCount: number("SELECT count(*) FROM runs WHERE state = 'held'"),
-    /** The newest runs that have ended by themselves; those that were cancelled say nothing about the source. */
-    ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
-    /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */
-    changesSince: (sinceMs: number) => since({ since: sinceMs }) as Record<ChangeOp, number>,
     counts,
     /** Sums over the runs that have ended. */
     totals: () => totals() as RunCounts,

@@ -3,9 +3,11 @@ import { type Overview, overviewOf } from '../../report/overview.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { count, plural, size, time } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
 import type { View } from './view.ts';
+import { Wide } from './wide.tsx';
 
 function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) {
   const words = at > nowMs ? `in ${roughly(at - nowMs)}` : `${roughly(nowMs - at)} ago`;
@@ -33,6 +35,11 @@ const FRESHNESS = {
   stale: ['bad', 'Too old to rely on'],
   clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
 } as const;
+
+function changesText(changes: Overview['changes']): string {
+  const found = Object.entries(changes).flatMap(([op, number]) => (number === 0 ? [] : [`${count(number)} ${op}`]));
+  return found.join(', ') || 'none';
+}
 
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
   const { freshness, asOf, products, last, plans, daemon, changes, disk } = overview;
@@ -65,11 +72,8 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
           </>
         )}
       </Figure>
-      <Figure name="Changes in the last 24 hours">
-        {`${count(changes.created)} created, ${count(changes.updated)} updated, ${count(changes.removed)} removed, `}
-        {`${count(changes.restored)} restored`}
-      </Figure>
-      <Figure name="Disk">{`the mirror takes ${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} are free`}</Figure>
+      <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
+      <Figure name="Size">{`${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} of the disk free`}</Figure>
     </dl>
   );
 }
@@ -113,7 +117,9 @@ function ActiveRun({ overview: { active, progress, working, daemon } }: { readon
             ? 'it waits for the first page of the service.'
             : `${count(progress.items)} of about ${plural(progress.total, 'product')}, ${plural(requests, 'request')} so far.`)}
       </p>
-      {progress !== null && <progress max={1} value={progress.share} aria-label={`Progress of run ${id}`} />}
+      {progress !== null && (
+        <progress max={Math.max(1, progress.total)} value={progress.items} aria-label={`Progress of run ${id}`} />
+      )}
       {!working && (
         <p class="warn">
           {daemon
@@ -177,8 +183,7 @@ function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) 
       {!relay && (
         <p class="warn">No process delivers now: nothing reaches these stores before the daemon (or relay) runs.</p>
       )}
-      {/* biome-ignore lint/a11y/useSemanticElements: a section of the page is something else */}
-      <div class="wide" tabindex={0} role="region" aria-label="Sinks">
+      <Wide label="Sinks, a table">
         <table>
           <caption>Stores that receive the changes of the mirror</caption>
           <thead>
@@ -207,7 +212,7 @@ function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) 
             ))}
           </tbody>
         </table>
-      </div>
+      </Wide>
       {more > 0 && (
         <p>
           <a href="/sinks">{`${plural(more, 'more sink')}`}</a>
@@ -259,6 +264,7 @@ export const overview: View = {
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks overview={facts} /> },
         { id: 'start', title: 'Start a run', content: START },
+        decisionsSection(store),
       ],
     };
   },
