@@ -25,7 +25,8 @@ function isDelta({ kind }: Pass): boolean {
 const layoutOf = (passes: readonly Pass[]): string =>
   passes.map(({ kind, perPage, seam }) => `${kind}${perPage}/${seam}`).join(' ');
 
-function createRunWatch(store: Reader, runId: number, withSeams: boolean) {
+/** @param withSeams whether to compare neighbours: a run that has ended has the seams in its evidence */
+export function createRunWatch(store: Reader, runId: number, withSeams: boolean) {
   const lists = new Map<number, ListWatch>();
   const modified = new Map<number, number>();
   const seconds = new Map<number, Second>();

@@ -50,8 +50,8 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
-        <script defer src={assetPath('page.js')} />
-        <script defer src={assetPath('runs.js')} />
+        <script type="module" src={assetPath('page.js')} />
+        <script type="module" src={assetPath('runs.js')} />
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">

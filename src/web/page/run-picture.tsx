@@ -17,16 +17,16 @@ function nameOf({ kind, pass }: ListPicture): string {
 
 /** The letters of the picture (report/list-watch.ts) in words, for the legend; `some`: how many there are. */
 function legendOf({ windows, joints, preview }: ListPicture) {
-  const known = preview ? 'so far' : '';
+  const known = preview ? ' so far' : '';
   return [
     { key: 'unread', some: windows['.'], words: 'not read yet' },
     { key: 'read', some: windows.w + windows.a, words: 'read' },
     { key: 'again', some: windows.a, words: 'of them read again at a place that did not join' },
     { key: 'rejected', some: windows.x, words: 'with items that were rejected' },
     { key: 'doubt', some: windows.d, words: 'whose totals contradict their items' },
-    { key: 'joined', some: joints.j, words: `seams closed: neighbours hold the same products ${known}`.trim() },
+    { key: 'joined', some: joints.j, words: `seams closed${known}` },
     { key: 'repaired', some: joints.r, words: 'seams closed by a repair' },
-    { key: 'open', some: joints.o, words: `seams open ${known}`.trim() },
+    { key: 'open', some: joints.o, words: `seams open${known}` },
   ].filter(({ some }) => some > 0);
 }
 
@@ -54,7 +54,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
       data-places={places}
       data-per-cell={perCell}
       data-windows={planned}
-      data-sealed={isSealed}
+      data-sealed={isSealed ? '' : undefined}
       data-label={`${nameOf(picture)}: ${sentence}`}
     >
       <figcaption>

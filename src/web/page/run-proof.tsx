@@ -23,10 +23,11 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
 function Evidence({ run }: { readonly run: Run }) {
   const { evidence } = run;
   if (evidence === null) return null;
-  const read = [plural(evidence.requests, 'request'), `${count(evidence.deltas)} of what changed meanwhile`];
-  if (evidence.lookups > 0) read.push(plural(evidence.lookups, 'lookup'));
+  const read = [`It saw ${plural(evidence.seen, 'product')} in ${plural(evidence.requests, 'request')}`];
+  if (evidence.deltas > 0) read.push(`read ${plural(evidence.deltas, 'time')} what had changed`);
+  if (evidence.lookups > 0) read.push(`looked up ${plural(evidence.lookups, 'product')} one by one`);
   const total = evidence.numItems > 0 ? ` The source says that it has ${count(evidence.numItems)}.` : '';
-  return <p>{`It saw ${plural(evidence.seen, 'product')}, in ${read.join(', ')}.${total}`}</p>;
+  return <p>{`${read.join(', ')}.${total}`}</p>;
 }
 
 /** What a run that has ended has proven, why, what follows, and what to do. */

@@ -196,7 +196,8 @@ function Headline({ scene }: { readonly scene: Scene }) {
     <>
       <p class="state">
         <StateMark run={run} />
-        {isOver && run.proof !== null && <ProofMark run={run} />} {kindWords(run)}
+        {isOver && run.proof !== null && <ProofMark run={run} />}
+        <span>{kindWords(run)}</span>
       </p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
       {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
