@@ -13,7 +13,13 @@ function own(name: string): URL {
 /** Files of the page: our own, and libraries as they are published. */
 const SOURCES = {
   'page.css': {
-    files: [require.resolve('uplot/dist/uPlot.min.css'), own('page.css'), own('runs.css')],
+    files: [
+      require.resolve('uplot/dist/uPlot.min.css'),
+      own('page.css'),
+      own('session.css'),
+      own('runs.css'),
+      own('products.css'),
+    ],
     type: 'text/css',
   },
   'page.js': { files: [own('page.js')], type: 'text/javascript' },
