@@ -1,15 +1,12 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
 import type { RunState } from '../../src/catalog/run.ts';
-import { picturesOf } from '../../src/report/run-picture.ts';
-import { createRunWatch, watchRun } from '../../src/report/run-watch.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { mutate, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { filled, place } from '../support/place.ts';
+import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { ids, type PassSketch, type RunSketch, START, sketchRun } from '../sync/run-sketch.ts';
 import { emptyMirror, serve } from './place.ts';
@@ -255,73 +252,5 @@ describe('a run that has ended', () => {
     const last = await pageAt(db, '/runs/1?rejected=100');
     expect(last.text).toContain('101 to 120 of 120 items');
     expect(last.html).not.toContain('?rejected=');
-  });
-});
-
-/** Letters of the preview of every list, and of the evidence. */
-function seamsOf(store: Store, id: number) {
-  const run = store.runs.get(id);
-  if (run?.evidence == null) throw new Error('the run has no evidence');
-  const watch = watchRun(store, { id, evidence: null });
-  while (!watch.update());
-  const preview = picturesOf(watch, null);
-  return run.evidence.lists
-    .filter(({ seams }) => seams !== '')
-    .map(({ pass, seams }) => ({
-      preview: (preview.find((list) => list.pass === pass)?.seams ?? '').trimEnd(),
-      evidence: seams,
-    }));
-}
-
-describe('the preview of seams', () => {
-  it.each([
-    ['a quiet list', { churnPerSecond: 0 }],
-    ['a list by key, while it moves', { churnPerSecond: 300 }],
-    ['a list by time of change, newest first', { churnPerSecond: 200, order: 'updated-desc' as const }],
-    ['a list by time of change, oldest first', { churnPerSecond: 200, order: 'updated-asc' as const }],
-    ['a list that moves faster than it is read', { churnPerSecond: 1500, order: 'updated-asc' as const }],
-  ])('closes none that the proof leaves open, and finds nearly all that it closes: %s', async (_name, options) => {
-    let letters = 0;
-    let same = 0;
-    for (const seed of [1, 2]) {
-      const here = await place({ items: 10_000, latencyMs: 20, details: false, seed, ...options });
-      await load({ ...here.settings, CATCHWORD_CONCURRENCY: '2' }, 'full');
-      await here.sandbox.stop();
-      const store = openStore(here.db);
-      onTestFinished(() => store.close());
-      const lists = seamsOf(store, 1);
-      expect(lists.length).toBeGreaterThan(0);
-      for (const { preview, evidence } of lists) {
-        expect(preview).toHaveLength(evidence.length);
-        for (const [at, seam] of [...evidence].entries()) {
-          if (preview[at] === 'j') expect(seam).toBe('j');
-          if (seam === 'o') expect(preview[at]).toBe('o');
-          letters++;
-          if (seam === preview[at]) same++;
-        }
-      }
-    }
-    expect(same).toBeGreaterThan(0.9 * letters);
-  });
-
-  it('is the same however often it is rendered while the run reads', async () => {
-    const here = await filled({ items: 6_000, details: false });
-    const store = openStore(here.db);
-    onTestFinished(() => store.close());
-    const once = seamsOf(store, 1);
-    const rows = store.runs.after(1, 0, 100);
-    expect(rows.length).toBeGreaterThan(6);
-    const watch = createRunWatch(
-      { ...store, runs: { ...store.runs, after: (run, rowid) => store.runs.after(run, rowid, 1) } },
-      1,
-      true,
-    );
-    const seen = [];
-    for (const _row of rows) {
-      watch.update();
-      seen.push(picturesOf(watch, null)[0]?.seams.replaceAll(/[. ]/g, '').length);
-    }
-    expect(seen).toEqual(seen.toSorted((a, b) => (a ?? 0) - (b ?? 0)));
-    expect(picturesOf(watch, null)[0]?.seams.trimEnd()).toBe(once[0]?.evidence);
   });
 });

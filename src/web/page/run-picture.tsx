@@ -92,7 +92,7 @@ export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
         <List picture={picture} isSealed={isSealed} />
       ))}
       {isPreview && (
-        <p class="note">
+        <p class="soft">
           This is a preview, from what each window and its neighbours hold. What the run has proven is decided at its
           end.
           {!isComplete && ' Some windows that were read are not compared yet.'}

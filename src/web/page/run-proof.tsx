@@ -13,7 +13,7 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
     <ul class="reasons">
       {reasons.map((reason) => (
         <li>
-          {reason}. {adviceFor(reason) !== null && <span class="advice">{adviceFor(reason)}</span>}
+          {reason}. {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
         </li>
       ))}
     </ul>
@@ -32,6 +32,7 @@ function Evidence({ run }: { readonly run: Run }) {
 
 /** What a run that has ended has proven, why, what follows, and what to do. */
 export function Proof({ run }: { readonly run: Run }) {
+  if (run.finishedAt === null) return <p>It is decided when everything is read, and then stands here.</p>;
   if (run.state === 'failed' || run.state === 'cancelled') {
     return <p>Nothing: it did not read everything. No product was removed because this run did not see it.</p>;
   }
@@ -41,8 +42,8 @@ export function Proof({ run }: { readonly run: Run }) {
   const isSealed = run.proof === 'sealed';
   return (
     <>
-      <p class="verdict">
-        <Mark word={isSealed ? 'Sealed' : 'Open'} tone={isSealed ? 'good' : 'warn'} />
+      <p>
+        <Mark word={isSealed ? 'sealed' : 'open'} tone={isSealed ? 'good' : 'warn'} />
       </p>
       <Words sentences={isSealed ? sealedWords(run) : openWords(run)} />
       {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}

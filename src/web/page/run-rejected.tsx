@@ -2,7 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/runs.ts';
 import type { Store } from '../../store/store.ts';
-import { Wide } from './wide.tsx';
+import { Shown, Wide } from './shown.tsx';
 
 /** Items on a page. */
 const LISTED = 50;
@@ -35,7 +35,9 @@ function Row(row: RejectedRow) {
     <tr>
       <th scope="row">{`page ${count(page)} of ${count(perPage)}`}</th>
       <td class="number">{count(position + 1)}</td>
-      <td>{reason}</td>
+      <td>
+        <Shown text={reason} />
+      </td>
       <td>
         <Body {...row} />
       </td>

@@ -7,15 +7,16 @@ import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
-import { Held } from './run-held.tsx';
+import { heldSection } from './run-held.tsx';
 import { Pace } from './run-pace.tsx';
 import { Picture } from './run-picture.tsx';
 import { Proof } from './run-proof.tsx';
 import { Rejected } from './run-rejected.tsx';
 import { changesText, ProofMark, StateMark } from './runs.tsx';
+import { Moment } from './shown.tsx';
 import type { PageParts, Section, View, Visit } from './view.ts';
-import { When } from './when.tsx';
 
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Visit): Run {
@@ -60,7 +61,7 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   if (pause !== null) {
     return (
       <p class="note warn">
-        The source asked for a pause. The next request is sent at <When at={pause.until} />.
+        The source asked for a pause. The next request is sent at <Moment at={pause.until} />.
       </p>
     );
   }
@@ -90,7 +91,7 @@ function End({ scene }: { readonly scene: Scene }) {
     settleMs > 0 && run.settlesAt === null ? `, a wait of ${duration(settleMs)} for late changes included` : '';
   return (
     <>
-      about <When at={Math.round(end / 1000) * 1000} /> {`(in ${duration(end - nowMs)}${wait})`}
+      about <Moment at={Math.round(end / 1000) * 1000} /> {`(in ${duration(end - nowMs)}${wait})`}
     </>
   );
 }
@@ -107,7 +108,7 @@ function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
       <p>
         {retry !== null && isNewest ? (
           <>
-            It is tried again at <When at={retry.at} />, and at once if the daemon restarts.
+            It is tried again at <Moment at={retry.at} />, and at once if the daemon restarts.
           </>
         ) : (
           'It is not tried again by itself. The next scheduled load reads what it missed.'
@@ -172,7 +173,7 @@ function Figures({ scene }: { readonly scene: Scene }) {
       <div>
         <dt>Started</dt>
         <dd>
-          <When at={run.startedAt} />
+          <Moment at={run.startedAt} />
         </dd>
       </div>
       <div>
@@ -195,11 +196,12 @@ function Headline({ scene }: { readonly scene: Scene }) {
   const { run, watch, isOver } = scene;
   return (
     <>
-      <p class="state">
+      <p class="verdict">
         <StateMark run={run} />
+        {isOver && run.proof !== null && ' '}
         {isOver && run.proof !== null && <ProofMark run={run} />}
-        <span>{kindWords(run)}</span>
       </p>
+      <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
       {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
       {!isOver && <Progress scene={scene} />}
@@ -244,33 +246,35 @@ export const run: View = {
     while (!isComplete && found.evidence !== null) isComplete = watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
-    const live = !isOver || !isComplete;
     const pictures = picturesOf(watch, found.evidence);
     const series = paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
-    const sections: (Section | false)[] = [
+    // Live after its end, too: a tab in the background may return when it is over.
+    const live = true;
+    const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
-      found.state === 'held' && Held({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
-      isOver && { id: 'proof', title: 'What it has proven', content: <Proof run={found} /> },
+      heldSection({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
       {
         id: 'windows',
         title: 'Windows and seams',
         live,
         content: <Picture pictures={pictures} isSealed={found.proof === 'sealed'} isComplete={isComplete} />,
       },
+      { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       {
         id: 'pace',
         title: 'Requests a minute',
         live,
         content: <Pace series={series} limit={perMinute(parts.rateLimit)} requests={found.requests} />,
       },
-      (found.rejected > 0 || !isOver) && {
+      {
         id: 'rejected',
         ...(found.rejected > 0 && { title: 'Rejected items' }),
         live,
         content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
       },
-      { id: 'decide', content: Decide(scene) },
+      { id: 'decide', live, content: Decide(scene) },
+      decisionsSection(parts.store, found.id),
     ];
-    return { title: `Run ${found.id}`, sections: sections.filter((section) => section !== false) };
+    return { title: `Run ${found.id}`, sections };
   },
 };
