@@ -12,7 +12,7 @@ interface PaceProps {
 /** Requests a minute over the time of the run, against the limit. */
 export function Pace({ series, limit, requests }: PaceProps) {
   const rule =
-    limit === null ? 'There is no limit (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)} a minute.`;
+    limit === null ? 'No limit is set (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)} a minute.`;
   if (series === null) {
     const why =
       requests === 0

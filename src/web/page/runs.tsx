@@ -112,7 +112,7 @@ export const runs: View = {
     const list = (
       <>
         {shown.length === 0 ? (
-          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'There are no older runs.'}</p>
+          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
           <RunTable runs={shown} nowMs={clock.now()} />
         )}
