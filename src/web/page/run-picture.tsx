@@ -81,14 +81,16 @@ interface PictureProps {
 
 /** All windows of the lists that a run reads. The script draws them; the captions and the legend say the same. */
 export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
-  const isPreview = pictures.some(({ preview }) => preview);
+  const shown = pictures.filter(({ read }) => read > 0);
+  const isPreview = shown.some(({ preview }) => preview);
   return (
     <>
       <p>
         Each square is a window: one request for up to 1,000 products. Neighbours overlap, and where they hold the same
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
-      {pictures.map((picture) => (
+      {shown.length === 0 && <p>Nothing is read yet. The first answer tells how long the list is.</p>}
+      {shown.map((picture) => (
         <List picture={picture} isSealed={isSealed} />
       ))}
       {isPreview && (

@@ -87,11 +87,14 @@ function End({ scene }: { readonly scene: Scene }) {
     nowMs,
   });
   if (end === null) return <>not known yet</>;
-  const wait =
-    settleMs > 0 && run.settlesAt === null ? `, a wait of ${duration(settleMs)} for late changes included` : '';
+  const wait = settleMs > 0 && run.settlesAt === null ? `, with a wait of ${duration(settleMs)} for late changes` : '';
   return (
     <>
-      about <Moment at={Math.round(end / 1000) * 1000} /> {`(in ${duration(end - nowMs)}${wait})`}
+      {`in ${duration(end - nowMs)} `}
+      <small>
+        about <Moment at={Math.round(end / 1000) * 1000} />
+        {wait}
+      </small>
     </>
   );
 }
@@ -128,27 +131,27 @@ function Figures({ scene }: { readonly scene: Scene }) {
       .findLast((list) => list.pass.kind === 'list')
       ?.total() ?? null;
   const repairs = watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
-  const of = total !== null && !isOver ? ` of about ${count(total)}` : '';
-  const known = limit === null ? 'no limit' : `limit: ${count(limit)}`;
+  const of = total !== null && !isOver ? <small>{` of about ${count(total)}`}</small> : null;
+  const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   return (
     <dl class="figures">
       <div>
         <dt>Products read</dt>
-        <dd>{`${count(run.items)}${of}`}</dd>
+        <dd>
+          {count(run.items)}
+          {of}
+        </dd>
       </div>
       <div>
         <dt>Changes</dt>
         <dd>{changesText(run)}</dd>
       </div>
-      {!isOver && (
-        <div>
-          <dt>Requests in the last minute</dt>
-          <dd>{`${count(requestsInLastMinute(watch.seconds(), nowMs))} (${known})`}</dd>
-        </div>
-      )}
       <div>
-        <dt>Requests</dt>
-        <dd>{count(run.requests)}</dd>
+        <dt>{isOver ? 'Requests' : 'Requests in the last minute'}</dt>
+        <dd>
+          {isOver ? count(run.requests) : count(requestsInLastMinute(watch.seconds(), nowMs))}
+          {!isOver && <small>{` ${known}, ${count(run.requests)} in all`}</small>}
+        </dd>
       </div>
       {repairs > 0 && (
         <div>
@@ -171,14 +174,13 @@ function Figures({ scene }: { readonly scene: Scene }) {
         </div>
       )}
       <div>
-        <dt>Started</dt>
-        <dd>
-          <Moment at={run.startedAt} />
-        </dd>
-      </div>
-      <div>
         <dt>{isOver ? 'Took' : 'Running for'}</dt>
-        <dd>{duration((run.finishedAt ?? nowMs) - run.startedAt)}</dd>
+        <dd>
+          {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
+          <small>
+            {isOver ? 'from' : 'since'} <Moment at={run.startedAt} />
+          </small>
+        </dd>
       </div>
       {!isOver && (
         <div>
