@@ -37,6 +37,46 @@ function sharedBy(before: readonly number[], after: readonly number[]): number[]
   return after.filter((id) => id !== 0 && known.has(id)).slice(0, SHARED_MOST);
 }
 
+/** The windows of a list, in order. */
+function createSequence(layout: Pass) {
+  const sequence = windowsFrom(layout);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
+
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
+
+  return {
+    windowAt,
+    /** Undefined for a window of another plan. */
+    indexOf: (window: Window): number | undefined => {
+      while (startOf(windowAt(Math.max(0, windows.length - 1))) < startOf(window)) windowAt(windows.length);
+      return index.get(windowKey(window));
+    },
+    /** Indexes of the windows that hold an offset from `start` to `end` - 1. */
+    overlapping: (start: number, end: number): number[] =>
+      windows.flatMap((window, at) => (startOf(window) < end && endOf(window) > start ? [at] : [])),
+  };
+}
+
+/** Whether a chain of windows, each of which shares a product with the next, leads from one window to the other. */
+function isChained(from: readonly number[], to: readonly number[], between: readonly (readonly number[])[]): boolean {
+  const found = new Set(from);
+  let rest = between;
+  for (;;) {
+    const joined = rest.filter((ids) => ids.some((id) => found.has(id)));
+    if (joined.length === 0) return to.some((id) => found.has(id));
+    for (const ids of joined) for (const id of ids) found.add(id);
+    rest = rest.filter((ids) => !joined.includes(ids));
+  }
+}
+
 interface ListWatchOptions {
   readonly store: Reader;
   readonly pass: Pass;
@@ -58,9 +98,7 @@ interface ListWatchOptions {
  */
 export function createListWatch({ store, pass, foundLength, modifiedIn, withSeams }: ListWatchOptions) {
   const plan = createListPlan({ ...pass, foundLength });
-  const sequence = windowsFrom(pass);
-  const windows: Window[] = [];
-  const index = new Map<string, number>();
+  const { windowAt, indexOf, overlapping } = createSequence(pass);
   const states: WindowState[] = [];
   const again = new Set<number>();
   const waiting = new Map<number, readonly number[]>();
@@ -74,20 +112,6 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
   let lastWithItems = -1;
   /** Offset after the last product that was found. */
   let reach = 0;
-
-  function windowAt(at: number): Window {
-    while (windows.length <= at) {
-      const window = sequence.next().value;
-      index.set(windowKey(window), windows.length);
-      windows.push(window);
-    }
-    return windows[at] as Window;
-  }
-
-  function indexOf(window: Window): number | undefined {
-    while (startOf(windowAt(Math.max(0, windows.length - 1))) < startOf(window)) windowAt(windows.length);
-    return index.get(windowKey(window));
-  }
 
   const stateOf = (at: number): WindowState => states[at] ?? '.';
 
@@ -131,28 +155,19 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
 
   function noteRepair(window: ReadWindow): void {
     const [start, end] = [startOf(window), endOf(window)];
-    for (const [at, one] of windows.entries()) if (startOf(one) < end && endOf(one) > start) again.add(at);
+    for (const at of overlapping(start, end)) again.add(at);
     repairs.push({ pass: window.pass, seq: window.seq, start, end, ids: withSeams ? window.ids() : [] });
     isStale = true;
   }
 
-  /** Whether a chain of repairs leads from the products of one neighbour to those of the other. */
-  function isRepaired(at: number, near: readonly Repair[]): boolean {
-    const steadyOf = (one: number) =>
-      store.runs.idsOf(pass.runId, pass.pass, windowAt(one)).filter((id) => isSteady(id, pass.pass, seqs[one] ?? 0));
-    const found = new Set(steadyOf(at));
-    let rest = near.map((repair) => repair.ids.filter((id) => isSteady(id, repair.pass, repair.seq)));
-    for (;;) {
-      const joined = rest.filter((ids) => ids.some((id) => found.has(id)));
-      if (joined.length === 0) break;
-      for (const ids of joined) for (const id of ids) found.add(id);
-      rest = rest.filter((ids) => !joined.includes(ids));
-    }
-    return steadyOf(at + 1).some((id) => found.has(id));
-  }
-
   function isJoined({ still, shared, seq }: Joint): boolean {
     return still || shared.some((id) => isSteady(id, pass.pass, seq));
+  }
+
+  /** The products of a window that are still as they were then. */
+  function steadyOf(at: number): number[] {
+    const ids = store.runs.idsOf(pass.runId, pass.pass, windowAt(at));
+    return ids.filter((id) => isSteady(id, pass.pass, seqs[at] ?? 0));
   }
 
   function evaluateRepairs(): void {
@@ -166,7 +181,8 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
       const near = repairs.filter(({ start, end }) => start <= offset + pass.perPage && end >= offset - pass.perPage);
       if (near.length === 0) continue;
       evaluated++;
-      if (isRepaired(at, near)) repaired.add(at);
+      const found = near.map((repair) => repair.ids.filter((id) => isSteady(id, repair.pass, repair.seq)));
+      if (isChained(steadyOf(at), steadyOf(at + 1), found)) repaired.add(at);
     }
   }
 

@@ -8,6 +8,8 @@ import type { Section } from './view.ts';
 
 /** Products on a page. */
 const LISTED = 50;
+/** Of more, products that the source has withdrawn since are counted, too: to tell them apart takes too long. */
+const COUNTED_MOST = 5_000;
 const HELD = 'held: ';
 
 function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
@@ -55,7 +57,8 @@ interface HeldProps {
 /** The removals that wait for a decision; empty if none do. */
 export function heldSection({ store, run, after }: HeldProps): Section {
   if (run.state !== 'held') return { id: 'held', live: true, content: null };
-  const total = store.removals.heldCount(run.id);
+  const listed = store.removals.heldListed(run.id);
+  const total = listed > COUNTED_MOST ? listed : store.removals.heldCount(run.id);
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
   const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);

@@ -24,9 +24,9 @@ function legendOf({ windows, joints, preview }: ListPicture) {
     { key: 'again', some: windows.a, words: 'of them read again at a place that did not join' },
     { key: 'rejected', some: windows.x, words: 'with items that were rejected' },
     { key: 'doubt', some: windows.d, words: 'whose totals contradict their items' },
-    { key: 'joined', some: joints.j, words: `seams closed${known}` },
-    { key: 'repaired', some: joints.r, words: 'seams closed by a repair' },
-    { key: 'open', some: joints.o, words: `seams open${known}` },
+    { key: 'joined', some: joints.j, words: `${joints.j === 1 ? 'seam' : 'seams'} closed${known}` },
+    { key: 'repaired', some: joints.r, words: `${joints.r === 1 ? 'seam' : 'seams'} closed by a repair` },
+    { key: 'open', some: joints.o, words: `${joints.o === 1 ? 'seam' : 'seams'} open${known}` },
   ].filter(({ some }) => some > 0);
 }
 

@@ -45,6 +45,18 @@ function Row(row: RejectedRow) {
   );
 }
 
+const kept = new WeakMap<Store, { readonly key: string; readonly rows: readonly RejectedRow[] }>();
+
+/** Items are only added, so they are read again only if their number has changed: bodies may have megabytes. */
+function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly RejectedRow[] {
+  const key = `${id}/${from}/${rejected}`;
+  const known = kept.get(store);
+  if (known?.key === key) return known.rows;
+  const rows = store.runs.rejectedFrom(OPENED, id, LISTED, from);
+  kept.set(store, { key, rows });
+  return rows;
+}
+
 interface RejectedProps {
   readonly store: Store;
   readonly run: Run;
@@ -55,7 +67,7 @@ interface RejectedProps {
 /** Items of the source that are not valid products. */
 export function Rejected({ store, run, from }: RejectedProps) {
   if (run.rejected === 0) return null;
-  const rows = store.runs.rejectedFrom(OPENED, run.id, LISTED, from);
+  const rows = rowsOf(store, run, from);
   const next = from + rows.length;
   if (rows.length === 0) {
     return <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>;

@@ -4,6 +4,8 @@ const { uPlot } = /** @type {any} */ (window);
 
 /** Sizes of a cell with the gap after it, in CSS pixels. */
 const PITCH = { least: 5, most: 30 };
+/** So many cells need no slider. */
+const FEW = 5;
 /** How long a cell that has changed takes to appear, milliseconds. */
 const FADE_MS = 500;
 const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad'];
@@ -211,6 +213,10 @@ function drawWindows(figure) {
   }
   Object.assign(picture, { cells, seams });
   picture.canvas.setAttribute('aria-label', label);
+  // The captions say enough of a few windows.
+  picture.slider.labels?.forEach((label) => {
+    label.hidden = cells.length < FEW;
+  });
   picture.slider.max = String(Math.max(0, cells.length - 1));
   const words = describe(figure.dataset, Number(picture.slider.value));
   picture.slider.setAttribute('aria-valuetext', words);
