@@ -3,9 +3,8 @@ import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { numberIn } from './query.ts';
+import { Moment, Wide } from './shown.tsx';
 import type { View } from './view.ts';
-import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
 
 /** Runs on a page. */
 const LISTED = 50;
@@ -18,7 +17,7 @@ export function changesText(run: Pick<Run, (typeof OPS)[number]>): string {
   return some.length === 0 ? 'none' : some.join(', ');
 }
 
-/** Marks the state or the proof of a run with a colour, which only repeats what the word says. */
+/** The state or the proof of a run. */
 export function Mark({ word, tone }: { readonly word: string; readonly tone: string }) {
   return <span class={`mark ${tone}`}>{word}</span>;
 }
@@ -54,7 +53,7 @@ function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
         <ProofMark run={run} />
       </td>
       <td>
-        <When at={run.startedAt} />
+        <Moment at={run.startedAt} />
       </td>
       <td class="number">{duration((run.finishedAt ?? nowMs) - run.startedAt)}</td>
       <td class="number">{count(run.items)}</td>
@@ -113,7 +112,7 @@ export const runs: View = {
     const list = (
       <>
         {shown.length === 0 ? (
-          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'There are no older runs.'}</p>
+          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
           <RunTable runs={shown} nowMs={clock.now()} />
         )}
