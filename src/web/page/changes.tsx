@@ -44,7 +44,7 @@ function ChangeRow({ change }: { readonly change: ListedChange }) {
         <Moment at={at} />
       </td>
       <td>
-        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
+        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
       </td>
     </tr>
   );

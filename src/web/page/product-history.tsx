@@ -59,7 +59,7 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
         <Moment at={at} />
       </td>
       <td>
-        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
+        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
       </td>
       <td>
         {fields.length === 0 ? (

@@ -169,17 +169,17 @@ function State(props: StateProps) {
       <p>
         {isRemoved ? (
           <>
-            <strong class="mark bad">Removed</strong> since <Moment at={row.changedAt} />: the service no longer lists
-            it. Its last known fields are shown.
+            <strong class="mark bad">removed</strong> The service no longer lists it; noticed{' '}
+            <Moment at={row.changedAt} />. Its last known fields are shown.
           </>
         ) : withdrawn ? (
           <>
-            <strong class="mark warn">Withdrawn</strong>: the service still lists it, but marks it as not to be sold any
+            <strong class="mark warn">withdrawn</strong> The service still lists it, but marks it as not to be sold any
             more.
           </>
         ) : (
           <>
-            <strong class="mark good">Living</strong>: the service lists it.
+            <strong class="mark good">living</strong> The service lists it.
           </>
         )}
       </p>

@@ -29,7 +29,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
     <>
       <p>
         <strong class={`mark ${tone}`}>{label}</strong>
-        {`: ${meaning}`}
+        {` ${meaning}`}
       </p>
       <dl>
         <dt>Behind</dt>
