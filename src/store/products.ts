@@ -49,6 +49,9 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
   );
+  const livingPage = rows<[after: string, limit: number], ProductRow>(
+    `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
+  );
 
   const newest = rows<[limit: number], NewestProduct>(
     `SELECT vbid, title, publisher, format, print_isbn AS printIsbn, e_isbn AS eIsbn, changed_at AS changedAt,
@@ -73,6 +76,8 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
     all: function* (): Generator<LivingProduct> {
       for (let batch = livingAfter(''); batch.length > 0; batch = livingAfter(batch.at(-1)?.vbid ?? '')) yield* batch;
     },
+    /** Living products whose key sorts after `after`, ordered by key. */
+    livingPage,
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
     /** Number of rows that are not tombstones. */

@@ -1,3 +1,4 @@
+import { createActionReader } from './actions.ts';
 import { createChangeReader } from './changes.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
@@ -26,6 +27,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     schedule: createScheduleReader(queries),
     source: createSourceReader(queries),
     search: createSearch(queries),
+    actions: createActionReader(queries),
   };
 }
 

@@ -1,8 +1,10 @@
 import { count, plural } from '../../report/text.ts';
 import type { ListedChange } from '../../store/changes.ts';
-import { wholeNumber } from '../parameters.ts';
-import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import { seqInQuery } from './seq-in-query.ts';
+import { ProductLink, Shown } from './shown.tsx';
 import type { View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
@@ -41,7 +43,7 @@ function ChangeRow({ change }: { readonly change: ListedChange }) {
         <FieldNames op={op} fields={fields} />
       </td>
       <td>
-        <Moment at={at} />
+        <When at={at} />
       </td>
       <td>
         <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
@@ -76,8 +78,8 @@ function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] })
 export const changes: View = {
   path: '/changes',
   show: ({ store, clock }, { query }) => {
-    const given = query.get('before');
-    const before = given === null ? Number.MAX_SAFE_INTEGER : wholeNumber('before', given, 1);
+    const given = seqInQuery(query, 'before');
+    const before = given ?? Number.MAX_SAFE_INTEGER;
     const found = store.changes.before(before, MOST + 1);
     const shown = found.slice(0, MOST);
     const last = store.changes.lastSeq();

@@ -3,9 +3,10 @@ import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
-import { wholeNumber } from '../parameters.ts';
-import { Moment, productPath, Shown, Wide } from './shown.tsx';
+import { productPath, Shown } from './shown.tsx';
 import type { Section } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
@@ -56,7 +57,7 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
       </th>
       <td>{op}</td>
       <td>
-        <Moment at={at} />
+        <When at={at} />
       </td>
       <td>
         <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
@@ -80,13 +81,11 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
 /**
  * The changes of a product, newest first, as of `at` if it is given, a page at a time.
  * @param row the product as it is now, or as of `at`
- * @param given the change before which the page starts, as the address has it
- * @throws CatchwordError USAGE if `given` is not a number
+ * @param given the change before which the page starts; null: the newest
  */
-export function historySection(store: Store, row: ProductRow, at: number | null, given: string | null): Section {
+export function historySection(store: Store, row: ProductRow, at: number | null, given: number | null): Section {
   const { vbid } = row;
-  const before = given === null ? Number.MAX_SAFE_INTEGER : wholeNumber('before', given, 1);
-  const { changes, hasOlder } = productChanges(store, row, before, MOST);
+  const { changes, hasOlder } = productChanges(store, row, given ?? Number.MAX_SAFE_INTEGER, MOST);
   const oldest = changes.at(-1);
   const atPart = at === null ? '' : `at=${at}&`;
   const content =

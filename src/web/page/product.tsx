@@ -6,10 +6,12 @@ import { count, plural } from '../../report/text.ts';
 import { findProduct } from '../../store/find-product.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
-import { wholeNumber } from '../parameters.ts';
 import { historySection } from './product-history.tsx';
-import { Moment, productPath, Shown, short, Wide } from './shown.tsx';
+import { seqInQuery } from './seq-in-query.ts';
+import { productPath, Shown, short } from './shown.tsx';
 import type { Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Contributors and prices that are listed; a product may have a hundred thousand. */
 const LISTED = 50;
@@ -170,7 +172,7 @@ function State(props: StateProps) {
         {isRemoved ? (
           <>
             <strong class="mark bad">removed</strong> The service no longer lists it; noticed{' '}
-            <Moment at={row.changedAt} />. Its last known fields are shown.
+            <When at={row.changedAt} />. Its last known fields are shown.
           </>
         ) : withdrawn ? (
           <>
@@ -190,11 +192,11 @@ function State(props: StateProps) {
         </dd>
         <dt>First seen</dt>
         <dd>
-          <Moment at={row.firstSeenAt} />
+          <When at={row.firstSeenAt} />
         </dd>
         <dt>Last changed</dt>
         <dd>
-          <Moment at={row.changedAt} />
+          <When at={row.changedAt} />
           {`, change ${count(row.changedSeq)}`}
         </dd>
       </dl>
@@ -213,8 +215,7 @@ export const product: View = {
         hint: 'Check the vbid, or search for words of its title on the page Products.',
       });
     }
-    const given = query.get('at');
-    const at = given === null || given === '' ? null : wholeNumber('at', given, 1);
+    const at = seqInQuery(query, 'at');
     const hint = 'Choose a change in the history of this product.';
     const row =
       at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
@@ -231,7 +232,7 @@ export const product: View = {
       { id: 'state', content: <State {...state} /> },
       { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
       { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
-      historySection(store, row, at, query.get('before')),
+      historySection(store, row, at, seqInQuery(query, 'before')),
       { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
     ];
     return { title: short(row.title ?? row.vbid, 200), sections };
