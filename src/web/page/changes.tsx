@@ -1,6 +1,6 @@
 import { count, plural } from '../../report/text.ts';
 import type { ListedChange } from '../../store/changes.ts';
-import { seqInQuery } from './seq-in-query.ts';
+import { numberIn } from './query.ts';
 import { ProductLink, Shown } from './shown.tsx';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
@@ -78,7 +78,7 @@ function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] })
 export const changes: View = {
   path: '/changes',
   show: ({ store, clock }, { query }) => {
-    const given = seqInQuery(query, 'before');
+    const given = numberIn(query, 'before');
     const before = given ?? Number.MAX_SAFE_INTEGER;
     const found = store.changes.before(before, MOST + 1);
     const shown = found.slice(0, MOST);

@@ -7,7 +7,7 @@ import { findProduct } from '../../store/find-product.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import { historySection } from './product-history.tsx';
-import { seqInQuery } from './seq-in-query.ts';
+import { numberIn } from './query.ts';
 import { productPath, Shown, short } from './shown.tsx';
 import type { Section, View } from './view.ts';
 import { When } from './when.tsx';
@@ -215,7 +215,7 @@ export const product: View = {
         hint: 'Check the vbid, or search for words of its title on the page Products.',
       });
     }
-    const at = seqInQuery(query, 'at');
+    const at = numberIn(query, 'at');
     const hint = 'Choose a change in the history of this product.';
     const row =
       at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
@@ -232,7 +232,7 @@ export const product: View = {
       { id: 'state', content: <State {...state} /> },
       { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
       { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
-      historySection(store, row, at, seqInQuery(query, 'before')),
+      historySection(store, row, at, numberIn(query, 'before')),
       { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
     ];
     return { title: short(row.title ?? row.vbid, 200), sections };

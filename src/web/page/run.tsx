@@ -7,12 +7,13 @@ import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { numberIn } from './query.ts';
 import { Held } from './run-held.tsx';
 import { Pace } from './run-pace.tsx';
 import { Picture } from './run-picture.tsx';
 import { Proof } from './run-proof.tsx';
 import { Rejected } from './run-rejected.tsx';
-import { changesText, numberIn, ProofMark, StateMark } from './runs.tsx';
+import { changesText, ProofMark, StateMark } from './runs.tsx';
 import type { PageParts, Section, View, Visit } from './view.ts';
 import { When } from './when.tsx';
 

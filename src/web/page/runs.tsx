@@ -1,8 +1,8 @@
 import type { Run } from '../../catalog/run.ts';
-import { usageError } from '../../errors.ts';
 import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { numberIn } from './query.ts';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
 import { Wide } from './wide.tsx';
@@ -101,14 +101,6 @@ function StartForms() {
       />
     </>
   );
-}
-
-/** A whole number of the query; null if it is absent. @throws CatchwordError USAGE */
-export function numberIn(query: URLSearchParams, name: string): number | null {
-  const text = query.get(name);
-  if (text === null) return null;
-  if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw usageError(`${name} is not a whole number`, `Remove ${name} from the address.`);
 }
 
 /** The runs, the newest first. */

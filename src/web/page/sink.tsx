@@ -5,7 +5,7 @@ import type { SinkRow, WaitingEvent } from '../../store/sinks.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
-import { seqInQuery } from './seq-in-query.ts';
+import { numberIn } from './query.ts';
 import { ProductLink, Shown } from './shown.tsx';
 import { LastError, lagText, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
 import type { Section, View } from './view.ts';
@@ -254,7 +254,7 @@ export const sink: View = {
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
         decisionsSection(store, row.name),
-        parkedSection(store, row, seqInQuery(query, 'after')),
+        parkedSection(store, row, numberIn(query, 'after')),
       ],
     };
   },

@@ -73,7 +73,7 @@ function describe({ cells = '', seams = '', places = '', perCell = '1', windows 
 }
 
 /** The largest cells with which the picture is not higher than wide. @param {number} width @param {number} cells */
-function fit(width, cells) {
+function fitCells(width, cells) {
   const most = Math.min(width, Math.max(160, Math.min(360, width * 0.9)));
   for (let pitch = PITCH.most; pitch > PITCH.least; pitch -= 0.5) {
     const columns = Math.max(1, Math.floor(width / pitch));
@@ -165,7 +165,7 @@ function paint(box, figure, picture) {
   const width = box.clientWidth;
   const context = canvas.getContext('2d');
   if (width === 0 || cells === '' || context === null) return;
-  const { pitch, columns } = fit(width, cells.length);
+  const { pitch, columns } = fitCells(width, cells.length);
   const height = Math.ceil(cells.length / columns) * pitch * 1.2 + 2;
   const scale = devicePixelRatio;
   Object.assign(picture, { pitch, columns });
