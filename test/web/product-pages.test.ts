@@ -225,3 +225,18 @@ it('finds products, says when there are more, and explains an invalid search', a
   expect(await html(`/products?q=${words}`)).toMatch(/role="alert">[^<]*17 words[^<]*at most 16 words/);
   expect(await html('/products?q=%00+%22+%F0+OR')).toContain('Found');
 });
+
+it('shows of a nested field the parts that changed', async () => {
+  const { change, html } = await scene();
+  const variants = (value: string, more = '') =>
+    `"variants":[{"sku":"S1","prices":[{"currency":"EUR","value":9.90},{"currency":"USD","value":${value}}]}${more}]`;
+  change([{ vbid: 'P1', body: body('P1', variants('10.50')) }]);
+  change([{ vbid: 'P1', body: body('P1', variants('11.00')) }]);
+  change([{ vbid: 'P1', body: body('P1', variants('11.00', ',{"sku":"S2"}')) }]);
+  const page = await html('/products/P1');
+  expect(page).toMatch(
+    /<bdi>variants › 1 › prices › 2 › value<\/bdi><\/dt><dd><del>.*?<bdi>10\.50<\/bdi><\/del>.*?<bdi>11\.00<\/bdi><\/ins>/,
+  );
+  // Elements of lists of different lengths are not compared with each other.
+  expect(page).toMatch(/<bdi>variants<\/bdi>.*?<ins>.*?S2/);
+});

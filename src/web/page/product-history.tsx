@@ -1,9 +1,9 @@
-import { differingParts } from '../../report/product-text.ts';
+import { differingParts, type PartChange, partChanges } from '../../report/product-text.ts';
 import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
-import { productPath, Shown } from './shown.tsx';
+import { productPath, Shown, short } from './shown.tsx';
 import type { Section } from './view.ts';
 import { When } from './when.tsx';
 import { Wide } from './wide.tsx';
@@ -12,6 +12,8 @@ import { Wide } from './wide.tsx';
 const MOST = 50;
 /** Changed fields that are shown of one change. */
 const MOST_FIELDS = 20;
+/** Parts that are shown of one changed field, such as the prices of the variants. */
+const MOST_PARTS = 6;
 
 const SUMMARY: Readonly<Record<ProductChange['op'], string>> = {
   created: 'The product was seen for the first time.',
@@ -24,12 +26,12 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
 }
 
-function FieldRow({ field: { field, before, after } }: { readonly field: FieldChange }) {
+function PartRow({ path, part: { before, after } }: { readonly path: string; readonly part: PartChange }) {
   const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
   return (
     <>
       <dt>
-        <Shown text={field} most={80} />
+        <Shown text={path} most={120} />
       </dt>
       <dd>
         <del>
@@ -46,6 +48,19 @@ function FieldRow({ field: { field, before, after } }: { readonly field: FieldCh
   );
 }
 
+function FieldRows({ field: { field, before, after } }: { readonly field: FieldChange }) {
+  const parts = partChanges(before, after);
+  const rest = parts.length - MOST_PARTS;
+  return (
+    <>
+      {parts.slice(0, MOST_PARTS).map((part) => (
+        <PartRow path={[field, ...part.path].join(' › ')} part={part} />
+      ))}
+      {rest > 0 && <dd>{`and ${count(rest)} more in ${short(field, 80)}`}</dd>}
+    </>
+  );
+}
+
 function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: ProductChange }) {
   const { seq, at, op, runId, fields } = change;
   return (
@@ -57,22 +72,22 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
       </th>
       <td>{op}</td>
       <td>
-        <When at={at} />
-      </td>
-      <td>
-        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
-      </td>
-      <td>
         {fields.length === 0 ? (
           SUMMARY[op]
         ) : (
           <dl class="fields">
             {fields.slice(0, MOST_FIELDS).map((field) => (
-              <FieldRow field={field} />
+              <FieldRows field={field} />
             ))}
           </dl>
         )}
         {fields.length > MOST_FIELDS && `and ${count(fields.length - MOST_FIELDS)} more fields`}
+      </td>
+      <td>
+        <When at={at} />
+      </td>
+      <td>
+        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
       </td>
     </tr>
   );
@@ -97,7 +112,7 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
           <caption>Changes, the newest first. A change leads to the product as it was right after it.</caption>
           <thead>
             <tr>
-              {['Change', 'What', 'When', 'Run', 'Fields before and after'].map((head) => (
+              {['Change', 'What', 'Fields before and after', 'When', 'Run'].map((head) => (
                 <th scope="col">{head}</th>
               ))}
             </tr>

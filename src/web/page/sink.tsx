@@ -155,8 +155,8 @@ function Replay({ name }: { readonly name: string }) {
           <p>Redelivers every change from this one on. The receiver must accept events that it already has.</p>
           <input type="hidden" name="action" value="replay" />
           <input type="hidden" name="target" value={name} />
-          <label for="from">Number of the first change</label>
-          <input id="from" type="number" name="argument" min={1} step={1} required />
+          <label for="from">Number of the first change</label>{' '}
+          <input id="from" type="number" name="argument" min={1} step={1} required />{' '}
           <button type="submit">Replay from there</button>
         </form>
       </details>
