@@ -61,7 +61,7 @@ export function skipEvent(store: RequestWriter, { id, name, stoppedAt }: SinkRow
 
 /** Skips every event that the sink refused. @returns how many */
 export function skipRefused(store: RequestWriter, sink: SinkRow, nowMs: number): number {
-  // All at once: one after the other, ten thousand would take minutes.
+  // All at once: one after the other, ten thousand would take half a minute.
   const skipped = store.sinks.skipAll(sink.id, nowMs);
   return sink.stoppedAt === null ? skipped : skipped + skipEvent(store, sink, sink.stoppedAt, nowMs);
 }

@@ -32,7 +32,7 @@ async function scene() {
 const body = (vbid: string, members: string): string => `{"vbid":${JSON.stringify(vbid)},${members}}`;
 /** The addresses of all links of a page. */
 const linksOf = (html: string): string[] =>
-  [...html.matchAll(/href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
+  [...html.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
 const HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>" \' &amp;';
 
 it('shows known fields with labels, and numbers exactly as the service wrote them', async () => {
@@ -74,7 +74,7 @@ it('escapes hostile titles, keys and fields, and links only web addresses', asyn
     const fields = `"title":${JSON.stringify(title)},${links},"extra":${JSON.stringify(HOSTILE)},"n":${at}`;
     change([{ vbid, body: body(vbid, fields) }]);
     const page = await html(`/products/${encodeURIComponent(vbid)}`);
-    expect(linksOf(page).filter((href) => !/^(\/|#|data:,$)/.test(href))).toEqual([]);
+    expect(linksOf(page).filter((href) => !/^(\/|#)/.test(href))).toEqual([]);
     expect(page).toContain(cover);
   }
   for (const path of [`/products/${encodeURIComponent(vbid)}`, '/products', '/products?q=alert', '/changes']) {
