@@ -20,5 +20,7 @@ export function recordFailed({ actions }: Recorder, decision: Decision, outcome:
 /** Why a decision failed: the error, and what to do. */
 export function whyFailed(error: unknown): string {
   if (!(error instanceof CatchwordError)) return "it failed inside catchword: see catchword's log";
-  return error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+  // Names of options are for people at the command line.
+  const message = error.message.replace(/^--[a-z]+: /, '');
+  return error.hint === undefined ? message : `${message}. ${error.hint}`;
 }
