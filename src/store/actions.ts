@@ -4,8 +4,6 @@ import type { actions } from './schema.ts';
 /** A decision of an operator. See schema.ts. */
 export type ActionRow = Readonly<typeof actions.$inferSelect>;
 
-export type ActionState = ActionRow['state'];
-
 /** A decision to record: asked, or one that was carried out at once. */
 export type NewAction = Omit<ActionRow, 'id'>;
 

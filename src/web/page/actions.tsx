@@ -47,7 +47,8 @@ function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' 
       );
     case 'skip-all':
       return <>skip every refused event of {sink}</>;
-    default:
+    case 'pause':
+    case 'resume':
       return (
         <>
           {action} {sink}
