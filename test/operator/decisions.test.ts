@@ -10,6 +10,7 @@ import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 import { query } from '../support/sqlite.ts';
 import { serve } from '../web/place.ts';
 import { daemonHere, decideOn, endOf, post, QUIET, reading } from './daemon.ts';
@@ -208,6 +209,26 @@ describe('without a daemon', () => {
       outcome: 'restored 20 products that run 2 removed',
     });
     expect(catalogOf(here.db).size).toBe(60);
+    expectExactLog(here.db);
+  });
+});
+
+describe.skipIf(!redisAvailable)('with Redis', () => {
+  it('the keeper role carries out what the web role records', async () => {
+    const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const env = { ...here.settings, ...QUIET, REDIS_URL: redis.url, LOG_LEVEL: 'info' };
+    const web = startService(['web'], env, here.directory);
+    const url = await addressOf(web);
+    for (const role of ['keeper', 'fetcher']) await startService([role], env, here.directory).shows('"msg":"started"');
+    const store = reading(here.db);
+    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
+      state: 'done',
+      outcome: 'run 2 is approved: 20 products removed',
+    });
+    expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
+    await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
     expectExactLog(here.db);
   });
 });
