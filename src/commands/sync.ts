@@ -41,7 +41,8 @@ export async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
-      const [json, text] = [runJson(run), [runSummary(colours(context), run, context.clock.now())]];
+      const json: Record<string, unknown> = runJson(run);
+      const text = [runSummary(colours(context), run, context.clock.now())];
       if (run.state === 'held') {
         context.setExitCode(EXIT.held);
         json.held_removals = heldRemovalsJson(store, run.id);

@@ -4,6 +4,8 @@ import { sourceId } from '../catalog/source.ts';
 import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
+import { channelConfig } from '../notify/channel-config.ts';
+import { notifierSettings, startNotifier } from '../notify/notifier.ts';
 import { createAskedDecisions, watchDecisions } from '../operator/asked.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
@@ -15,6 +17,7 @@ import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedul
 import { startStandby } from '../schedule/standby.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
+import type { LeasedDaemon } from '../store/writers.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
 import { lookUpHeld } from './look-up-held.ts';
@@ -40,7 +43,7 @@ async function requireEventSource(config: Config): Promise<void> {
 
 async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
-  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit } = config;
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
   const source = configuredSource(config.baseUrl);
   const plans = (nowMs: number) => plansOf(config, nowMs);
   const unready = haltedSinks;
@@ -52,6 +55,7 @@ async function startHttp({ config, clock, log }: RoleOptions<Config>, port: numb
     token,
     readyMaxAgeMs,
     rateLimit,
+    overlapMs,
     unready,
     plans,
     source,
@@ -63,6 +67,15 @@ async function startHttp({ config, clock, log }: RoleOptions<Config>, port: numb
 /** Creates each sink once, so that an invalid option is an error at the start. */
 async function checkSinks({ sinks }: Config): Promise<void> {
   for (const sink of sinks) await (await sinkConfig(sink).make()).close();
+}
+
+/** Does the same for each channel. */
+async function checkChannels({ channels }: Config): Promise<void> {
+  for (const channel of channels) await channelConfig(channel).make();
+}
+
+function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: RoleOptions<Config>): Service {
+  return startNotifier({ store, leased, clock, log, ...notifierSettings(config) });
 }
 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
@@ -96,8 +109,9 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   const { db, dbMode: mode, httpPort: port } = config;
   // An invalid setting is an error now, not when a daemon that stands by takes over.
   await checkSinks(config);
+  await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
-  async function start(active: Service[], tookOver: boolean): Promise<void> {
+  async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
     const kept = await startKeeper({ config, clock, log, fetching: true });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
@@ -110,6 +124,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     const { services: runs, schedule } = startRuns(kept, options);
     active.push(...runs);
     active.push(startScheduler(schedule));
+    active.push(notifierOf(kept.store, leased, options));
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
@@ -129,8 +144,11 @@ function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
   const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
+  await checkChannels(config);
   const kept = await startKeeper({ config, clock, log, fetching: false });
-  services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
+  const { store } = kept;
+  const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
+  services.push(kept, presence, watchMirror(store, clock));
   const { services: runs, runQueue, schedule } = startRuns(kept, options);
   services.push(...runs);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.

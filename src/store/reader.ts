@@ -1,5 +1,6 @@
 import { createActionReader } from './actions.ts';
 import { createChangeReader } from './changes.ts';
+import { createEpisodeReader } from './episodes.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
 import type { Queries } from './queries.ts';
@@ -28,6 +29,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     source: createSourceReader(queries),
     search: createSearch(queries),
     actions: createActionReader(queries),
+    episodes: createEpisodeReader(queries),
   };
 }
 

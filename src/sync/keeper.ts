@@ -1,5 +1,5 @@
 import { covers, type Run, type RunRequest } from '../catalog/run.ts';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, hasCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
@@ -14,6 +14,8 @@ export interface KeeperOptions extends ExecutorOptions {
   readonly store: Store;
   /** Gets notices that people should see before the first request of a run. */
   readonly tell?: Tell;
+  /** Called when a run starts or resumes, when it has ended, and when it fails: not when it is stopped or cancelled. */
+  readonly onRun?: (what: 'start' | 'complete' | 'fail') => void;
 }
 
 /**
@@ -34,8 +36,20 @@ const OTHER_ADDRESS = 'it has read from another address';
  * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
 export async function createKeeper(options: KeeperOptions) {
-  const { store, clock, log, settings } = options;
-  const execute = await createExecutor(options);
+  const { store, clock, log, settings, onRun } = options;
+  const executeRun = await createExecutor(options);
+
+  async function execute(run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> {
+    onRun?.('start');
+    try {
+      const ended = await executeRun(run, leased, signal);
+      onRun?.('complete');
+      return ended;
+    } catch (error) {
+      if (!signal.aborted && !hasCode(error, 'RUN_CANCELLED', 'LEASE_LOST')) onRun?.('fail');
+      throw error;
+    }
+  }
 
   function giveUp(leased: LeasedKeeper, run: Run, error: CatchwordError): void {
     failRun(leased, run.id, error, clock.now());

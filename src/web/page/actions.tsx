@@ -1,13 +1,12 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { usageError } from '../../errors.ts';
 import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
 import { decide } from '../../operator/decide.ts';
 import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
 import { time } from '../../report/text.ts';
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
-import { wholeNumber } from '../../whole-number.ts';
+import { numberIn } from './query.ts';
 import type { PageParts, Section, View } from './view.ts';
 
 const PATH = '/actions';
@@ -116,9 +115,7 @@ export function decisionsSection(store: Reader, target?: number | string): Secti
 export const actions: View = {
   path: PATH,
   show: ({ store }, { query }) => {
-    const given = query.get('before');
-    const before = given === null ? undefined : wholeNumber(given, 1, Number.MAX_SAFE_INTEGER);
-    if (before === null) throw usageError(`before: ${JSON.stringify(given)} is not a whole number`, `Use ${PATH}.`);
+    const before = numberIn(query, 'before') ?? undefined;
     const rows = store.actions.list(PAGE + 1, before);
     const shown = rows.slice(0, PAGE);
     const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
@@ -157,11 +154,13 @@ const MAX_FORM = 4_096;
 export function addActions(
   app: FastifyInstance,
   { store, clock }: Pick<PageParts, 'store' | 'clock'>,
-  whoOf: (request: FastifyRequest) => string = ({ ip }) => `at ${ip}`,
+  whoOf: (request: FastifyRequest) => string,
 ): void {
-  app.register(formbody, { bodyLimit: MAX_FORM });
-  app.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-    decide(store, readDecision(request.body, whoOf(request)), clock.now());
-    return reply.redirect(backTo(request), 303);
+  app.register(async (scope) => {
+    await scope.register(formbody);
+    scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
+      decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      return reply.redirect(backTo(request), 303);
+    });
   });
 }
