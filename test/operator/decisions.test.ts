@@ -38,7 +38,7 @@ describe('what an operator decides about a run on the page', () => {
     const store = reading(here.db);
     const requestsBefore = here.sandbox.requests.length;
     expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
-      who: 'at 127.0.0.1',
+      who: '127.0.0.1',
       action: 'approve',
       target: '2',
       argument: null,

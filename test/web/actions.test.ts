@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { CatchwordError } from '../../src/errors.ts';
+import { createLog } from '../../src/log.ts';
 import type { NewAction } from '../../src/store/actions.ts';
 import { openStore } from '../../src/store/store.ts';
+import { createApp } from '../../src/web/app.ts';
 import { post, reading } from '../operator/daemon.ts';
 import { filled } from '../support/place.ts';
 import { emptyMirror, serve } from './place.ts';
@@ -40,11 +43,24 @@ describe('a form', () => {
   it('is rejected if it is too long, or not a form', async () => {
     const { db } = await filled({ items: 1 });
     const { web } = await serve(db);
-    expect((await post(web.url, { action: 'pause', target: 'x'.repeat(10_000) })).status).toBe(400);
+    const long = await post(web.url, { action: 'pause', target: 'x'.repeat(10_000) });
+    expect([long.status, await long.text()]).toEqual([400, expect.stringContaining('body is too large')]);
     const headers = { origin: web.url, 'content-type': 'text/plain' };
     const text = await fetch(`${web.url}/actions`, { method: 'POST', body: 'action=pause', headers });
     expect(text.status).toBe(400);
     expect(reading(db).actions.lastId()).toBe(0);
+  });
+
+  it('is answered with the reason if the mirror cannot be written', async () => {
+    const app = createApp(createLog('silent'), 'a hint');
+    app.post('/actions', async () => {
+      throw new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', { hint: 'Find it.' });
+    });
+    const response = await app.inject({ method: 'POST', url: '/actions' });
+    expect(response.statusCode).toBe(503);
+    expect(response.json()).toEqual({
+      error: { code: 'MIRROR_BUSY', message: 'another process keeps the mirror locked', hint: 'Find it.' },
+    });
   });
 
   it('leads back to the page of this server that it was on', async () => {

@@ -3,11 +3,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
 import { decide } from '../../operator/decide.ts';
 import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
-import { time } from '../../report/text.ts';
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { numberIn } from './query.ts';
+import { Shown } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -17,7 +19,7 @@ const NEWEST = 10;
 
 /** What was decided; with a link to the run or the sink. */
 function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
-  if (action === 'start') return <>{`start a ${target} run`}</>;
+  if (action === 'start') return <>{`start a ${target} load`}</>;
   if (isRunAction(action)) {
     const run = <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>;
     if (action === 'approve') return <>approve the removals of {run}</>;
@@ -63,40 +65,46 @@ function outcomeOf(store: Reader, { state, outcome, action }: ActionRow): string
   return run === undefined ? 'waits for the daemon' : `waits until run ${run.id} ends, which may see missing products`;
 }
 
-const STATES = { asked: 'waiting', done: 'done', failed: 'failed' } as const;
+const STATES = {
+  asked: { word: 'waiting', mark: 'mark warn' },
+  done: { word: 'done', mark: 'mark good' },
+  failed: { word: 'failed', mark: 'mark bad' },
+} as const;
 
 function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, the keyboard cannot scroll it.
-    // biome-ignore lint/a11y/useSemanticElements: <section> is for the sections of the page.
-    <div class="wide" tabIndex={0} role="region" aria-label="Decisions, a table">
+    <Wide label="Decisions, a table">
       <table>
         <thead>
           <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">Decision</th>
-            <th scope="col">State</th>
-            <th scope="col">Outcome</th>
+            {['When', 'Who', 'Decision', 'State', 'Outcome'].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id} id={`decision-${row.id}`}>
+            <tr id={`decision-${row.id}`}>
               <td>
-                <time dateTime={new Date(row.at).toISOString()}>{time(row.at)}</time>
+                <When at={row.at} />
               </td>
-              <td>{row.who}</td>
+              <td>
+                <Shown text={row.who} most={200} />
+              </td>
               <td>
                 <What {...row} />
               </td>
-              <td class={row.state}>{STATES[row.state]}</td>
-              <td>{outcomeOf(store, row)}</td>
+              <td>
+                <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
+              </td>
+              <td>
+                <Shown text={outcomeOf(store, row)} most={1_000} />
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }
 
@@ -122,8 +130,8 @@ export const actions: View = {
     const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} />;
     const last = shown.at(-1);
     const links = (
-      <p>
-        {before !== undefined && <a href={PATH}>Newest decisions</a>}{' '}
+      <p class="pages">
+        {before !== undefined && <a href={PATH}>Newest decisions</a>}
         {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
       </p>
     );
