@@ -7,14 +7,14 @@ export interface Recorder {
   readonly actions: ActionWriter;
 }
 
-/** Records a decision that the same transaction has carried out. */
-export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): void {
-  actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
+/** Records a decision that the same transaction has carried out. @returns its id */
+export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
 }
 
-/** Records a decision that cannot be carried out. */
-export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): void {
-  actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
+/** Records a decision that cannot be carried out. @returns its id */
+export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
 }
 
 /** Why a decision failed: the error, and what to do. */

@@ -54,9 +54,11 @@ export function createActionWriter({ number, write }: Queries, reader: ActionRea
   );
   return {
     ...reader,
-    /** Records a decision, and drops the oldest ones beyond the newest 10,000. */
-    add: (action: NewAction): void => {
-      prune(add(action) - KEPT);
+    /** Records a decision, and drops the oldest ones beyond the newest 10,000. @returns its id */
+    add: (action: NewAction): number => {
+      const id = add(action);
+      prune(id - KEPT);
+      return id;
     },
     /** Notes what came of an asked decision. @returns false, without writing, if it has ended already */
     end: (id: number, ended: ActionEnd): boolean => end({ ...ended, id }) === 1,

@@ -19,7 +19,7 @@ const NEWEST = 10;
 
 /** What was decided; with a link to the run or the sink. */
 function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
-  if (action === 'start') return <>{`start a ${target} load`}</>;
+  if (action === 'start') return <>{`start a ${target} run`}</>;
   if (isRunAction(action)) {
     const run = <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>;
     if (action === 'approve') return <>approve the removals of {run}</>;
@@ -152,6 +152,13 @@ function backTo({ headers }: FastifyRequest): string {
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }
 
+/**
+ * How often, and after how many milliseconds, a decision is looked at before the browser returns, so that the page shows
+ * what came of it: the daemon takes it within a second.
+ */
+const LOOKS = 40;
+const LOOK_MS = 50;
+
 /** The longest form, in bytes. */
 const MAX_FORM = 4_096;
 
@@ -167,7 +174,9 @@ export function addActions(
   app.register(async (scope) => {
     await scope.register(formbody);
     scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-      decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
+        await clock.sleep(LOOK_MS);
       return reply.redirect(backTo(request), 303);
     });
   });
