@@ -6,10 +6,8 @@ import { isRunAction, isSinkAction, readDecision } from '../../operator/decision
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { numberIn } from './query.ts';
-import { Shown } from './shown.tsx';
+import { Moment, Shown, Wide } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
-import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -86,7 +84,7 @@ function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows:
           {rows.map((row) => (
             <tr id={`decision-${row.id}`}>
               <td>
-                <When at={row.at} />
+                <Moment at={row.at} />
               </td>
               <td>
                 <Shown text={row.who} most={200} />

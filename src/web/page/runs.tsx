@@ -2,6 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
@@ -128,6 +129,7 @@ export const runs: View = {
       sections: [
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
+        decisionsSection(store),
       ],
     };
   },
