@@ -104,9 +104,11 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
 
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
     function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
-      const outcome = resumed ? `run ${run.id}, which was unfinished, continues` : `run ${run.id} started`;
-      const other = run.kind === kind ? '' : `: it reads everything, because a ${kind} run is not enough now`;
-      endOnce(writer, row, `${outcome}${other}`);
+      const other = run.kind === kind ? '' : ': it reads everything, because a delta is not enough now';
+      const outcome = resumed
+        ? `run ${run.id}, which was unfinished, continues and covers it`
+        : `run ${run.id} started${other}`;
+      endOnce(writer, row, outcome);
     }
     try {
       return await keeper.run({ kind }, signal, onStart);
@@ -135,7 +137,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
         }
         // An unfinished run may have seen products that a held run would remove.
         if (store.runs.unfinished() !== undefined) continue;
-        if (row.action in REVIEWS) return { starts: null, work: (signal) => review(row, signal) };
+        if (Object.hasOwn(REVIEWS, row.action)) return { starts: null, work: (signal) => review(row, signal) };
         store.request((writer) => end(writer, row, 'this version of catchword cannot carry it out', 'failed'));
       }
       return null;
