@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { CatchwordError } from '../errors.ts';
+import { hasCode } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
 /** HTTP status of each error code. Clients match on the code. */
@@ -13,6 +13,8 @@ export const STATUS = {
   TOO_MANY_WRONG_TOKENS: 429,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
+  MIRROR_BUSY: 503,
+  MIRROR_UNUSABLE: 503,
   OVERLOADED: 503,
   STOPPING: 503,
 } as const;
@@ -64,8 +66,9 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
 
 /** Describes an error to the client only if the request caused it; the log has the others. */
 function httpErrorOf(error: FastifyError | Error): HttpError {
-  if (error instanceof CatchwordError && (error.code === 'USAGE' || error.code === 'NOT_FOUND')) {
-    return { code: error.code, message: error.message, hint: error.hint ?? 'See the README.' };
+  if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE')) {
+    const code = error.code as keyof typeof STATUS;
+    return { code, message: error.message, hint: error.hint ?? 'See the README.' };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   if (status < 500) return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
