@@ -14,6 +14,9 @@ const STATUS = {
   STOPPING: 503,
 } as const;
 
+/** Some messages quote the request. */
+const MAX_MESSAGE = 500;
+
 export interface HttpError {
   readonly code: keyof typeof STATUS;
   readonly message: string;
@@ -28,7 +31,11 @@ export function setSafetyHeaders(reply: FastifyReply): void {
 
 export function sendError(reply: FastifyReply, { code, message, hint, headers = {} }: HttpError): FastifyReply {
   setSafetyHeaders(reply);
-  return reply.code(STATUS[code]).headers(headers).send({ error: { code, message, hint } });
+  const shown = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}…` : message;
+  return reply
+    .code(STATUS[code])
+    .headers(headers)
+    .send({ error: { code, message: shown, hint } });
 }
 
 /** Describes an error to the client only if the request caused it; the log has the others. */
