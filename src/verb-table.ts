@@ -13,6 +13,7 @@ const adopt = async () => (await import('./commands/adopt.ts')).adoptCommand;
 const status = async () => (await import('./commands/status.ts')).statusCommand;
 const changes = async () => (await import('./commands/changes.ts')).changesCommand;
 const sink = async () => (await import('./commands/sink.ts')).sinkCommand;
+const notify = async () => (await import('./commands/notify.ts')).notifyCommand;
 const asset = async () => (await import('./commands/asset.ts')).assetCommand;
 const packages = async () => (await import('./commands/package.ts')).packageCommand;
 const licenses = async () => (await import('./commands/licenses.ts')).licensesCommand;
@@ -21,7 +22,7 @@ const user = async () => (await import('./commands/user.ts')).userCommand;
 const doctor = async () => (await import('./commands/doctor/doctor.ts')).doctorCommand;
 const settings = async () => (await import('./commands/settings.ts')).settingsCommand;
 const sandbox = async () => (await import('./commands/sandbox.ts')).sandboxCommand;
-const demo = async () => (await import('./commands/demo.ts')).demoCommand;
+const demo = async () => (await import('./commands/demo/demo.ts')).demoCommand;
 const help = async () => (await import('./commands/help.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon.ts')).daemonCommands;
 const decisions = async () => (await import('./commands/review.ts')).decideCommands;
@@ -47,7 +48,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['search', 'search products by words and identifiers; word* for prefixes', products],
     ['changes', 'print the change log as CloudEvents, one per line', changes],
   ],
-  Deliver: [['sink', 'manage the sinks that receive the change log', sink]],
+  Deliver: [
+    ['sink', 'manage the sinks that receive the change log', sink],
+    ['notify', 'try the channels that are notified when something is wrong', notify],
+  ],
   'Use the service': [
     ['asset', 'create, change and read assets', asset, [75]],
     ['package', 'create, change, read and delete packages of books', packages, [75]],

@@ -40,7 +40,8 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   metrics: ['catalog', 'store', 'report'],
   web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator'],
   operator: ['catalog', 'config', 'store', 'sync', 'relay', 'report'],
-  notify: ['catalog', 'config', 'store', 'report', 'operator'],
+  // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
+  notify: ['config', 'store', 'report', 'relay'],
   events: ['catalog'],
   mirror: ['catalog', 'store', 'events', 'report'],
   relay: ['catalog', 'config', 'store'],
@@ -82,6 +83,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@nats-io/jetstream': ['relay'],
   '@nats-io/transport-node': ['relay'],
   standardwebhooks: ['relay'],
+  nodemailer: ['notify'],
   '@rgrove/parse-xml': ['xml'],
   'node-cron': ['schedule'],
   croner: ['schedule'],

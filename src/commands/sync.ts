@@ -4,6 +4,7 @@ import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
 import { EXIT, usageError } from '../errors.ts';
+import { checkPause } from '../operator/check-pause.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, proofLine, runSummary } from '../report/run-text.ts';
@@ -17,7 +18,7 @@ import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, isoMoment, type JsonOption, print } from './shared/format.ts';
-import { checkPause, observePause, toPerson } from './shared/notices.ts';
+import { observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 

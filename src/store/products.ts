@@ -12,6 +12,12 @@ export interface ProductRow extends Readonly<Omit<typeof products.$inferSelect, 
 
 type LivingProduct = Pick<ProductRow, 'vbid' | 'title' | 'body'>;
 
+/** What a list shows of a product. */
+export type NewestProduct = Pick<
+  ProductRow,
+  'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn' | 'changedAt' | 'removedAt'
+>;
+
 const COLUMNS =
   'id, vbid, changed_at, changed_seq, title, kind, format, publisher, print_isbn, e_isbn, body, withdrawn';
 const WIDTH = 12;
@@ -47,7 +53,14 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
     `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
   );
 
+  const newest = rows<[limit: number], NewestProduct>(
+    `SELECT vbid, title, publisher, format, print_isbn AS printIsbn, e_isbn AS eIsbn, changed_at AS changedAt,
+       removed_at AS removedAt FROM products ORDER BY changed_seq DESC LIMIT ?`,
+  );
+
   return {
+    /** The products that changed last, removed ones too, newest first. */
+    newest,
     /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
     match: (vbid: string, body: string) => match(body, vbid) ?? undefined,
     find: (vbid: string): KnownProduct | undefined => {

@@ -10,6 +10,7 @@ import { findProduct } from '../store/find-product.ts';
 import type { Store } from '../store/store.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { type PageParts, sendPieces } from './change-page.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { answering, sending, typed } from './route-schema.ts';
 
@@ -33,7 +34,7 @@ function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json; charset=utf-8').send(text);
 }
 
-export interface ApiOptions {
+export interface ApiOptions extends PageParts {
   readonly store: Store;
   readonly changes: ChangeFeed;
   readonly clock: Clock;
@@ -42,7 +43,8 @@ export interface ApiOptions {
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file. */
-export function addApi(app: FastifyInstance, { store, changes, clock, plans }: ApiOptions): void {
+export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }: ApiOptions): void {
+  const { clock } = parts;
   const routes = typed(app);
 
   const status = answering(
@@ -129,7 +131,8 @@ export function addApi(app: FastifyInstance, { store, changes, clock, plans }: A
     },
     400,
   );
-  routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) =>
-    sendJson(reply, changes.page(query.after, query.limit)),
-  );
+  routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) => {
+    await sendPieces(reply, changes.page(query.after, query.limit), parts);
+    return reply;
+  });
 }

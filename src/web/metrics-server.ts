@@ -1,3 +1,4 @@
+import { systemClock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { startMetrics } from '../metrics/metrics.ts';
@@ -28,7 +29,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   checkExposure(host, token);
   const metrics = startMetrics({ rateLimit });
   const app = createApp(log, `Use /metrics or ${HEALTH_PATH}.`);
-  addAuth(app, token);
+  addAuth(app, { token, clock: systemClock, log, login: false });
   addAlive(app);
   addMetrics(app, metrics);
   try {

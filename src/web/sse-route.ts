@@ -5,22 +5,16 @@ import { parsePosition } from '../catalog/position.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { sendError } from './http-error.ts';
 import { parameters, textParameter } from './parameters.ts';
+import type { EndCode } from './response-writer.ts';
 import { body, sending, typed } from './route-schema.ts';
-import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
-
-export const STREAM_PATH = '/api/changes/stream';
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // Without it, nginx buffers events.
-  'x-accel-buffering': 'no',
-  connection: 'close',
-};
+import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { type StreamParts, streamChanges } from './sse-stream.ts';
+import { OVERLOADED, type Waiting } from './waiting.ts';
 
 export interface SseOptions extends StreamParts {
   readonly changes: ChangeFeed;
+  readonly waiting: Waiting;
   readonly log: Logger;
 }
 
@@ -54,7 +48,8 @@ const SCHEMA = sending(
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
  *   message, or are gone
  */
-export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
+export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
+  const { changes, clock, limits, waiting } = parts;
   /** When each open stream ends, by what ends it. */
   const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
@@ -70,8 +65,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     const wantsPast = after !== 'latest';
     const lastId = headers['last-event-id'];
     if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
-    const isEventSource = headers.accept?.includes('text/event-stream') === true;
-    if (position !== null && !isEventSource) requireKnownSeq('after', position.seq, changes.lastSeq());
+    if (position !== null && !accepts(headers)) requireKnownSeq('after', position.seq, changes.lastSeq());
     return { position: after, wantsPast };
   }
 
@@ -87,7 +81,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const done = streamChanges(response, begin, ending, { changes, clock, limits }, onError).then((code) => {
+    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });
@@ -95,17 +89,22 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     log.info({ after, streams: streams.size }, 'stream started');
   }
 
-  function handle(streamRequest: ReturnType<typeof readRequest>, method: string, reply: FastifyReply): FastifyReply {
+  function handle(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamRequest: ReturnType<typeof readRequest>,
+  ): FastifyReply {
     if (streams.size >= limits.maxStreams) {
-      return sendError(reply, {
+      return refuse(request, reply, clock, {
         code: 'TOO_MANY_STREAMS',
         message: `${limits.maxStreams} streams are open, which is the limit`,
         hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
         headers: { 'retry-after': '10' },
       });
     }
-    if (method === 'HEAD') return reply.headers(HEADERS).send();
-    reply.headers(HEADERS).hijack();
+    if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
+    if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
+    reply.headers(STREAM_HEADERS).hijack();
     reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
     open(reply.raw, streamRequest);
     return reply;
@@ -118,7 +117,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
       url: STREAM_PATH,
       exposeHeadRoute: false,
       schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
-      handler: async ({ query, headers }, reply) => handle(readRequest(query, headers), method, reply),
+      handler: async (request, reply) => handle(request, reply, readRequest(request.query, request.headers)),
     });
   }
 
