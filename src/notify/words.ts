@@ -17,7 +17,7 @@ export interface Sender {
 const LISTED = 20;
 const MAX_SUBJECT = 120;
 
-/** The text of an episode: its first line says what is wrong. */
+/** The text of an episode: its first line names the problem. */
 export function episodeText({ title, advice }: Description): string {
   return printableLines(`${printable(title)}.\n${printable(advice)}`);
 }
