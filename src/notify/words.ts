@@ -26,7 +26,7 @@ function titleOf({ message }: Pick<Episode, 'message'>): string {
   return (message.split('\n', 1)[0] ?? '').replace(/\.$/, '');
 }
 
-/** What one message says about an episode. A beginning that was not delivered in time is said together with the end. */
+/** What one message says about an episode. It covers a beginning that was not delivered in time, too. */
 function aboutEpisode({ message, beganAt, endedAt, phase, knowsBeginning, ...about }: WaitingNotice): string {
   if (phase === 'began' || endedAt === null) return `${message}\nSince ${time(beganAt)}.`;
   const times = `It began ${time(beganAt)} and ended ${time(endedAt)} (${duration(endedAt - beganAt)}).`;

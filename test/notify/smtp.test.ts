@@ -91,13 +91,13 @@ it('mails a message to every address, once when an episode begins and once when 
 
 it('encrypts with STARTTLS, and rejects a certificate that is not valid', async () => {
   const { mails, port } = await mailServer();
-  expect(await failure(mail(port, TO))).toMatch(/self-signed certificate/);
+  expect(await failure(mail(port, TO))).toMatch(/^the connection cannot be encrypted \(.*certificate/);
   expect(mails).toEqual([]);
 });
 
 it('does not send without encryption to a server that does not offer it', async () => {
   const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
-  expect(await failure(mail(port, TO, 'shop:pass%2Fword%3F@'))).toMatch(/STARTTLS|encrypted/);
+  expect(await failure(mail(port, TO, 'shop:pass%2Fword%3F@'))).toMatch(/^the connection cannot be encrypted/);
   expect(mails).toEqual([]);
 });
 
