@@ -24,7 +24,7 @@ function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names:
 export const LOG_FIELDS = {
   ...fields('time', 'time', 'from', 'dueAt', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
   ...fields('number', 'level', 'pid', 'exitCode', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped'),
-  ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status'),
+  ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
   ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
   ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
   ...fields('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),

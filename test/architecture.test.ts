@@ -38,12 +38,12 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   sync: ['catalog', 'client', 'store', 'queue'],
   schedule: ['catalog', 'operator', 'store', 'sync'],
   metrics: ['catalog', 'store', 'report'],
-  web: ['catalog', 'store', 'report', 'metrics', 'operator'],
+  web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator'],
   operator: ['catalog', 'config', 'store', 'sync', 'relay', 'report'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   notify: ['config', 'store', 'report', 'relay'],
   events: ['catalog'],
-  mirror: ['catalog', 'store', 'events'],
+  mirror: ['catalog', 'store', 'events', 'report'],
   relay: ['catalog', 'config', 'store'],
   roles: [
     'catalog',
@@ -88,6 +88,8 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'node-cron': ['schedule'],
   croner: ['schedule'],
   fastify: ['web'],
+  '@fastify/swagger': ['web'],
+  'fastify-type-provider-zod': ['web'],
   preact: ['web'],
   'preact-render-to-string': ['web'],
   '@opentelemetry/api': ['metrics'],

@@ -1,3 +1,4 @@
+import { createActionReader } from './actions.ts';
 import { createChangeReader } from './changes.ts';
 import { createEpisodeReader } from './episodes.ts';
 import type { MirrorFile } from './open.ts';
@@ -27,6 +28,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     schedule: createScheduleReader(queries),
     source: createSourceReader(queries),
     search: createSearch(queries),
+    actions: createActionReader(queries),
     episodes: createEpisodeReader(queries),
   };
 }

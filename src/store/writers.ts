@@ -1,4 +1,5 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { createActionWriter } from './actions.ts';
 import { createChangeWriter } from './changes.ts';
 import { createEpisodeWriter } from './episodes.ts';
 import type { Leased } from './lease.ts';
@@ -22,7 +23,8 @@ import { createSinkPruning, createSinkRequests, createSinkWriter } from './write
  * - relay: sinks, parked, sink_gaps.
  * - daemon: episodes, notices. It also shows which daemon is active.
  *
- * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror.
+ * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror; and
+ * actions, because who decides records it, and only one process can end an asked one.
  * Requests of operators need none either: the keeper checks in each transaction whether its run was cancelled, and the
  * relay whether a sink's state or generation has changed.
  */
@@ -33,6 +35,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
   const runs = createRunWriter(queries, orm, reader.runs);
   const removals = createRemovalWriter(queries, reader.removals, products, changes);
   const schedule = createScheduleWriter(queries, reader.schedule, transact);
+  const actions = createActionWriter(queries, reader.actions);
   const pace = createPaceWriter(queries, reader.source, transact);
   return {
     keeper: {
@@ -45,6 +48,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       sinks: createSinkPruning(queries, reader.sinks),
       schedule,
       source: createSourceWriter(queries, pace),
+      actions,
     },
     relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
     daemon: { ...reader, episodes: createEpisodeWriter(queries, reader.episodes) },
@@ -56,6 +60,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       products: products as ProductReader & Pick<ProductWriter, 'ensureLookups'>,
       removals: removals as RemovalReader & Pick<RemovalWriter, 'noteSeen'>,
       schedule,
+      actions,
     },
     schedule,
     pace,

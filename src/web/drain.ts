@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type HttpError, sendError } from './http-error.ts';
-import { STREAM_PATH } from './sse-route.ts';
+import { isStream } from './sse-refusal.ts';
 
 const STOPPING: HttpError = {
   code: 'STOPPING',
@@ -33,7 +33,7 @@ export function addDrain(app: FastifyInstance): () => Promise<void> {
   app.server.on('connection', (socket) => socket.once('close', () => newest.delete(socket)));
   app.server.on('request', ({ socket }, response) => newest.set(socket, response));
   app.addHook('onRequest', async (request, reply) =>
-    stopping && request.routeOptions.url !== STREAM_PATH ? sendError(reply, STOPPING) : undefined,
+    stopping && !isStream(request) ? sendError(reply, STOPPING) : undefined,
   );
 
   return async () => {

@@ -1,35 +1,55 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { parsePosition } from '../catalog/position.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { sendError } from './http-error.ts';
-import { parametersOf, wholeNumber } from './parameters.ts';
-import { type EndCode, type StreamParts, streamChanges } from './sse-stream.ts';
-import { parsePosition } from './start-position.ts';
-
-export const STREAM_PATH = '/api/changes/stream';
-
-const HEADERS = {
-  'content-type': 'text/event-stream; charset=utf-8',
-  // Without it, nginx buffers events.
-  'x-accel-buffering': 'no',
-  connection: 'close',
-};
+import { parameters, textParameter } from './parameters.ts';
+import type { EndCode } from './response-writer.ts';
+import { body, sending, typed } from './route-schema.ts';
+import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { type StreamParts, streamChanges } from './sse-stream.ts';
+import { OVERLOADED, type Waiting } from './waiting.ts';
 
 export interface SseOptions extends StreamParts {
   readonly changes: ChangeFeed;
+  readonly waiting: Waiting;
   readonly log: Logger;
 }
 
 const MAX_LOGGED = 80;
+
+const QUERY = parameters({
+  after: textParameter(
+    'Where to start: the number of a change, an `id` of this stream, or `latest` for new changes only. `Last-Event-ID` wins.',
+    (text) => text === 'latest' || parsePosition(text) !== null,
+    'Use the number of a change, an id of this stream, or latest.',
+  ).default('0'),
+});
+const SCHEMA = sending(
+  body(
+    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types: `start`, `reset` (discard what you have) and `end`, each with JSON.',
+    'text/event-stream',
+    z.string(),
+  ),
+  {
+    operationId: 'streamChanges',
+    summary: 'The change log as a stream',
+    description:
+      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive.',
+    tags: ['changes'],
+  },
+  400,
+);
 
 /**
  * Serves the change log as server-sent events.
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
  *   message, or are gone
  */
-export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits }: SseOptions): () => Promise<void> {
+export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
+  const { changes, clock, limits, waiting } = parts;
   /** When each open stream ends, by what ends it. */
   const streams = new Map<AbortController, Promise<void>>();
   let stopping = false;
@@ -37,18 +57,15 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
   /**
    * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
    * @returns a position in the log, or `latest`, and whether a reader whose position is not in this log gets all of it
-   * @throws CatchwordError USAGE for an invalid address, or a position beyond the newest change. A standard EventSource
+   * @throws CatchwordError USAGE for a position beyond the newest change. A standard EventSource
    *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
-  function readRequest({ query, headers }: FastifyRequest) {
-    const { after = '0' } = parametersOf(query, ['after']);
+  function readRequest({ after }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
     const position = parsePosition(after);
-    if (after !== 'latest' && position === null) wholeNumber('after', after, 0);
     const wantsPast = after !== 'latest';
     const lastId = headers['last-event-id'];
     if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
-    const isEventSource = headers.accept?.includes('text/event-stream') === true;
-    if (position !== null && !isEventSource) requireKnownSeq('after', position.seq, changes.lastSeq());
+    if (position !== null && !accepts(headers)) requireKnownSeq('after', position.seq, changes.lastSeq());
     return { position: after, wantsPast };
   }
 
@@ -64,7 +81,7 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const done = streamChanges(response, begin, ending, { changes, clock, limits }, onError).then((code) => {
+    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
       streams.delete(ending);
       log.info({ code, after, streams: streams.size }, 'stream ended');
     });
@@ -72,29 +89,37 @@ export function addSseRoute(app: FastifyInstance, { changes, clock, log, limits 
     log.info({ after, streams: streams.size }, 'stream started');
   }
 
-  function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const streamRequest = readRequest(request);
+  function handle(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamRequest: ReturnType<typeof readRequest>,
+  ): FastifyReply {
     if (streams.size >= limits.maxStreams) {
-      return sendError(reply, {
+      return refuse(request, reply, clock, {
         code: 'TOO_MANY_STREAMS',
         message: `${limits.maxStreams} streams are open, which is the limit`,
         hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
         headers: { 'retry-after': '10' },
       });
     }
-    if (request.method === 'HEAD') return reply.headers(HEADERS).send();
-    reply.headers(HEADERS).hijack();
+    if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
+    if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
+    reply.headers(STREAM_HEADERS).hijack();
     reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
     open(reply.raw, streamRequest);
     return reply;
   }
 
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: STREAM_PATH,
-    exposeHeadRoute: false,
-    handler: async (request, reply) => handle(request, reply),
-  });
+  const routes = typed(app);
+  for (const method of ['GET', 'HEAD'] as const) {
+    routes.route({
+      method,
+      url: STREAM_PATH,
+      exposeHeadRoute: false,
+      schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
+      handler: async (request, reply) => handle(request, reply, readRequest(request.query, request.headers)),
+    });
+  }
 
   return async () => {
     stopping = true;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { eventSchema } from '../../src/events/schema.ts';
 import { CHANNEL_OPTIONS, OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/option-table.ts';
 import { createProgram } from '../../src/program.ts';
 import { EXIT_CODES, VERBS, type Verb } from '../../src/verb-table.ts';
@@ -58,6 +59,11 @@ export async function commandsPage(): Promise<string> {
 function settingRow({ env, fallback, schema, help, secret }: Option): readonly string[] {
   const names = secret ? `\`${env}\`, \`${env}_FILE\`` : `\`${env}\``;
   return [names, fallback ? `\`${fallback}\`` : '(none)', schema.description ?? '', secret ? `${help} (secret)` : help];
+}
+
+/** The file `schemas/event.json`. */
+export function eventSchemaFile(): string {
+  return `${JSON.stringify(eventSchema(), null, 2)}\n`;
 }
 
 export function settingsPage(): string {

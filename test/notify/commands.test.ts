@@ -131,7 +131,7 @@ it.each([
     'CATCHWORD_NOTIFY_TAEM_SECRET',
     'CATCHWORD_NOTIFY_TAEM is not set. It is ignored. Did you mean CATCHWORD_NOTIFY_TEAM?',
   ],
-  ['CATCHWORD_HEARTBEAT', 'Did you mean CATCHWORD_HEARTBEAT_URL?'],
+  ['CATCHWORD_HEARTBEAT_URI', 'Did you mean CATCHWORD_HEARTBEAT_URL?'],
 ])('names the setting that was probably meant by %s', (name, text) => {
   const [first = '', ...others] = unknownSettings({ [name]: 'x', CATCHWORD_NOTIFY_TEAM: TEAM });
   expect(first.endsWith(text)).toBe(true);

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 import { receiver } from './scene.ts';
 
 /** A sandbox, and settings with a heartbeat. */
@@ -45,10 +45,12 @@ it('is called when a run fails, and gets nothing from commands that only compare
 
 it('counts a run that holds removals as complete', async () => {
   const { url, received } = await receiver(() => ({ status: 200 }));
-  const { sandbox, settings } = await place(url);
+  const { settings } = await place(url);
   await load(settings, 'full');
-  sandbox.catalog.mutate({ create: 0, update: 0, remove: 200, seed: 1 });
-  const run = await load({ ...settings, CATCHWORD_REMOVAL_LIMIT: '0' }, 'full');
+  const empty = await startSandbox({ items: 0 });
+  onTestFinished(() => empty.stop());
+  standIn(settings.CATCHWORD_DB ?? '', empty.url);
+  const run = await load({ ...settings, CATCHWORD_BASE_URL: empty.url }, 'full');
   expect(run.state).toBe('held');
   expect(received.map(({ path }) => path).slice(-2)).toEqual([START, COMPLETE]);
 });

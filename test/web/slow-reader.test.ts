@@ -1,6 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
-import { type EndCode, STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
+import type { EndCode } from '../../src/web/response-writer.ts';
+import { STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';
@@ -66,17 +67,18 @@ describe('a reader that reads nothing', () => {
   });
 });
 
-/** Serves an endless log of events of one size to one reader at a time. */
+/** Serves an endless log of events of one size, one a batch, to one reader at a time. */
 async function endless(text: string, slowReaderMs: number) {
   const ending = new AbortController();
   const ended: EndCode[] = [];
   let batches = 0;
   const batch = (seq: number) => {
     batches++;
-    return Array.from({ length: 100 }, (_, index) => ({ seq: seq + index + 1, id: `${seq + index + 1}`, text }));
+    return { to: seq + 1, bytes: Buffer.from(`id: ${seq + 1}\ndata: ${text}\n\n`) };
   };
   const parts = {
-    changes: { batch, lastSeq: () => Number.MAX_SAFE_INTEGER },
+    changes: { batch, polled: () => Promise.reject(new Error('the log has no end')) },
+    waiting: { watch: () => {} },
     clock: systemClock,
     limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
   };
@@ -94,17 +96,17 @@ async function endless(text: string, slowReaderMs: number) {
 
 describe('the stream', () => {
   it('reads at most one batch ahead', async () => {
-    // A batch is 20 MB: more than the sockets of both sides hold.
-    const log = await endless(JSON.stringify('x'.repeat(200_000)), 100);
+    // More than the sockets of both sides hold.
+    const log = await endless(JSON.stringify('x'.repeat(20_000_000)), 100);
     const watched = watchResponses();
     const reader = await openReader(log.url);
     await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
     expect(log.batches()).toBe(1);
     // The current event is finished, and no other is started.
-    expect(watched[0]?.mostWaiting).toBeLessThan(2 * 200_000 + 100_000);
+    expect(watched[0]?.mostWaiting).toBeLessThan(20_100_000);
     const blocks = await blocksOf(reader.blocks());
     expect(blocks.at(-1)?.event).toBe('end');
-    for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(200_002);
+    for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(20_000_002);
   });
 
   it('waits for a reader that reads a little now and then', async () => {

@@ -190,16 +190,34 @@ describe('the number of streams', () => {
     expect(await third.events(3)).toHaveLength(3);
   });
 
-  it('may reach 100, which all get new changes', async () => {
+  it('may reach 300, which all get new changes', async () => {
     const { db, settings, sandbox } = await filled({ items: 3 });
     const { web } = await serve(db, { limits: { pollMs: 5 } });
     const stream = `${web.url}/api/changes/stream?after=latest`;
-    const readers = await Promise.all(Array.from({ length: 100 }, () => openReader(stream)));
+    const readers = await Promise.all(Array.from({ length: 300 }, () => openReader(stream)));
     expect((await get(stream)).status).toBe(503);
     sandbox.catalog.mutate({ create: 5, seed: 1 });
     await load(settings, 'delta');
     const read = await Promise.all(readers.map((reader) => reader.events(5)));
     for (const events of read) expect(numbersOf(events)).toEqual(upTo(8, 4));
+  });
+
+  it('refuses an EventSource so that it comes back later, and keeps its id', async () => {
+    const { db } = await filled({ items: 3 });
+    const { web } = await serve(db, { limits: { maxStreams: 1 } });
+    const stream = `${web.url}/api/changes/stream`;
+    const reader = await openReader(stream);
+    await reader.events(3);
+    const refused = await get(stream, { headers: { accept: 'text/event-stream' } });
+    expect(refused.status).toBe(200);
+    expect(refused.headers).toMatchObject({ 'content-type': 'text/event-stream; charset=utf-8', 'retry-after': '10' });
+    const [, retry, data] = /^retry: (\d+)\nevent: end\ndata: (.*)\n\n$/.exec(refused.text) ?? [];
+    expect(Number(retry)).toBeGreaterThanOrEqual(10_000);
+    expect(JSON.parse(data ?? '')).toMatchObject({ code: 'TOO_MANY_STREAMS' });
+    // Who is admitted later reconnects as fast as others.
+    reader.leave();
+    const admitted = await openReader(stream, { accept: 'text/event-stream' });
+    expect(await admitted.until(() => true)).toMatchObject({ retry: '3000' });
   });
 });
 

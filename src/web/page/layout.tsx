@@ -1,5 +1,6 @@
 import { render } from 'preact-render-to-string';
 import { assetPath } from './assets.ts';
+import type { Session } from './session.ts';
 import type { Content, Section } from './view.ts';
 
 const NAVIGATION = [
@@ -10,6 +11,31 @@ const NAVIGATION = [
   ['/sinks', 'Sinks'],
   ['/actions', 'Decisions'],
 ] as const;
+
+/** A letter, so that the page is found among other tabs. */
+const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><text x='3' y='13' " +
+  "font-family='serif' font-style='italic' font-weight='bold' font-size='18' fill='%230b5a8a'>c</text></svg>";
+
+/** Whether a path is a page of the navigation, or a page below it. */
+function isAt(href: string, path: string): boolean {
+  return path === href || (href !== '/' && path.startsWith(`${href}/`));
+}
+
+/** The name of the next page stands at the foot of each, as the catchword of a printed page does. */
+function Foot({ path }: { readonly path: string }) {
+  const here = NAVIGATION.findIndex(([href]) => isAt(href, path));
+  const next = NAVIGATION[here + 1];
+  if (here === -1 || next === undefined) return null;
+  const [href, name] = next;
+  return (
+    <footer>
+      <a rel="next" href={href}>
+        {`${name} →`}
+      </a>
+    </footer>
+  );
+}
 
 /** The inside of a section's element, its heading included: what a live update replaces. */
 export function sectionHtml({ id, title, content }: Section): string {
@@ -31,14 +57,28 @@ function SectionElement({ section }: { readonly section: Section }) {
   );
 }
 
+function SignOut({ name }: { readonly name: string }) {
+  return (
+    <form method="post" action="/logout" class="session">
+      {name !== '' && <span>{`Signed in as ${name}`}</span>}
+      <button type="submit">Sign out</button>
+    </form>
+  );
+}
+
 /**
  * The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`.
  * @param path where the browser is, for the navigation
  * @param live address of the stream of its live sections
+ * @param session of the browser; null if no token is set
  */
-export function documentHtml({ title, sections }: Content, path: string, live: string): string {
+export function documentHtml(
+  { title, sections }: Content,
+  path: string,
+  live: string,
+  session: Session | null | 'signed out' = null,
+): string {
   const isLive = sections.some((section) => section.live);
-  const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   return `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -46,11 +86,12 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} – catchword`}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
-        <script defer src={assetPath('page.js')} />
+        <script type="module" src={assetPath('page.js')} />
+        <script type="module" src={assetPath('runs.js')} />
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">
@@ -60,21 +101,25 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
           <a class="name" href="/">
             catchword
           </a>
-          <nav aria-label="Pages">
-            {NAVIGATION.map(([href, name]) => (
-              <a href={href} aria-current={current(href) ? 'page' : undefined}>
-                {name}
-              </a>
-            ))}
-          </nav>
+          {session !== 'signed out' && (
+            <nav aria-label="Pages">
+              {NAVIGATION.map(([href, name]) => (
+                <a href={href} aria-current={isAt(href, path) ? 'page' : undefined}>
+                  {name}
+                </a>
+              ))}
+            </nav>
+          )}
           <p id="connection" role="status" />
+          {session !== null && session !== 'signed out' && <SignOut name={session.name} />}
         </header>
-        <main id="main">
+        <main id="main" tabIndex={-1}>
           <h1>{title}</h1>
           {sections.map((section) => (
             <SectionElement section={section} />
           ))}
         </main>
+        <Foot path={path} />
       </body>
     </html>,
   )}`;

@@ -1,71 +1,210 @@
-import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import type { Clock } from '../../clock.ts';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CatchwordError } from '../../errors.ts';
+import { errorFields, type Logger } from '../../log.ts';
+import { createWriter, type EndCode, endBlock, type WriterParts } from '../response-writer.ts';
+import { refuse, STREAM_HEADERS } from '../sse-refusal.ts';
+import { OVERLOADED, type Waiting } from '../waiting.ts';
 import { sectionHtml } from './layout.tsx';
 import type { Content } from './view.ts';
 
+/*
+ * Each browser that shows a page follows its live sections:
+ *
+ *     render the page, or share a rendering that is less than half a second old
+ *          │
+ *     send the sections that have changed, wait a second, and again …
+ *
+ * Pages are rendered one after another, with a pause after each, so that however many different pages are open, all of
+ * them together take a small part of the time. With many pages open, each is updated less often.
+ */
+
 /** How often live sections are rendered, milliseconds. */
 const EVERY_MS = 1_000;
+/** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
+const PAUSE = 60;
 /** A comment is sent if nothing changed for this long, so that proxies keep the connection. */
 const HEARTBEAT_MS = 15_000;
+/** How often it is checked that a browser may still follow the page. */
+const ALLOWED_MS = 60_000;
+/** Pages that may be followed at once. For safety. */
+const MAX_LIVE = 100;
 /** How long a browser waits before it connects again, milliseconds. */
 const RETRY_MS = 2_000;
+/** The same if the page could not be rendered. */
+const RETRY_AFTER_ERROR_MS = 10_000;
 
-type Show = () => Content;
+type Html = ReadonlyMap<string, string>;
 
-/**
- * Renders what browsers show, and sends each the live sections that have changed. Browsers that show the same page share
- * the rendering.
- */
-export function createLivePages(clock: Clock) {
-  const rendered = new Map<string, { readonly at: number; readonly html: ReadonlyMap<string, string> }>();
+/** A page that browsers follow. */
+interface Page {
+  followers: number;
+  /** Sections that were live once: their last state is sent as well. */
+  readonly sections: Set<string>;
+  html: Html;
+  renderedAt: number;
+  rendering: Promise<Html> | null;
+}
 
-  function htmlOf(url: string, show: Show): ReadonlyMap<string, string> {
-    const now = clock.now();
-    const kept = rendered.get(url);
-    if (kept !== undefined && Math.abs(now - kept.at) < EVERY_MS / 2) return kept.html;
-    const live = show().sections.filter((section) => section.live);
-    const html = new Map(live.map((section) => [section.id, sectionHtml(section)]));
-    rendered.set(url, { at: now, html });
+export interface LiveParts extends WriterParts {
+  readonly waiting: Pick<Waiting, 'watch' | 'isFull'>;
+  readonly log: Logger;
+}
+
+export interface Followed {
+  /** Everything that `show` depends on: browsers with the same key share the rendering. */
+  readonly key: string;
+  /** @throws CatchwordError NOT_FOUND, USAGE */
+  readonly show: () => Content;
+  /** Whether the browser may still see the page; asked every minute. */
+  readonly isAllowed?: () => boolean;
+}
+
+/** Whether the page itself is the error, so that it does not pass. */
+function isGone(error: unknown): boolean {
+  return error instanceof CatchwordError && (error.code === 'NOT_FOUND' || error.code === 'USAGE');
+}
+
+/** Sends browsers the live sections of what they show. */
+export function createLivePages(parts: LiveParts) {
+  const { clock, log, waiting } = parts;
+  const pages = new Map<string, Page>();
+  const open = new Map<AbortController, Promise<void>>();
+  const stopping = new AbortController();
+  /** When the next rendering may begin. */
+  let turn: Promise<void> = Promise.resolve();
+
+  function htmlOf(page: Page, { sections }: Content): Html {
+    const html = new Map<string, string>();
+    for (const section of sections) {
+      if (section.live) page.sections.add(section.id);
+      if (page.sections.has(section.id)) html.set(section.id, sectionHtml(section));
+    }
+    Object.assign(page, { html, renderedAt: clock.now() });
     return html;
   }
 
-  /** A browser that does not take what was sent gets the newest state when it does. */
-  async function send(response: ServerResponse, text: string, signal: AbortSignal): Promise<void> {
-    if (!response.write(text)) await once(response, 'drain', { signal }).catch(() => {});
-  }
-
-  /**
-   * Sends changed sections into a response whose headers were sent, until `signal` aborts.
-   * @param url identifies the page
-   */
-  async function follow(url: string, show: Show, response: ServerResponse, signal: AbortSignal): Promise<void> {
-    const sent = new Map<string, string>();
-    let sentAt = clock.now();
-    await send(response, `retry: ${RETRY_MS}\n\n`, signal);
-    while (!signal.aborted) {
-      const html = htmlOf(url, show);
-      const changed = [...html].filter(([id, text]) => sent.get(id) !== text);
-      for (const [id, text] of changed) {
-        sent.set(id, text);
-        sentAt = clock.now();
-        await send(response, `event: section\ndata: ${JSON.stringify({ id, html: text })}\n\n`, signal);
-      }
-      if (clock.now() - sentAt >= HEARTBEAT_MS) {
-        sentAt = clock.now();
-        await send(response, ': still here\n\n', signal);
-      }
-      await clock.sleep(EVERY_MS, signal).catch(() => {});
+  async function renderInTurn(page: Page, show: () => Content): Promise<Html> {
+    const mine = turn;
+    let pass = (): void => {};
+    turn = new Promise((resolve) => {
+      pass = resolve;
+    });
+    await mine;
+    const startedAt = performance.now();
+    try {
+      return page.followers === 0 || stopping.signal.aborted ? page.html : htmlOf(page, show());
+    } finally {
+      const pauseMs = (performance.now() - startedAt) * PAUSE;
+      void clock
+        .sleep(pauseMs, stopping.signal)
+        .catch(() => {})
+        .then(pass);
     }
   }
 
-  return {
-    follow: async (url: string, show: Show, response: ServerResponse, signal: AbortSignal): Promise<void> => {
-      try {
-        await follow(url, show, response, signal);
-      } finally {
-        rendered.delete(url);
+  async function current(page: Page, show: () => Content): Promise<Html> {
+    if (Math.abs(clock.now() - page.renderedAt) < EVERY_MS / 2) return page.html;
+    page.rendering ??= renderInTurn(page, show).finally(() => {
+      page.rendering = null;
+    });
+    return await page.rendering;
+  }
+
+  async function sendSections(reply: FastifyReply, page: Page, followed: Followed, ending: AbortController) {
+    const { signal } = ending;
+    const writer = createWriter(reply.raw, ending, parts);
+    const sent = new Map<string, string>();
+    let allowedAt = clock.now();
+    let sentAt = allowedAt;
+    /** Whether so much time has passed; also if the clock was set back. */
+    const isPast = (since: number, ms: number): boolean => Math.abs(clock.now() - since) >= ms;
+
+    async function write(text: string): Promise<void> {
+      await writer.write(text);
+      sentAt = clock.now();
+    }
+
+    async function update(): Promise<void> {
+      if (isPast(allowedAt, ALLOWED_MS)) {
+        allowedAt = clock.now();
+        if (followed.isAllowed?.() === false) return ending.abort('UNAUTHORIZED' satisfies EndCode);
       }
+      for (const [id, html] of await current(page, followed.show)) {
+        if (signal.aborted || sent.get(id) === html) continue;
+        sent.set(id, html);
+        await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
+      }
+      if (isPast(sentAt, HEARTBEAT_MS)) await write(': still here\n\n');
+    }
+
+    let retryMs = RETRY_MS;
+    try {
+      await write(`retry: ${RETRY_MS}\n\n`);
+      while (!signal.aborted) {
+        await update();
+        await clock.sleep(EVERY_MS, signal).catch(() => {});
+      }
+    } catch (error) {
+      retryMs = RETRY_AFTER_ERROR_MS;
+      if (!isGone(error)) log.error(errorFields(error), 'a live page could not be rendered');
+      ending.abort((isGone(error) ? 'NOT_FOUND' : 'INTERNAL') satisfies EndCode);
+    }
+    if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
+  }
+
+  function begin(reply: FastifyReply, page: Page, followed: Followed): void {
+    const { key } = followed;
+    const { raw } = reply.headers(STREAM_HEADERS).hijack();
+    raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+    // A browser is judged by what it takes, not by silence.
+    raw.socket?.setTimeout(0);
+    const ending = new AbortController();
+    if (stopping.signal.aborted) ending.abort('SHUTDOWN' satisfies EndCode);
+    page.followers++;
+    pages.set(key, page);
+    const done = sendSections(reply, page, followed, ending).finally(() => {
+      open.delete(ending);
+      page.followers--;
+      if (page.followers === 0) pages.delete(key);
+    });
+    open.set(ending, done);
+  }
+
+  return {
+    /**
+     * Answers with the stream of a page's live sections.
+     * @throws CatchwordError NOT_FOUND, USAGE: an EventSource does not ask again for a page that does not exist
+     */
+    follow: (request: FastifyRequest, reply: FastifyReply, followed: Followed): FastifyReply => {
+      if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
+      if (open.size >= MAX_LIVE) {
+        return refuse(request, reply, clock, {
+          code: 'TOO_MANY_STREAMS',
+          message: `${open.size} pages are followed, which is the limit`,
+          hint: 'Close pages that are not in use, then reload this one.',
+          headers: { 'retry-after': '10' },
+        });
+      }
+      let page = pages.get(followed.key);
+      if (page === undefined) {
+        page = { followers: 0, sections: new Set(), html: new Map(), renderedAt: 0, rendering: null };
+        try {
+          htmlOf(page, followed.show());
+        } catch (error) {
+          if (isGone(error)) throw error;
+          log.error(errorFields(error), 'a live page could not be rendered');
+          const hint = "See catchword's log.";
+          return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
+        }
+      }
+      begin(reply, page, followed);
+      return reply;
+    },
+    /** Ends all streams, later ones too. */
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      for (const ending of open.keys()) ending.abort('SHUTDOWN' satisfies EndCode);
+      await Promise.all(open.values());
     },
   };
 }

@@ -1,0 +1,40 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { FastifyReply } from 'fastify';
+import { errorFields, type Logger } from '../log.ts';
+import { sendError } from './http-error.ts';
+import { createWriter, type EndCode, type WriterParts } from './response-writer.ts';
+import { OVERLOADED, type Waiting } from './waiting.ts';
+
+export interface PageParts extends WriterParts {
+  readonly waiting: Pick<Waiting, 'watch' | 'isFull'>;
+  readonly log: Logger;
+}
+
+/**
+ * Sends JSON that is made while it is taken, so that a client that takes nothing keeps only a piece in memory. A client
+ * that is too slow, or whose page cannot be read to its end, sees a broken connection, not the end of a page.
+ * @throws what the first piece throws; then nothing was sent
+ */
+export async function sendPieces(reply: FastifyReply, pieces: Iterator<string, void>, parts: PageParts): Promise<void> {
+  const { raw, request } = reply;
+  if (parts.waiting.isFull()) return void sendError(reply, OVERLOADED);
+  let piece = pieces.next();
+  reply.type('application/json; charset=utf-8').hijack();
+  raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+  const ending = new AbortController();
+  const { signal } = ending;
+  const writer = createWriter(raw, ending, parts);
+  try {
+    while (!piece.done && !signal.aborted && request.method !== 'HEAD') {
+      await writer.write(piece.value);
+      // A client that takes everything at once would otherwise starve the others.
+      await yieldToOthers();
+      if (!signal.aborted) piece = pieces.next();
+    }
+  } catch (error) {
+    parts.log.error(errorFields(error), 'a page of changes could not be read to its end');
+    ending.abort('INTERNAL' satisfies EndCode);
+  }
+  if (!signal.aborted) raw.end();
+  else request.raw.socket.destroy();
+}
