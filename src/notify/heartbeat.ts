@@ -24,8 +24,9 @@ const SUFFIXES: Readonly<Record<Beat, string>> = { start: '/start', complete: ''
 const TIMEOUT_MS = 5_000;
 /** Pauses between the tries of one beat, milliseconds. */
 const PAUSES_MS = [1_000, 3_000];
-/** How long a process that ends waits for the last beat. */
-const GRACE_MS = 5_000;
+/** How long a process that ends waits: for an earlier beat, so that they arrive in order, and in all. */
+const EARLIER_MS = 2_000;
+const GRACE_MS = 7_000;
 
 /**
  * Calls an address when runs start and end, as healthchecks.io expects it. Beats are sent one after the other, apart from
@@ -91,11 +92,13 @@ export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Hea
       sending ??= sendAll();
     },
     stop: async () => {
-      const timer = setTimeout(() => stopping.abort(), GRACE_MS);
       // The last beat says most.
-      if (waiting.length > 0) current.abort(new Error('a later heartbeat takes precedence'));
+      const preferLast = (): void => {
+        if (waiting.length > 0) current.abort(new Error('a later heartbeat takes precedence'));
+      };
+      const timers = [setTimeout(preferLast, EARLIER_MS), setTimeout(() => stopping.abort(), GRACE_MS)];
       await sending;
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       stopping.abort();
     },
   };

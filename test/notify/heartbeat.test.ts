@@ -4,6 +4,8 @@ import { startSandbox } from '../../src/sandbox/server.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+// Loaded before the runs, which are short: a beat that is late gives way to the next one.
+import '../../src/relay/http-target.ts';
 import { receiver } from './scene.ts';
 
 /** A sandbox, and settings with a heartbeat. */
