@@ -33,6 +33,15 @@ export function peakBytes(pid: number): number {
   return look(pid)?.peakBytes ?? 0;
 }
 
+/** Resident set of a process now, bytes; 0 if it has ended. */
+export function residentBytes(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
 const LOOK_MS = 20;
 
 /** Runs a Node.js program to its end. @throws if it fails */

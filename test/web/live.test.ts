@@ -94,7 +94,7 @@ describe('a live page', () => {
     expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>2&lt;/b>' });
   });
 
-  it('sends the last state of a section that is live no longer', async () => {
+  it('sends the last state of a section that has stopped being live', async () => {
     let isLive = true;
     const { url } = await pagesOf(() => content({ run: isLive ? 'reading' : 'complete' }, isLive));
     const reader = await openReader(`${url}/live/page`);
@@ -127,11 +127,11 @@ describe('a live page', () => {
 
   it('that does not exist is an error that ends an EventSource', async () => {
     const { url } = await pagesOf(() => {
-      throw new CatchwordError('NOT_FOUND', 'there is no run 7');
+      throw new CatchwordError('NOT_FOUND', 'run 7 does not exist');
     });
     const { status, text } = await get(`${url}/live/page`, { headers: EVENT_SOURCE });
     expect(status).toBe(404);
-    expect(text).toContain('there is no run 7');
+    expect(text).toContain('run 7 does not exist');
   });
 
   it('that cannot be rendered at first lets an EventSource come back', async () => {
@@ -266,7 +266,7 @@ it('ends every live page when catchword stops', async () => {
   const stopped = live.stop();
   for (const reader of readers) expect(await endOf(reader)).toMatchObject({ code: 'SHUTDOWN' });
   await stopped;
-  // A page that is opened now is told as well.
+  // A page that is opened now gets the reason as well.
   const late = await openReader(`${url}/live/late`);
   expect(await endOf(late)).toMatchObject({ code: 'SHUTDOWN' });
 });

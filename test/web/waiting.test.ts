@@ -92,7 +92,7 @@ describe('what waits for all readers together', () => {
     expect(watched.filter(({ response }) => response.writableNeedDrain).length).toBeGreaterThan(0);
   });
 
-  it('is freed by whoever has taken nothing for longest', async () => {
+  it('is freed by the reader that has taken nothing for longest', async () => {
     const { db } = await filled({ items: 20_000, details: true });
     const watched = watchResponses();
     const { web, logged } = await serve(db, { limits: { ...PATIENT, maxWaitingBytes: 190_000, checkMs: 20 } });
