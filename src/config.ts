@@ -3,7 +3,7 @@ import type { Environment } from './environment.ts';
 import { CatchwordError, systemCodeOf } from './errors.ts';
 import { OPTIONS, type Option, type Values } from './option-table.ts';
 
-/** A sink as the environment configures it: `CATCHWORD_SINK_<NAME>`. */
+/** A sink or a channel as the environment configures it: `CATCHWORD_SINK_<NAME>`, `CATCHWORD_NOTIFY_<NAME>`. */
 export interface SinkSetting {
   readonly env: string;
   /** In lower case. */
@@ -15,6 +15,8 @@ export interface SinkSetting {
 
 export interface Config extends Values {
   readonly sinks: readonly SinkSetting[];
+  /** Who is notified when something is wrong. */
+  readonly channels: readonly SinkSetting[];
 }
 
 /** Errors of this file do not repeat the value of `_FILE`: it may be the secret itself, set there by mistake. */
@@ -34,20 +36,32 @@ function secretFromFile(env: string, environment: Environment): string | undefin
   throw new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
 }
 
-const SINK = /^CATCHWORD_SINK_([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
+const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
 /** Whether a variable has the form of `CATCHWORD_SINK_<NAME>` or of one of its companions (`_FILE`, `_SECRET`). */
 export function isSinkVariable(name: string): boolean {
-  return SINK.test(name);
+  return NAMED.exec(name)?.[1] === 'CATCHWORD_SINK_';
+}
+
+/** The same for `CATCHWORD_NOTIFY_<NAME>`. */
+export function isChannelVariable(name: string): boolean {
+  return NAMED.exec(name)?.[1] === 'CATCHWORD_NOTIFY_';
 }
 
 /** Runs `work`; a CatchwordError is collected instead of thrown. */
 type Attempt = <T>(work: () => T) => T | undefined;
 
-function readSinks(environment: Environment, attempt: Attempt): SinkSetting[] {
-  const names = Object.keys(environment).flatMap((name) => SINK.exec(name)?.[1] ?? []);
+function readNamed(
+  prefix: 'CATCHWORD_SINK_' | 'CATCHWORD_NOTIFY_',
+  environment: Environment,
+  attempt: Attempt,
+): SinkSetting[] {
+  const names = Object.keys(environment).flatMap((variable) => {
+    const [, found, name = ''] = NAMED.exec(variable) ?? [];
+    return found === prefix ? [name] : [];
+  });
   return [...new Set(names)].sort().flatMap((name) => {
-    const env = `CATCHWORD_SINK_${name}`;
+    const env = `${prefix}${name}`;
     if (name.endsWith('_SECRET')) return [];
     const url = environment[env] || attempt(() => secretFromFile(env, environment));
     const secret = environment[`${env}_SECRET`] || attempt(() => secretFromFile(`${env}_SECRET`, environment));
@@ -106,7 +120,9 @@ export function readSettings(environment: Environment, needsSource = false) {
     if (value !== undefined) values[key] = value;
   }
   const read: Partial<Values> = values;
-  return { values: { ...read, sinks: readSinks(environment, attempt) }, problems };
+  const sinks = readNamed('CATCHWORD_SINK_', environment, attempt);
+  const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt);
+  return { values: { ...read, sinks, channels }, problems };
 }
 
 /** Joins all problems in one error: a line with their number, then a line for each. */

@@ -58,10 +58,14 @@ const CODES = {
   SERVICE_FORBIDDEN: { exit: 1, retryable: false },
   /** Any other code of the service, or an answer that does not fit the request. */
   SERVICE_ERROR: { exit: 1, retryable: false },
+  /** The text or value is not an event of catchword. */
+  EVENT_INVALID: { exit: 1, retryable: false },
   QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
   /** The sink holds changes of another mirror, or of a later state of this one. */
   SINK_CONFLICT: { exit: 1, retryable: false },
+  /** A channel did not take a message. */
+  NOTIFY_FAILED: { exit: 1, retryable: true },
 } as const;
 
 export type ErrorCode = keyof typeof CODES;

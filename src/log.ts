@@ -28,6 +28,7 @@ export const LOG_FIELDS = {
   ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
   ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
   ...fields('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),
+  ...fields('string', 'channel', 'topic'),
   ...fields('string', 'redis', 'queue', 'method', 'route'),
   ...fields('strings', 'services'),
   ...fields('object', 'result'),

@@ -137,8 +137,23 @@ const PROCESSES = {
   noColour: option('NO_COLOR', undefined, form.text).means('any value turns colours off'),
 };
 
+const NOTIFICATIONS = {
+  heartbeatUrl: secret('CATCHWORD_HEARTBEAT_URL', form.heartbeatUrl).means(
+    'called after each complete run; with /start when a run starts, and /fail when it fails',
+  ),
+};
+
 /** Every setting: name, default, form, meaning. */
-export const OPTIONS = { ...SERVICE, ...PACE, ...MIRROR, ...RUNS, ...DELIVERY, ...HTTP, ...PROCESSES };
+export const OPTIONS = {
+  ...SERVICE,
+  ...PACE,
+  ...MIRROR,
+  ...RUNS,
+  ...DELIVERY,
+  ...HTTP,
+  ...NOTIFICATIONS,
+  ...PROCESSES,
+};
 
 /** The same, by subject. */
 export const OPTION_GROUPS = {
@@ -148,6 +163,7 @@ export const OPTION_GROUPS = {
   Runs: RUNS,
   Delivery: DELIVERY,
   HTTP,
+  Notifications: NOTIFICATIONS,
   Processes: PROCESSES,
 };
 
@@ -155,6 +171,16 @@ export const OPTION_GROUPS = {
 export const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
   { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
+];
+
+/** Settings of which there is one for each channel that notifications go to. */
+export const CHANNEL_OPTIONS = [
+  {
+    env: 'CATCHWORD_NOTIFY_<NAME>',
+    form: 'an address such as smtps://user:password@mail.example?from=a@shop.example&to=b@shop.example',
+    help: 'who is notified when something is wrong',
+  },
+  { env: 'CATCHWORD_NOTIFY_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
 ];
 
 type ValueOf<O> =

@@ -148,3 +148,12 @@ export const redisUrl = address(
   'an address such as redis://127.0.0.1:6379, with /, #, ? and @ in a password percent-encoded',
   (url) => (isTornApart(url) ? 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40' : null),
 );
+
+const HEARTBEAT = 'an https address, or http://…#allow=private';
+
+/** An address that is called; may hold a secret in its path. Like a webhook's, its fragment is an option. */
+export const heartbeatUrl = address(/^https?:$/, HEARTBEAT, ({ username, password, protocol, hash }) => {
+  if (username !== '' || password !== '') return 'must not contain a user name or password';
+  if (hash !== '' && hash !== '#allow=private') return 'must not contain a # other than #allow=private';
+  return protocol === 'https:' || hash !== '' ? null : `must be ${HEARTBEAT}`;
+});

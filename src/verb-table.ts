@@ -13,6 +13,7 @@ const adopt = async () => (await import('./commands/adopt.ts')).adoptCommand;
 const status = async () => (await import('./commands/status.ts')).statusCommand;
 const changes = async () => (await import('./commands/changes.ts')).changesCommand;
 const sink = async () => (await import('./commands/sink.ts')).sinkCommand;
+const notify = async () => (await import('./commands/notify.ts')).notifyCommand;
 const asset = async () => (await import('./commands/asset.ts')).assetCommand;
 const packages = async () => (await import('./commands/package.ts')).packageCommand;
 const licenses = async () => (await import('./commands/licenses.ts')).licensesCommand;
@@ -47,7 +48,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['search', 'search products by words and identifiers; word* for prefixes', products],
     ['changes', 'print the change log as CloudEvents, one per line', changes],
   ],
-  Deliver: [['sink', 'manage the sinks that receive the change log', sink]],
+  Deliver: [
+    ['sink', 'manage the sinks that receive the change log', sink],
+    ['notify', 'try the channels that are notified when something is wrong', notify],
+  ],
   'Use the service': [
     ['asset', 'create, change and read assets', asset, [75]],
     ['package', 'create, change, read and delete packages of books', packages, [75]],

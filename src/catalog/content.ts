@@ -31,11 +31,16 @@ export function difference(older: string, newer: string): Difference {
   return { before: objectText(before), added: [...is.keys()].filter((key) => !was.has(key)) };
 }
 
-/** Restores the older version from the newer one and their difference. */
-export function revert(newer: string, { before, added }: Difference): string {
-  const members = objectMembers(newer);
+/** Turns the members of the newer version into those of the older one. */
+export function revertMembers(members: Map<string, string>, { before, added }: Difference): void {
   for (const key of added) members.delete(key);
   for (const [key, value] of objectMembers(before)) members.set(key, value);
+}
+
+/** Restores the older version from the newer one and their difference. */
+export function revert(newer: string, difference: Difference): string {
+  const members = objectMembers(newer);
+  revertMembers(members, difference);
   return objectText(members);
 }
 

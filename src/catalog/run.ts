@@ -71,6 +71,11 @@ export interface Run extends RunCounts {
   readonly evidence: Evidence | null;
 }
 
+/** Whether a run of one kind makes a run of the other unnecessary: a full run covers a delta, but not vice versa. */
+export function covers(made: RunKind, wanted: RunKind): boolean {
+  return made === 'full' || made === wanted;
+}
+
 export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';
 
 export interface RunRequest {

@@ -41,8 +41,11 @@ interface SeamInput<W extends SeamWindow> {
 /** Minimum number of equal products at equal offsets that joins two neighbours, even if all were modified. */
 const STILL = 5;
 
-/** Whether neighbours hold the same products at all offsets that both cover, so nothing moved between the two reads. */
-function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
+/**
+ * Whether neighbours hold the same products at all offsets that both cover, so nothing moved between the two reads.
+ * @param shift by how many products the second one starts later
+ */
+export function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
   const both = Math.min(beforeIds.length - shift, afterIds.length);
   if (both < STILL) return false;
   for (let at = 0; at < both; at++) if (afterIds[at] === 0 || beforeIds[shift + at] !== afterIds[at]) return false;

@@ -1,15 +1,18 @@
 import { Command } from 'commander';
 import type { Run } from '../catalog/run.ts';
+import { cancel } from '../operator/decide.ts';
+import { recordDone } from '../operator/record.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, runSummary } from '../report/run-text.ts';
 import { seamPicture } from '../report/seam-picture.ts';
-import { duration, moment, plural, table } from '../report/text.ts';
+import { duration, moment, table } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
-import { cancelRun, requireRun } from '../sync/finish-run.ts';
+import { requireRun } from '../sync/finish-run.ts';
 import { undoCommand } from './review.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/format.ts';
 import { onMirror, runCommand } from './shared/mirror.ts';
+import { commandUser } from './shared/user.ts';
 
 /** How many rejected items are listed. */
 const REJECTED = 100;
@@ -42,9 +45,14 @@ function showRun(context: CommandContext, store: Store, id: number): Result {
   return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: rejected }, text };
 }
 
-function cancel({ clock }: CommandContext, store: Store, id: number): Result {
-  const run = cancelRun(store, id, clock.now());
-  return { json: runJson(run), text: `run ${id} is cancelled (${plural(run.pages, 'applied page')} kept)` };
+function cancelRun({ clock }: CommandContext, store: Store, id: number): Result {
+  const nowMs = clock.now();
+  const decision = { who: commandUser(), action: 'cancel', target: String(id), argument: null } as const;
+  return store.request((writer) => {
+    const { run, outcome } = cancel(store, id, nowMs);
+    recordDone(writer, decision, outcome, nowMs);
+    return { json: runJson(run), text: outcome };
+  });
 }
 
 export function runCommands(context: CommandContext): Command[] {
@@ -58,6 +66,6 @@ export function runCommands(context: CommandContext): Command[] {
         onMirror(context, 'read', options, ({ runs }) => listRuns(context, runs.list(options.limit))),
       ),
     runCommand(context, 'run', 'read', (store, id) => showRun(context, store, id)),
-    runCommand(context, 'cancel', 'write', (store, id) => cancel(context, store, id)),
+    runCommand(context, 'cancel', 'write', (store, id) => cancelRun(context, store, id)),
   ];
 }

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { type ReadSettings, readSettings, redactValue, type SinkSetting } from '../config.ts';
+import { channelConfig } from '../notify/channel-config.ts';
 import { OPTIONS } from '../option-table.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { table } from '../report/text.ts';
@@ -26,18 +27,23 @@ function optionSettings(context: CommandContext, { values }: ReadSettings) {
   });
 }
 
-function sinkSettings(context: CommandContext, { values }: ReadSettings) {
-  return values.sinks.flatMap((sink) => {
-    const secret = sink.secret === undefined ? [] : [[`${sink.env}_SECRET`, MASK] as const];
-    const variables = [[sink.env, addressOf(sink)] as const, ...secret];
+/** Settings of sinks or channels. */
+function namedSettings(
+  context: CommandContext,
+  named: readonly SinkSetting[],
+  configOf: (setting: SinkSetting) => { readonly kind: string; readonly address: string },
+) {
+  return named.flatMap((setting) => {
+    const secret = setting.secret === undefined ? [] : [[`${setting.env}_SECRET`, MASK] as const];
+    const variables = [[setting.env, addressOf(setting, configOf)] as const, ...secret];
     return variables.map(([name, value]) => ({ name, value, from: originOf(context, name, true) }));
   });
 }
 
-/** The address of a sink without its credentials; masked as a whole if it is not valid. */
-function addressOf(sink: SinkSetting): string {
+/** The address of a sink or channel without its credentials; masked as a whole if it is not valid. */
+function addressOf(setting: SinkSetting, configOf: Parameters<typeof namedSettings>[2]): string {
   try {
-    const { kind, address } = sinkConfig(sink);
+    const { kind, address } = configOf(setting);
     return `${kind} ${address}`;
   } catch {
     return MASK;
@@ -47,7 +53,12 @@ function addressOf(sink: SinkSetting): string {
 export function settingsCommand(context: CommandContext): Command {
   return new Command('settings').option('--json', 'print one JSON document').action((options: JsonOption) => {
     const read = readSettings(context.environment);
-    const settings = [...optionSettings(context, read), ...sinkSettings(context, read)];
+    const { sinks, channels } = read.values;
+    const settings = [
+      ...optionSettings(context, read),
+      ...namedSettings(context, sinks, sinkConfig),
+      ...namedSettings(context, channels, channelConfig),
+    ];
     const rows = settings.map(({ name, value, from }) => [name, value, from]);
     print(context, options, { json: settings, text: table(['setting', 'value', 'from'], rows) });
     // Reports unknown variables and settings that are wrong.

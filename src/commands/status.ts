@@ -1,4 +1,6 @@
 import { Command } from 'commander';
+import { channelConfig } from '../notify/channel-config.ts';
+import { channelStatuses, episodesJson } from '../report/notices.ts';
 import { sinkStatuses } from '../report/sink.ts';
 import { statusOf } from '../report/status.ts';
 import { statusLines } from '../report/status-text.ts';
@@ -14,8 +16,10 @@ export function statusCommand(context: CommandContext): Command {
         const nowMs = context.clock.now();
         const status = statusOf(store, nowMs, plansOf(config, nowMs));
         const sinks = sinkStatuses(store, config.sinks, nowMs);
-        const text = statusLines(colours(context), store, status, sinks, nowMs);
-        return { json: { ...status, sinks }, text };
+        const episodes = episodesJson(store);
+        const channels = channelStatuses(store, config.channels.map(channelConfig));
+        const text = statusLines(colours(context), store, status, { sinks, episodes, channels }, nowMs);
+        return { json: { ...status, sinks, episodes, channels }, text };
       }),
     ),
   );

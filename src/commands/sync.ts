@@ -4,6 +4,7 @@ import { sourceIdentity } from '../catalog/source.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { SourceConfig } from '../config.ts';
 import { EXIT, usageError } from '../errors.ts';
+import { checkPause } from '../operator/check-pause.ts';
 import { printable } from '../printable.ts';
 import { heldRemovalsJson, runJson } from '../report/run.ts';
 import { heldText, proofLine, runSummary } from '../report/run-text.ts';
@@ -17,7 +18,7 @@ import type { Keeper } from '../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../sync/source.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, isoMoment, type JsonOption, print } from './shared/format.ts';
-import { checkPause, observePause, toPerson } from './shared/notices.ts';
+import { observePause, toPerson } from './shared/notices.ts';
 import { withProgress } from './shared/progress.ts';
 import { loadSettings } from './shared/settings.ts';
 
@@ -40,7 +41,8 @@ export async function runOnce(
       display.stop();
       if (run === null) return;
       store.walCheckpoint();
-      const [json, text] = [runJson(run), [runSummary(colours(context), run, context.clock.now())]];
+      const json: Record<string, unknown> = runJson(run);
+      const text = [runSummary(colours(context), run, context.clock.now())];
       if (run.state === 'held') {
         context.setExitCode(EXIT.held);
         json.held_removals = heldRemovalsJson(store, run.id);

@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import type { Meter } from '@opentelemetry/api';
 import type { ChangeOp, Run, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
+import { endedRuns, failedInARow, openInARow } from '../report/in-a-row.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
@@ -23,12 +24,6 @@ const HELD_COUNT_AGE_MS = 60_000;
 
 function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** How many of the newest elements in a row pass the test. */
-function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number {
-  const end = newestFirst.findIndex((one) => !test(one));
-  return end === -1 ? newestFirst.length : end;
 }
 
 function createHeldCount({ store, clock }: MirrorMetricsOptions): () => number {
@@ -96,7 +91,7 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
       store.read(() => {
         const runs = store.runs.list(RUNS);
         const active = runs.find(({ state }) => state === 'planned' || state === 'reading');
-        const ended = runs.filter(({ state }) => state !== 'planned' && state !== 'reading' && state !== 'cancelled');
+        const ended = endedRuns(runs);
         const isComplete = ({ state }: Run): boolean => state === 'complete';
         const completedAt = completeAt(store);
         result.observe(gauges.products, store.products.living());
@@ -108,15 +103,8 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
           if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
         }
         result.observe(gauges.runPages, active?.pages ?? 0);
-        result.observe(
-          gauges.failed,
-          inARow(ended, ({ state }) => state === 'failed'),
-        );
-        const full = ended.filter(({ kind }) => kind === 'full');
-        result.observe(
-          gauges.open,
-          inARow(full, ({ proof }) => proof !== 'sealed'),
-        );
+        result.observe(gauges.failed, failedInARow(ended));
+        result.observe(gauges.open, openInARow(ended));
         const totals = store.runs.totals();
         const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
         result.observe(pages, total('pages'));

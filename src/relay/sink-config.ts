@@ -100,7 +100,8 @@ function secretQuery({ protocol, search }: URL): string[] {
   return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
 }
 
-function secretsOf(url: URL, secret: string | undefined): string[] {
+/** The texts of an address that are secret, the longest first. */
+export function secretsOf(url: URL, secret: string | undefined): string[] {
   const found = [secret, url.password, decoded(url.password)];
   // A user name without a password is a token, except in PostgreSQL.
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));

@@ -57,14 +57,16 @@ export function optionsIn(url: URL): URLSearchParams {
  * Reads the options of a sink.
  * @param shape zod types of the options that this kind of sink has, besides COMMON_OPTIONS
  * @param others names of further options, which are not catchword's
+ * @param common options besides `shape`
  * @throws CatchwordError CONFIG_INVALID naming the option
  */
 export function readOptions<S extends z.ZodRawShape>(
   url: URL,
   shape: S,
   others: readonly string[] = [],
+  common: z.ZodRawShape = COMMON_OPTIONS,
 ): z.output<z.ZodObject<S>> {
-  const known = { ...shape, ...COMMON_OPTIONS };
+  const known = { ...shape, ...common };
   const given = Object.fromEntries(optionsIn(url));
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name) && !others.includes(name));
   // The error repeats neither names nor values: a part of a password that is not percent-encoded may be among them.

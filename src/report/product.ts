@@ -21,6 +21,6 @@ export function productJson(row: ProductRow, history?: readonly string[]): strin
   return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}}`;
 }
 
-export function hitJson({ printIsbn, eIsbn, ...hit }: SearchHit): Record<string, unknown> {
+export function hitJson({ printIsbn, eIsbn, ...hit }: SearchHit) {
   return { ...hit, print_isbn: printIsbn, e_isbn: eIsbn };
 }

@@ -2,13 +2,13 @@ import type { Evidence, Run } from '../catalog/run.ts';
 import { iso } from '../iso-time.ts';
 import type { Store } from '../store/store.ts';
 
-function evidenceJson({ numItems, lists, ...rest }: Evidence): Record<string, unknown> {
+function evidenceJson({ numItems, lists, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
   return { ...rest, num_items: numItems, lists: listed };
 }
 
 /** A run with the names of the view `run_log`, and with the reasons of its proof and the evidence for it. */
-export function runJson(run: Run): Record<string, unknown> {
+export function runJson(run: Run) {
   const { from, sourceTime, startedAt, finishedAt, settlesAt, evidence, ...rest } = run;
   return {
     ...rest,

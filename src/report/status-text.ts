@@ -1,5 +1,6 @@
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
+import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
 import { settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink.ts';
 import { errorText } from './sink-text.ts';
@@ -45,9 +46,16 @@ function sinkText(sink: SinkStatus): string {
   return `${name}: ${state}, ${behind}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
 }
 
+interface Parts {
+  readonly sinks: readonly SinkStatus[];
+  readonly episodes: ReturnType<typeof episodesJson>;
+  readonly channels: ReturnType<typeof channelStatuses>;
+}
+
 /** The state of the mirror, for a person. */
-export function statusLines(c: Colours, store: Store, status: Status, sinks: readonly SinkStatus[], nowMs: number) {
+export function statusLines(c: Colours, store: Store, status: Status, parts: Parts, nowMs: number) {
   const { yellow } = c;
+  const { sinks, episodes, channels } = parts;
   const [last] = store.runs.list(1);
   const completedAt = completeAt(store);
   const never = 'never (the first full load has not finished)';
@@ -71,6 +79,13 @@ export function statusLines(c: Colours, store: Store, status: Status, sinks: rea
     ['running', status.running && `a run, in ${processText(status.running)}`],
     ['daemon', daemonText(status)],
     ...sinks.map((sink): [string, string] => ['sink', sink.error === null ? sinkText(sink) : yellow(sinkText(sink))]),
+    ...channels.map((channel): [string, string] => {
+      const text = channelText(channel);
+      return ['channel', channel.error === null ? text : yellow(text)];
+    }),
+    ...episodes.map(({ message, began_at: at }): [string, string] => {
+      return ['wrong', yellow(`${message} (since ${time(at ?? '')})`)];
+    }),
   ];
   return rows.flatMap(([label, text]) => (text == null ? [] : [`${label.padEnd(11)}${text}`]));
 }

@@ -6,6 +6,7 @@ import type { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, Tell } from '../log.ts';
+import { startHeartbeat } from '../notify/heartbeat.ts';
 import { paceOf } from '../pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
@@ -116,7 +117,7 @@ async function startRedisQueue(
  */
 export async function startKeeper(options: KeeperOptions) {
   const { config, clock, log, onProgress, tell = toLog(log) } = options;
-  const { redisUrl } = config;
+  const { redisUrl, heartbeatUrl } = config;
   if (redisUrl !== undefined) await (await import('../queue/bullmq/redis.ts')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
     const store = openStore(config.db, { mode: config.dbMode });
@@ -134,7 +135,10 @@ export async function startKeeper(options: KeeperOptions) {
     const { queue } = pages;
     const settings = keeperSettings(config);
     const progress = onProgress === undefined ? {} : { onProgress };
-    const keeper = await createKeeper({ store, queue, clock, log, tell, settings, ...progress });
+    const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, clock, log });
+    if (heartbeat !== null) services.push(heartbeat);
+    const beats = heartbeat === null ? {} : { onRun: heartbeat.beat };
+    const keeper = await createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   });
 }

@@ -4,6 +4,9 @@ import { sourceId } from '../catalog/source.ts';
 import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
+import { channelConfig } from '../notify/channel-config.ts';
+import { notifierSettings, startNotifier } from '../notify/notifier.ts';
+import { createAskedDecisions, watchDecisions } from '../operator/asked.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { haltedSinks } from '../report/sink.ts';
@@ -14,8 +17,10 @@ import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedul
 import { startStandby } from '../schedule/standby.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
+import type { LeasedDaemon } from '../store/writers.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
+import { lookUpHeld } from './look-up-held.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
 import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
 
@@ -38,7 +43,7 @@ async function requireEventSource(config: Config): Promise<void> {
 
 async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
   const { startWeb } = await import('../web/server.ts');
-  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit } = config;
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
   const source = configuredSource(config.baseUrl);
   const plans = (nowMs: number) => plansOf(config, nowMs);
   const unready = haltedSinks;
@@ -50,6 +55,7 @@ async function startHttp({ config, clock, log }: RoleOptions<Config>, port: numb
     token,
     readyMaxAgeMs,
     rateLimit,
+    overlapMs,
     unready,
     plans,
     source,
@@ -63,18 +69,38 @@ async function checkSinks({ sinks }: Config): Promise<void> {
   for (const sink of sinks) await (await sinkConfig(sink).make()).close();
 }
 
+/** Does the same for each channel. */
+async function checkChannels({ channels }: Config): Promise<void> {
+  for (const channel of channels) await channelConfig(channel).make();
+}
+
+function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: RoleOptions<Config>): Service {
+  return startNotifier({ store, leased, clock, log, ...notifierSettings(config) });
+}
+
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const source = configuredSource(config.baseUrl);
   return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
 }
 
-/** Starts to make runs of the mirror, with a full run at once if it was never filled. */
-function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, { config, clock, log }: RoleOptions) {
-  const runQueue = startRunQueue({ keeper, store, clock, log });
+/**
+ * Starts to make runs of the mirror, with a full run at once if it was never filled, and to carry out what operators
+ * decide about runs.
+ */
+function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, options: RoleOptions) {
+  const { config, clock, log } = options;
+  const existing = (runId: number, signal: AbortSignal) => lookUpHeld(options, store, runId, signal);
+  const decisions = createAskedDecisions({ store, keeper, clock, log, existing });
+  const runQueue = startRunQueue({ keeper, store, clock, log, decisions });
+  const watch = watchDecisions({ decisions, clock, log, wake: runQueue.wake });
   if (store.watermark() === null) runQueue.submit({ kind: 'full' });
   const { fullCron, deltaCron, timezone } = config;
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
-  return { runQueue, schedule: { fullCron, deltaCron, timezone, ticks: store.schedule, clock, log, onDue } };
+  return {
+    services: [runQueue, watch],
+    runQueue,
+    schedule: { fullCron, deltaCron, timezone, ticks: store.schedule, clock, log, onDue },
+  };
 }
 
 /** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
@@ -83,8 +109,9 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   const { db, dbMode: mode, httpPort: port } = config;
   // An invalid setting is an error now, not when a daemon that stands by takes over.
   await checkSinks(config);
+  await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
-  async function start(active: Service[], tookOver: boolean): Promise<void> {
+  async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
     const kept = await startKeeper({ config, clock, log, fetching: true });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
@@ -94,9 +121,10 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     }
     active.push(watchMirror(kept.store, clock));
     active.push(relayOf(kept.store, options));
-    const { runQueue, schedule } = startRuns(kept, options);
-    active.push(runQueue);
+    const { services: runs, schedule } = startRuns(kept, options);
+    active.push(...runs);
     active.push(startScheduler(schedule));
+    active.push(notifierOf(kept.store, leased, options));
   }
   services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
 };
@@ -116,10 +144,13 @@ function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
   const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
+  await checkChannels(config);
   const kept = await startKeeper({ config, clock, log, fetching: false });
-  services.push(kept, showPresence({ store: kept.store, clock, log }), watchMirror(kept.store, clock));
-  const { runQueue, schedule } = startRuns(kept, options);
-  services.push(runQueue);
+  const { store } = kept;
+  const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
+  services.push(kept, presence, watchMirror(store, clock));
+  const { services: runs, runQueue, schedule } = startRuns(kept, options);
+  services.push(...runs);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule);
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');

@@ -26,7 +26,8 @@ async function startScratchMirror({ mirror: real, signal, onSettle, ...options }
     services.push({ name: 'directory', stop: async () => rmSync(directory, { recursive: true, force: true }) });
     const mirror = real ?? openStore(join(directory, 'empty.db'));
     if (real === null) services.push({ name: 'empty mirror', stop: async () => mirror.close() });
-    const own = { ...config, db: join(directory, 'catalog.db') };
+    // A run that only compares is not one of the mirror.
+    const own = { ...config, db: join(directory, 'catalog.db'), heartbeatUrl: undefined };
     const kept = await startKeeper({ ...options, config: own, fetching: true, paceIn: real ?? undefined });
     services.push(kept);
     const { store, keeper } = kept;

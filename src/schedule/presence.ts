@@ -5,19 +5,28 @@ import { type Service, serveUntil } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
+import type { LeasedDaemon } from '../store/writers.ts';
 
 /** How often to check whether the daemon that is recorded is gone. */
 const CHECK_MS = 10_000;
 
+interface PresenceOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Starts services that only the recorded daemon runs. */
+  readonly start?: (leased: LeasedDaemon) => Service[];
+}
+
 /** Records in the mirror that a daemon is running. If several run, one is recorded, and another when it ends. */
-export function showPresence({ store, clock, log }: { store: Store; clock: Clock; log: Logger }): Service {
+export function showPresence({ store, clock, log, start = () => [] }: PresenceOptions): Service {
   const stopping = new AbortController();
 
   async function run(): Promise<void> {
     while (!stopping.signal.aborted) {
       try {
-        await holdLease(store.daemonLease, clock, log, (_leased, lost) =>
-          withAbort([stopping.signal, lost], (over) => serveUntil(over, [])),
+        await holdLease(store.daemonLease, clock, log, (leased, lost) =>
+          withAbort([stopping.signal, lost], (over) => serveUntil(over, start(leased))),
         );
       } catch (error) {
         log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');

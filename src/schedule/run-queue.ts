@@ -1,10 +1,11 @@
-import type { Run, RunKind, RunRequest } from '../catalog/run.ts';
+import { covers, type Run, type RunKind, type RunRequest } from '../catalog/run.ts';
 import { tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { failureOf } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
+import type { AskedDecisions } from '../operator/asked.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { createRetryPause } from './retry-pause.ts';
@@ -15,6 +16,8 @@ interface RunQueueOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Decisions of operators, which are carried out between runs. */
+  readonly decisions?: Pick<AskedDecisions, 'next'>;
 }
 
 /** A run to make, and why: it is scheduled, the mirror was never filled, or the mirror notes that a run failed. */
@@ -25,11 +28,6 @@ interface WantedRun {
 
 /** How often to look for an unfinished run whose process is gone. A restarted process finds its own run at once. */
 const CHECK_MS = 15_000;
-
-/** A full run covers a delta; a delta does not cover a full run. */
-function covers(made: RunKind, wanted: RunKind): boolean {
-  return made === 'full' || made === wanted;
-}
 
 /** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
 function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
@@ -61,7 +59,7 @@ function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): Wa
 }
 
 /** Accepts requests for runs and makes the runs one at a time. */
-export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions) {
+export function startRunQueue({ keeper, store, clock, log, decisions }: RunQueueOptions) {
   const stopping = new AbortController();
   const pause = createRetryPause(store.schedule, clock);
   let waiting: WantedRun[] = [];
@@ -130,7 +128,15 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions) {
 
   async function step(): Promise<void> {
     for (;;) {
-      if (stopping.signal.aborted || pause.leftMs() > 0) return;
+      if (stopping.signal.aborted) return;
+      const decision = decisions?.next() ?? null;
+      if (decision !== null) {
+        if (decision.starts === null) await decision.work(stopping.signal);
+        else if (!(await attempt(decision.starts, () => decision.work(stopping.signal)))) return;
+        continue;
+      }
+      // A pause does not delay what an operator asks for.
+      if (pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
       if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
         if (await attempt(left.kind, () => resume(left))) continue;
@@ -165,6 +171,8 @@ export function startRunQueue({ keeper, store, clock, log }: RunQueueOptions) {
     failed: failureOf(running),
     /** Returns at once; the result is in the log and in the mirror. */
     submit,
+    /** Looks at once for a decision to carry out. */
+    wake: (): void => turn.abort(),
     stop: async (): Promise<void> => {
       stopping.abort();
       turn.abort();

@@ -5,6 +5,7 @@ import { failureOf, type Service, serveUntil, startTogether } from '../lifecycle
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import { openStore, type Store } from '../store/store.ts';
+import type { LeasedDaemon } from '../store/writers.ts';
 
 interface StandbyOptions {
   readonly role: string;
@@ -13,8 +14,12 @@ interface StandbyOptions {
   readonly mode: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Starts the services that only the active process runs. @param tookOver whether this process has waited */
-  readonly start: (services: Service[], tookOver: boolean) => Promise<void>;
+  /**
+   * Starts the services that only the active process runs.
+   * @param tookOver whether this process has waited
+   * @param leased the lease of the active process
+   */
+  readonly start: (services: Service[], tookOver: boolean, leased: LeasedDaemon) => Promise<void>;
 }
 
 /** How often a process that stands by checks whether the active one is gone. */
@@ -41,9 +46,9 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     settle = resolve;
   });
 
-  async function serve(lost: AbortSignal): Promise<void> {
+  async function serve(leased: LeasedDaemon, lost: AbortSignal): Promise<void> {
     const services = await startTogether(async (started) => {
-      await start(started, waited);
+      await start(started, waited, leased);
       return started;
     });
     standsBy = false;
@@ -62,9 +67,9 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     mirror ??= openStore(db, { mustExist: waited, mode });
     let held = false;
     try {
-      await holdLease(mirror.daemonLease, clock, log, (_leased, lost) => {
+      await holdLease(mirror.daemonLease, clock, log, (leased, lost) => {
         held = true;
-        return serve(lost);
+        return serve(leased, lost);
       });
       return true;
     } catch (error) {

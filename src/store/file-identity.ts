@@ -64,7 +64,7 @@ export function createFileIdentity(path: string, real: string, opened: string | 
     const lost = new CatchwordError('MIRROR_REPLACED', text, { hint });
     lostFiles.set(key, lost);
     // Closing the mirror would make SQLite write to the files that are there now.
-    requireForcedExit();
+    if (!isReadonly) requireForcedExit();
     throw lost;
   }
 

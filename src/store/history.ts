@@ -1,5 +1,6 @@
-import { revert } from '../catalog/content.ts';
+import { revert, revertMembers } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
+import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
@@ -11,6 +12,8 @@ import type { Reader } from './reader.ts';
 const KEPT_BODIES = 64;
 /** Bodies to keep of all products; the oldest are dropped first. */
 const KEPT_IN_ALL = 1_024;
+/** Records of one product that are read at once: each may hold a large field. */
+const STEP = 64;
 
 /** The text right after each change of `chain`, newest first (of a removal: before it), starting from the current one. */
 function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[ChangeRow, string]> {
@@ -18,6 +21,26 @@ function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[Ch
   for (const change of chain) {
     yield [change, body];
     if (change.before !== null) body = revert(body, { before: change.before, added: change.added });
+  }
+}
+
+/**
+ * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a removal: before it).
+ * The members are valid until the next change is taken. Costs what is walked: a product may have any number of changes.
+ */
+function* membersBack(
+  store: Reader,
+  { id, body, changedSeq }: ProductRow,
+): Iterable<readonly [ChangeRow, ReadonlyMap<string, string>]> {
+  const members = objectMembers(body);
+  for (let before = changedSeq + 1; ; ) {
+    const batch = store.changes.ofProduct(id, before, STEP);
+    for (const change of batch) {
+      yield [change, members];
+      if (change.before !== null) revertMembers(members, { before: change.before, added: change.added });
+      before = change.seq;
+    }
+    if (batch.length < STEP) return;
   }
 }
 
@@ -103,6 +126,48 @@ export function createHistory(store: Reader) {
   };
 }
 
+/** The texts of a field of JSON before and after a change; null if the product did not have it. */
+export interface FieldChange {
+  readonly field: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** A change of a product. The fields are those that changed: none for a creation or a removal. */
+export interface ProductChange extends Pick<ChangeRow, 'seq' | 'at' | 'op' | 'runId'> {
+  readonly fields: readonly FieldChange[];
+}
+
+function fieldsOf({ op, before, added }: ChangeRow, after: ReadonlyMap<string, string>): FieldChange[] {
+  if (op === 'removed' || before === null) return [];
+  const was = objectMembers(before);
+  return [...was.keys(), ...added].map((field) => ({
+    field,
+    before: was.get(field) ?? null,
+    after: after.get(field) ?? null,
+  }));
+}
+
+/**
+ * The changes of a product before `beforeSeq` that the log holds, newest first, at most `limit`; and whether it holds
+ * older ones.
+ * @param row the product as it is now, or as it was, which costs less for changes before then
+ */
+export function productChanges(
+  store: Reader,
+  row: ProductRow,
+  beforeSeq: number,
+  limit: number,
+): { readonly changes: readonly ProductChange[]; readonly hasOlder: boolean } {
+  const changes: ProductChange[] = [];
+  for (const [change, members] of membersBack(store, row)) {
+    const { seq, at, op, runId } = change;
+    if (changes.length === limit) return { changes, hasOlder: true };
+    if (seq < beforeSeq) changes.push({ seq, at, op, runId, fields: fieldsOf(change, members) });
+  }
+  return { changes, hasOlder: false };
+}
+
 function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | undefined): CatchwordError {
   if (oldest?.prevSeq == null) {
     const hint = `It was created with change ${oldest?.seq}.`;
@@ -120,12 +185,16 @@ function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | u
 export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
   const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
   requireKnownSeq('--at', at, store.changes.lastSeq(), hint);
-  const bodies = [...bodiesBack(store.changes.chain(row.changedSeq), row.body)];
-  const found = bodies.find(([{ seq }]) => seq <= at);
-  if (found === undefined) throw notHeld(store, row.vbid, at, bodies.at(-1)?.[0]);
-  const [{ seq: changedSeq, at: changedAt, op }, body] = found;
-  const columns = columnsOf(JSON.parse(body) as Fields);
-  return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
+  let oldest: ChangeRow | undefined;
+  for (const [change, members] of membersBack(store, row)) {
+    oldest = change;
+    if (change.seq > at) continue;
+    const { seq: changedSeq, at: changedAt, op } = change;
+    const body = changedSeq === row.changedSeq ? row.body : objectText(members);
+    const columns = columnsOf(JSON.parse(body) as Fields);
+    return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
+  }
+  throw notHeld(store, row.vbid, at, oldest);
 }
 
 const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';

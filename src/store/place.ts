@@ -19,6 +19,8 @@ export interface PlaceOptions {
   readonly mustExist?: boolean;
   /** Also accept a file that this user may only read. */
   readonly forReading?: boolean;
+  /** Never write to the file, also if this user may: not even to upgrade it. */
+  readonly readOnly?: boolean;
   /** Permission bits of the mirror's files. Default: 0o600 for a new file; an existing one keeps its own. */
   readonly mode?: number | undefined;
 }
@@ -93,10 +95,10 @@ function setMode(path: string, mode: number): void {
 
 /**
  * Creates the file if it does not exist, and sets its mode.
- * @returns whether this user may only read it
+ * @returns whether to open it for reading only
  * @throws CatchwordError NOT_FOUND (with `mustExist`), MIRROR_UNUSABLE; existing files are not changed then
  */
-export function preparePlace(path: string, { mustExist, mode, forReading }: PlaceOptions): boolean {
+export function preparePlace(path: string, { mustExist, mode, forReading, readOnly }: PlaceOptions): boolean {
   const found = lookAt(path);
   if (found === undefined && mustExist) {
     const hint = 'Create it with npx catchword sync, or set CATCHWORD_DB to its path.';
@@ -110,6 +112,7 @@ export function preparePlace(path: string, { mustExist, mode, forReading }: Plac
       'Ask its owner to set CATCHWORD_DB_MODE (0640 lets the group read it), or set CATCHWORD_DB to another file.';
     throw unusable(path, 'cannot be read by this user (EACCES)', hint);
   }
+  if (readOnly) return true;
   if (mayUse(path, constants.W_OK)) return false;
   if (forReading) return true;
   const hint = 'Run this as its owner, or set CATCHWORD_DB to another file.';

@@ -1,4 +1,6 @@
+import { createActionReader } from './actions.ts';
 import { createChangeReader } from './changes.ts';
+import { createEpisodeReader } from './episodes.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
 import type { Queries } from './queries.ts';
@@ -26,6 +28,8 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     schedule: createScheduleReader(queries),
     source: createSourceReader(queries),
     search: createSearch(queries),
+    actions: createActionReader(queries),
+    episodes: createEpisodeReader(queries),
   };
 }
 

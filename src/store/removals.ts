@@ -6,6 +6,12 @@ import type { Queries } from './queries.ts';
 /** A product that a held run would remove. */
 export type HeldProduct = Pick<ProductRow, 'id' | 'vbid' | 'title'>;
 
+/** The same for a person who decides about it. */
+export type HeldRow = Pick<ProductRow, 'id' | 'vbid' | 'title'> & {
+  readonly publisher: string | null;
+  readonly withdrawn: 0 | 1;
+};
+
 type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
 
 /** The `seq` of a living product's newest change. */
@@ -48,6 +54,11 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
     missingRuns: number<[id: number]>('SELECT runs FROM missing WHERE product_id = ?'),
     /** Living products that the held run would remove, by id; the first `limit` of them. */
     held: (runId: number, limit = -1) => held(runId, limit),
+    /** At most `limit` of them, with ids above `after`. */
+    heldAfter: rows<[runId: number, after: number, limit: number], HeldRow>(
+      `SELECT products.id, products.vbid, products.title, products.publisher, products.withdrawn ${HELD}
+         AND held_removals.product_id > ? ORDER BY held_removals.product_id LIMIT ?`,
+    ),
     heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
   };
 }

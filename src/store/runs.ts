@@ -25,6 +25,30 @@ export interface SettleWait {
   readonly leftMs: number;
 }
 
+/** A checkpoint as `after` reads it: only what a picture of the run needs. */
+export interface ReadWindow {
+  /** Grows with each checkpoint. */
+  readonly rowid: number;
+  readonly pass: number;
+  readonly page: number;
+  readonly perPage: number;
+  readonly numItems: number;
+  readonly totalPages: number;
+  readonly requestedAt: number;
+  readonly items: number;
+  readonly rejected: number;
+  readonly requests: number;
+  readonly doubt: string | null;
+  /** Decoded when it is called. */
+  readonly ids: () => number[];
+}
+
+/** A rejected item; its body is cut. */
+export interface RejectedRow extends RejectedItem, Window {
+  /** Of the whole body, in characters. */
+  readonly length: number;
+}
+
 const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
 const { tick: _tick, selection: _selection, settleLeft: _left, ...runColumns } = getTableColumns(runs);
 
@@ -51,6 +75,11 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
+  const readAfter = rows<[number, number, number], Omit<ReadWindow, 'ids'> & { readonly ids: Buffer }>(
+    `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
+       requested_at AS requestedAt, items, rejected, requests, doubt, ids
+     FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
+  );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
   const settleWait = row<[number], SettleWait>(
     `SELECT settles_at AS until, settle_left AS leftMs FROM runs
@@ -61,6 +90,7 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
   const selectRuns = (rest: ReturnType<typeof sql>) => orm.select(runColumns).from(runs).where(rest).prepare();
   const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
   const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const older = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
   const passesOf = orm
@@ -90,6 +120,8 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
     /** The newest runs first. */
     list: (limit: number): Run[] => newest.all({ limit }).map(withCounts),
+    /** Runs with smaller numbers, the newest first. */
+    before: (id: number, limit: number): Run[] => older.all({ before: id, limit }).map(withCounts),
     /** Which products the run reads (`selectionText`); null if unknown. */
     selectionOf: value<[id: number], string | null>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished.all().map(withCounts)[0],
@@ -116,12 +148,20 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
     eachIds: function* (runId: number): Generator<readonly number[]> {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
     },
+    /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
+    after: (runId: number, rowid: number, limit: number): ReadWindow[] =>
+      readAfter(rowid, runId, limit).map(({ ids, ...read }) => ({ ...read, ids: () => decodeIds(ids) })),
     /** Ids of the pass's windows whose request started after `requestedAt`. */
     idsReadAfter: (runId: number, pass: number, requestedAt: number): number[][] =>
       idsReadAfter(runId, pass, requestedAt).map(decodeIds),
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
+    ),
+    /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
+    rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
+      `SELECT page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body, length(body) AS length
+       FROM rejected WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
     ),
   };
 }

@@ -359,7 +359,11 @@ export const episodes = sqliteTable('episodes', {
   endedAt: integer('ended_at'),
 });
 
-/** Messages about episodes: one to each channel when an episode begins, one when it ends. Kept until delivered. */
+/**
+ * Messages about episodes: one to each channel when an episode begins, one when it ends. Kept as long as the episode.
+ * - next_try_at: 0 if the message was given up
+ * - error: why the last try failed; null once it is delivered
+ */
 export const notices = sqliteTable(
   'notices',
   {

@@ -25,6 +25,12 @@ export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSel
 
 export type ParkedState = ParkedEvent['state'];
 
+/** An event that waits for a decision or for its delivery, without its change. */
+export interface WaitingEvent extends Pick<ParkedEvent, 'seq' | 'vbid' | 'state' | 'reason' | 'at'> {
+  /** The product's newest title. */
+  readonly title: string | null;
+}
+
 /** An event to park. */
 export type Refused = Pick<ParkedEvent, 'seq' | 'reason' | 'at' | 'change'>;
 
@@ -66,6 +72,11 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     list: (): SinkRow[] => list.all(),
     get: (name: string): SinkRow | undefined => get.get({ name }),
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
+    /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
+    waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
+      `SELECT seq, parked.vbid, state, reason, at, title FROM parked LEFT JOIN products ON products.vbid = parked.vbid
+       WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
+    ),
     parkedCount: number<[id: number]>(
       "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
     ),

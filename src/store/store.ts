@@ -3,10 +3,16 @@ import { createLease, type Holder, LEASES, thisProcess } from './lease.ts';
 import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
 import { unusable } from './place.ts';
 import { createQueries } from './queries.ts';
-import { createReader, type Reader } from './reader.ts';
+import { createReader } from './reader.ts';
 import { createSameHistory } from './same-history.ts';
 import { createWriteTransaction } from './transaction.ts';
-import { createWriters, type KeeperWriter, type RelayWriter, type RequestWriter } from './writers.ts';
+import {
+  createWriters,
+  type DaemonWriter,
+  type KeeperWriter,
+  type RelayWriter,
+  type RequestWriter,
+} from './writers.ts';
 
 export interface StoreOptions extends OpenOptions {
   /** This process as a holder of leases; default: as the operating system identifies it. */
@@ -39,7 +45,7 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
     keeperLease: createLease<KeeperWriter>(queries, LEASES.keeper, writers.keeper, self, transact),
     relayLease: createLease<RelayWriter>(queries, LEASES.relay, writers.relay, self, transact),
     /** Shows which daemon is active; the others stand by. */
-    daemonLease: createLease<Reader>(queries, LEASES.daemon, reader, self, transact),
+    daemonLease: createLease<DaemonWriter>(queries, LEASES.daemon, writers.daemon, self, transact),
     /** Runs `work` in one transaction. @throws CatchwordError as `createWriteTransaction` */
     request: <T>(work: (writer: RequestWriter) => T): T => transact(() => work(writers.request)),
     schedule: writers.schedule,

@@ -1,5 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { createActionWriter } from './actions.ts';
 import { createChangeWriter } from './changes.ts';
+import { createEpisodeWriter } from './episodes.ts';
 import type { Leased } from './lease.ts';
 import { createProductWriter, type ProductReader, type ProductWriter } from './products.ts';
 import type { Queries } from './queries.ts';
@@ -19,9 +21,10 @@ import { createSinkPruning, createSinkRequests, createSinkWriter } from './write
  * - keeper: products, changes, runs, passes, checkpoints, rejected, missing, held_removals and mirror. When it prunes
  *   the log it also disables sinks and notes sink_gaps.
  * - relay: sinks, parked, sink_gaps.
- * - daemon: no table. It only shows which daemon is active.
+ * - daemon: episodes, notices. It also shows which daemon is active.
  *
- * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror.
+ * Without a lease, every process may write schedule_ticks, and the retry, the pauses and the rate limit in mirror; and
+ * actions, because who decides records it, and only one process can end an asked one.
  * Requests of operators need none either: the keeper checks in each transaction whether its run was cancelled, and the
  * relay whether a sink's state or generation has changed.
  */
@@ -32,6 +35,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
   const runs = createRunWriter(queries, orm, reader.runs);
   const removals = createRemovalWriter(queries, reader.removals, products, changes);
   const schedule = createScheduleWriter(queries, reader.schedule, transact);
+  const actions = createActionWriter(queries, reader.actions);
   const pace = createPaceWriter(queries, reader.source, transact);
   return {
     keeper: {
@@ -44,8 +48,10 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       sinks: createSinkPruning(queries, reader.sinks),
       schedule,
       source: createSourceWriter(queries, pace),
+      actions,
     },
     relay: { ...reader, sinks: createSinkWriter(queries, reader.sinks) },
+    daemon: { ...reader, episodes: createEpisodeWriter(queries, reader.episodes) },
     request: {
       ...reader,
       sinks: createSinkRequests(queries, reader.sinks),
@@ -54,6 +60,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       products: products as ProductReader & Pick<ProductWriter, 'ensureLookups'>,
       removals: removals as RemovalReader & Pick<RemovalWriter, 'noteSeen'>,
       schedule,
+      actions,
     },
     schedule,
     pace,
@@ -66,5 +73,8 @@ export type KeeperWriter = Readonly<Writers['keeper']>;
 export type LeasedKeeper = Leased<KeeperWriter>;
 /** Written under the relay's lease. */
 export type RelayWriter = Readonly<Writers['relay']>;
+/** Written under the daemon's lease. */
+export type DaemonWriter = Readonly<Writers['daemon']>;
+export type LeasedDaemon = Leased<DaemonWriter>;
 /** Written by commands, without a lease. The keeper and the relay notice in their next transaction. */
 export type RequestWriter = Readonly<Writers['request']>;

@@ -1,10 +1,10 @@
-import type { Run, RunRequest } from '../catalog/run.ts';
-import { CatchwordError } from '../errors.ts';
+import { covers, type Run, type RunRequest } from '../catalog/run.ts';
+import { CatchwordError, hasCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
-import type { LeasedKeeper } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
 import { requireSameSource, rereadNotice } from './source.ts';
@@ -14,7 +14,15 @@ export interface KeeperOptions extends ExecutorOptions {
   readonly store: Store;
   /** Gets notices that people should see before the first request of a run. */
   readonly tell?: Tell;
+  /** Called when a run starts or resumes, when it has ended, and when it fails: not when it is stopped or cancelled. */
+  readonly onRun?: (what: 'start' | 'complete' | 'fail') => void;
 }
+
+/**
+ * Called when a run begins, in the transaction that plans it, or when an unfinished one that covers the request is
+ * resumed. If it throws, nothing begins.
+ */
+export type OnStart = (writer: KeeperWriter, run: Run, resumed: boolean) => void;
 
 const OTHER_ADDRESS = 'it has read from another address';
 
@@ -28,8 +36,20 @@ const OTHER_ADDRESS = 'it has read from another address';
  * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
 export async function createKeeper(options: KeeperOptions) {
-  const { store, clock, log, settings } = options;
-  const execute = await createExecutor(options);
+  const { store, clock, log, settings, onRun } = options;
+  const executeRun = await createExecutor(options);
+
+  async function execute(run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> {
+    onRun?.('start');
+    try {
+      const ended = await executeRun(run, leased, signal);
+      onRun?.('complete');
+      return ended;
+    } catch (error) {
+      if (!signal.aborted && !hasCode(error, 'RUN_CANCELLED', 'LEASE_LOST')) onRun?.('fail');
+      throw error;
+    }
+  }
 
   function giveUp(leased: LeasedKeeper, run: Run, error: CatchwordError): void {
     failRun(leased, run.id, error, clock.now());
@@ -57,7 +77,11 @@ export async function createKeeper(options: KeeperOptions) {
     if (notice !== null) options.tell?.(notice);
   }
 
-  async function resumeUnder(leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
+  async function resumeUnder(
+    leased: LeasedKeeper,
+    signal: AbortSignal,
+    onResume: (run: Run) => void = () => {},
+  ): Promise<Run | null> {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return null;
@@ -66,13 +90,23 @@ export async function createKeeper(options: KeeperOptions) {
       giveUp(leased, run, outdated);
       return null;
     }
+    onResume(run);
     if (run.kind === 'full') announce();
     log.info({ run: run.id, kind: run.kind, pages: run.pages }, 'run resumed');
     return await execute(run, leased, signal);
   }
 
-  async function begin(request: RunRequest, leased: LeasedKeeper, signal: AbortSignal): Promise<Run | null> {
-    const run = startRun(leased, request, settings, clock.now());
+  async function begin(
+    request: RunRequest,
+    leased: LeasedKeeper,
+    signal: AbortSignal,
+    onStart: OnStart = () => {},
+  ): Promise<Run | null> {
+    const run = leased.write((writer) => {
+      const planned = startRun(leased, request, settings, clock.now());
+      if (planned !== null) onStart(writer, planned, false);
+      return planned;
+    });
     if (run !== null) log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
     return run && (await execute(run, leased, signal));
   }
@@ -89,14 +123,16 @@ export async function createKeeper(options: KeeperOptions) {
      * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error
      *   of the source or the file
      */
-    run: (request: RunRequest, signal: AbortSignal): Promise<Run | null> =>
+    run: (request: RunRequest, signal: AbortSignal, onStart: OnStart = () => {}): Promise<Run | null> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
-        const resumed = await resumeUnder(leased, signal);
-        // A full run covers a delta, but not vice versa.
-        const covers = resumed?.kind === 'full' || (request.kind === resumed?.kind && request.from === undefined);
-        if (resumed !== null && covers) return resumed;
+        const isEnough = ({ kind }: Run): boolean =>
+          kind === 'full' || (covers(kind, request.kind) && request.from === undefined);
+        const resumed = await resumeUnder(leased, signal, (run) => {
+          if (isEnough(run)) leased.write((writer) => onStart(writer, run, true));
+        });
+        if (resumed !== null && isEnough(resumed)) return resumed;
         announce();
-        return await begin(request, leased, signal);
+        return await begin(request, leased, signal, onStart);
       }),
     /** Makes the configured address the mirror's new source, and reads everything from there. Throws as `run`. */
     adopt: (signal: AbortSignal): Promise<Run> =>

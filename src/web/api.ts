@@ -1,17 +1,33 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { z } from 'zod';
 import type { Plans } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, usageError } from '../errors.ts';
+import { CatchwordError } from '../errors.ts';
 import { hitJson, productJson } from '../report/product.ts';
 import { runJson } from '../report/run.ts';
 import { statusOf } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
 import type { Store } from '../store/store.ts';
+import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { type PageParts, sendPieces } from './change-page.ts';
-import { parametersOf, wholeNumber } from './parameters.ts';
+import { parameters, textParameter, wholeNumber } from './parameters.ts';
+import { answering, sending, typed } from './route-schema.ts';
 
-const limitOf = ({ limit = '20' }: { readonly limit?: string }) => wholeNumber('limit', limit, 1, 1000);
+const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
+const NO_PARAMETERS = parameters({});
+const SEARCH = parameters({
+  q: textParameter(
+    'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
+    (text) => text.trim() !== '',
+    'Use /api/products?q=words.',
+  ).meta({ example: 'history bridges' }),
+  limit: LIMIT,
+});
+const PAGE = parameters({
+  after: wholeNumber('Return changes after this one: the `next` of the last page, or 0.', 0, 0),
+  limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
+});
 
 /** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
 function sendJson(reply: FastifyReply, text: string): FastifyReply {
@@ -29,40 +45,94 @@ export interface ApiOptions extends PageParts {
 /** Serves what the commands print with `--json`. Each response shows one state of the file. */
 export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }: ApiOptions): void {
   const { clock } = parts;
+  const routes = typed(app);
 
-  app.get('/api/status', async (request) => {
-    parametersOf(request.query, []);
+  const status = answering(
+    STATUS,
+    {
+      operationId: 'getStatus',
+      summary: 'The state of the mirror',
+      description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/status', { schema: { ...status, querystring: NO_PARAMETERS } }, async () => {
     const nowMs = clock.now();
     return store.read(() => statusOf(store, nowMs, plans(nowMs)));
   });
 
-  app.get('/api/runs', async (request) => {
-    const count = limitOf(parametersOf(request.query, ['limit']));
-    return store.read(() => store.runs.list(count).map(runJson));
-  });
+  const runs = answering(
+    RUNS,
+    {
+      operationId: 'listRuns',
+      summary: 'The newest runs',
+      description: 'The loads of the catalog, the newest first, with what each has proven.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/runs', { schema: { ...runs, querystring: parameters({ limit: LIMIT }) } }, async ({ query }) =>
+    store.read(() => store.runs.list(query.limit).map(runJson)),
+  );
 
-  app.get('/api/products', async (request) => {
-    const { q = '', ...rest } = parametersOf(request.query, ['q', 'limit']);
-    const count = limitOf(rest);
-    if (q.trim() === '') throw usageError('q is missing', 'Use /api/products?q=words.');
-    return store.read(() => store.search(q, count).map(hitJson));
-  });
+  const search = answering(
+    HITS,
+    {
+      operationId: 'searchProducts',
+      summary: 'Search products',
+      description:
+        'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/products', { schema: { ...search, querystring: SEARCH } }, async ({ query }) =>
+    store.read(() => store.search(query.q, query.limit).map(hitJson)),
+  );
 
-  app.get<{ Params: { vbid: string } }>('/api/products/:vbid', async (request, reply) => {
-    parametersOf(request.query, []);
-    const { vbid } = request.params;
-    const row = findProduct(store, vbid);
-    if (row === undefined) {
-      const message = `the mirror has no product ${JSON.stringify(vbid)}`;
-      throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
-    }
-    return sendJson(reply, productJson(row));
+  const product = sending(
+    MIRRORED_PRODUCT,
+    {
+      operationId: 'getProduct',
+      summary: 'One product',
+      description:
+        'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
+      tags: ['mirror'],
+    },
+    400,
+    404,
+  );
+  const params = parameters({
+    vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
   });
+  routes.get(
+    '/api/products/:vbid',
+    { schema: { ...product, params, querystring: NO_PARAMETERS } },
+    async (request, reply) => {
+      const { vbid } = request.params;
+      const row = findProduct(store, vbid);
+      if (row === undefined) {
+        const message = `the mirror has no product ${JSON.stringify(vbid)}`;
+        throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
+      }
+      return sendJson(reply, productJson(row));
+    },
+  );
 
-  app.get('/api/changes', async (request, reply) => {
-    const { after = '0', limit = '1000' } = parametersOf(request.query, ['after', 'limit']);
-    const from = wholeNumber('after', after, 0);
-    await sendPieces(reply, changes.page(from, wholeNumber('limit', limit, 1, 10_000)), parts);
+  const page = sending(
+    CHANGES,
+    {
+      operationId: 'listChanges',
+      summary: 'A page of the change log',
+      description:
+        'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next`.',
+      tags: ['changes'],
+    },
+    400,
+  );
+  routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) => {
+    await sendPieces(reply, changes.page(query.after, query.limit), parts);
     return reply;
   });
 }

@@ -1,6 +1,7 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../log.ts';
 import { answerError, sendError } from './http-error.ts';
+import { acceptZodSchemas } from './route-schema.ts';
 
 /** @param hint what a client that asks for an unknown path should do */
 export function createApp(log: Logger, hint: string): FastifyInstance {
@@ -15,6 +16,7 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     // An invalid URL reaches neither hooks nor routes.
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
   });
+  acceptZodSchemas(app);
   app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));
   app.setNotFoundHandler((_request, reply) =>
     sendError(reply, { code: 'NOT_FOUND', message: 'this path does not exist', hint }),

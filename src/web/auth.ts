@@ -1,46 +1,107 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../log.ts';
 import { hostOf, isLoopback } from '../loopback.ts';
-import { type HttpError, sendError, setSafetyHeaders } from './http-error.ts';
+import { type HttpError, isForPerson, sendError, setSafetyHeaders } from './http-error.ts';
+import { addLogin, LOGIN_PATH, LOGOUT_PATH, loginPath } from './page/login.tsx';
+import { createSessions, type Sessions } from './page/session.ts';
+import { isForeignPost, isForeignRead } from './same-site.ts';
+import { BEARER_HINT, bearerOf, createTokenCheck, type TokenCheck } from './token-check.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route takes decisions of operators, with POST. */
+    action?: boolean;
+  }
+}
 
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
 
-/** Compares digests, so that timing reveals neither the token's length nor a prefix of it. */
-function holdsToken(header: string | undefined, token: string): boolean {
-  const [, given] = /^bearer +(\S+) *$/i.exec(header ?? '') ?? [];
-  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-  return given !== undefined && timingSafeEqual(digest(given), digest(token));
+/** Paths that need no token, besides the assets: they contain nothing of the mirror. */
+const OPEN_PATHS: readonly (string | undefined)[] = [HEALTH_PATH, LOGIN_PATH, LOGOUT_PATH];
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether the route changes something: only such routes accept POST. */
+    action?: boolean;
+  }
+}
+
+/** Checks the method, and where the request comes from. */
+function foreignError({ method, headers, routeOptions }: FastifyRequest): HttpError | null {
+  const isAction = method === 'POST' && routeOptions.config.action === true;
+  if (method !== 'GET' && method !== 'HEAD' && !isAction) {
+    const hint = 'Use GET; to change the mirror, use the page or the catchword command.';
+    return { code: 'METHOD_NOT_ALLOWED', message: `${method} is not allowed`, hint, headers: { allow: 'GET, HEAD' } };
+  }
+  const isBearer = bearerOf(headers.authorization) !== undefined;
+  if (isAction ? !isForeignPost(headers, isBearer) : !isForeignRead(headers)) return null;
+  return {
+    code: 'CROSS_SITE_REFUSED',
+    message: isAction
+      ? 'the request does not come from a page of catchword'
+      : 'a page of another site sent the request',
+    hint: 'Open the page of catchword itself; behind a proxy, pass the Host header on.',
+  };
 }
 
 /**
- * Checks the method and the token before any route runs. Without a token the server listens on loopback only, and the
- * `Host` header must be local as well: a web page whose name resolves to 127.0.0.1 (DNS rebinding) sends its own name.
+ * Without a token the server listens on loopback only, and the `Host` header must be local as well: a web page whose name
+ * resolves to 127.0.0.1 (DNS rebinding) sends its own name.
  */
-export function addAuth(app: FastifyInstance, token: string | undefined): void {
-  function errorOf(method: string, path: string | undefined, headers: NodeJS.Dict<string>): HttpError | null {
-    if (method !== 'GET' && method !== 'HEAD') {
-      const hint = 'Use GET; to change the mirror, use the catchword command.';
-      return { code: 'METHOD_NOT_ALLOWED', message: `${method} is not allowed`, hint, headers: { allow: 'GET, HEAD' } };
-    }
-    if (token === undefined) {
-      if (isLoopback(hostOf(headers.host))) return null;
-      const hint = 'Use 127.0.0.1 or localhost, or set CATCHWORD_HTTP_TOKEN.';
-      return { code: 'HOST_REFUSED', message: 'without a token, only local host names are allowed', hint };
-    }
-    if (path === HEALTH_PATH || holdsToken(headers.authorization, token)) return null;
-    return {
-      code: 'UNAUTHORIZED',
-      message: headers.authorization === undefined ? 'the request has no token' : 'the token is wrong',
-      hint: 'Send Authorization: Bearer … with the value of CATCHWORD_HTTP_TOKEN.',
-      headers: { 'www-authenticate': 'Bearer realm="catchword"' },
-    };
+function hostError({ headers }: FastifyRequest): HttpError | null {
+  if (isLoopback(hostOf(headers.host))) return null;
+  const hint = 'Use 127.0.0.1 or localhost, or set CATCHWORD_HTTP_TOKEN.';
+  return { code: 'HOST_REFUSED', message: 'without a token, only local host names are allowed', hint };
+}
+
+/** Checks the bearer token, or the session of a browser, which it notes in the request. */
+function tokenError(request: FastifyRequest, check: TokenCheck, sessions: Sessions | null): HttpError | null {
+  const { headers, ip, routeOptions } = request;
+  request.session = sessions?.of(request) ?? null;
+  const { url } = routeOptions;
+  if (request.session !== null || OPEN_PATHS.includes(url) || url?.startsWith('/assets/') === true) return null;
+  const bearer = bearerOf(headers.authorization);
+  if (bearer !== undefined) return check(bearer, ip);
+  return {
+    code: 'UNAUTHORIZED',
+    message: headers.authorization === undefined ? 'the request has no token' : 'the token is wrong',
+    hint: BEARER_HINT,
+    headers: { 'www-authenticate': 'Bearer realm="catchword"' },
+  };
+}
+
+export interface AuthOptions {
+  readonly token: string | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Whether browsers may trade the token for a session. */
+  readonly login: boolean;
+}
+
+/** Checks each request before any route runs, and ends responses to a browser whose session is over. */
+export function addAuth(app: FastifyInstance, { token, clock, log, login }: AuthOptions): void {
+  const check = token === undefined ? null : createTokenCheck(token, clock, log);
+  const sessions = token === undefined || !login ? null : createSessions(token, clock);
+  app.decorateRequest('session', null);
+
+  /** A stream that outlives its session is cut: the browser connects again, and learns that it is signed out. */
+  function endWithSession({ session }: FastifyRequest, { raw }: FastifyReply): void {
+    if (session === null || sessions === null) return;
+    const timer = setTimeout(() => raw.destroy(), sessions.leftMs(session)).unref();
+    raw.once('close', () => clearTimeout(timer));
   }
 
   app.addHook('onRequest', async (request, reply) => {
     setSafetyHeaders(reply);
-    const { host, authorization } = request.headers;
-    const error = errorOf(request.method, request.routeOptions.url, { host, authorization });
-    return error === null ? undefined : sendError(reply, error);
+    const accessError = () => (check === null ? hostError(request) : tokenError(request, check, sessions));
+    const error = foreignError(request) ?? accessError();
+    if (error === null) return endWithSession(request, reply);
+    const mayLogIn = sessions !== null && error.code === 'UNAUTHORIZED' && request.method !== 'POST';
+    if (mayLogIn && isForPerson(request)) return reply.redirect(loginPath(request), 303);
+    return sendError(reply, error);
   });
+
+  if (check !== null && sessions !== null) addLogin(app, check, sessions);
 }

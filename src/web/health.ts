@@ -1,11 +1,14 @@
 import type { FastifyInstance } from 'fastify';
+import { z } from 'zod';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
+import { ALIVE, ERROR, READINESS } from './answers.ts';
 import { HEALTH_PATH } from './auth.ts';
+import { answering, body, typed } from './route-schema.ts';
 
 export interface ReadinessOptions {
   readonly store: Store;
@@ -27,10 +30,33 @@ function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOption
     : `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
 }
 
-export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {
-  app.get(HEALTH_PATH, async () => ({ alive: true }));
+/** Answers that the process is alive. */
+export function addAlive(app: FastifyInstance): void {
+  const alive = answering(ALIVE, {
+    operationId: 'getHealth',
+    summary: 'Whether the process is alive',
+    description: 'Needs no token, and does not read the mirror.',
+    tags: ['operation'],
+    security: [],
+  });
+  typed(app).get(HEALTH_PATH, { schema: alive }, async () => ({ alive: true as const }));
+}
 
-  app.get('/readyz', async (_request, reply) => {
+export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {
+  addAlive(app);
+  const readiness = answering(READINESS.meta({ description: 'The mirror may be relied on.' }), {
+    operationId: 'getReadiness',
+    summary: 'Whether the mirror may be relied on',
+    description: 'Answers 503 with the reason if the mirror is older than allowed, or a sink is stopped.',
+    tags: ['operation'],
+  });
+  const unready = body(
+    'The mirror should not be relied on, or catchword is stopping.',
+    'application/json',
+    z.union([READINESS, ERROR]),
+  );
+  const schema = { ...readiness, response: { ...readiness.response, 503: unready } };
+  app.get('/readyz', { schema }, async (_request, reply) => {
     let reason: string | null;
     try {
       options.store.check();

@@ -1,4 +1,4 @@
-import type { FastifyError, FastifyReply } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
@@ -7,8 +7,10 @@ export const STATUS = {
   USAGE: 400,
   UNAUTHORIZED: 401,
   HOST_REFUSED: 403,
+  CROSS_SITE_REFUSED: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  TOO_MANY_WRONG_TOKENS: 429,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
   OVERLOADED: 503,
@@ -22,14 +24,42 @@ export interface HttpError {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Disables caching and MIME sniffing. */
-export function setSafetyHeaders(reply: FastifyReply): void {
-  reply.headers({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Sends an error as a page; undefined in a server without pages. */
+    sendErrorPage?: (reply: FastifyReply, error: HttpError) => FastifyReply;
+  }
 }
 
-export function sendError(reply: FastifyReply, { code, message, hint, headers = {} }: HttpError): FastifyReply {
+export function statusCodeOf({ code }: HttpError): number {
+  return STATUS[code];
+}
+
+/** Paths that programs use: they get JSON, whatever they accept. */
+const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json)(?:[/?]|$)/;
+
+/** Whether a browser shows the response to a person. Some programs accept HTML too, but a browser sends no bearer token. */
+export function isForPerson({ headers, url }: FastifyRequest): boolean {
+  if (headers.accept?.includes('text/html') !== true || headers.authorization !== undefined) return false;
+  return !FOR_PROGRAMS.test(url);
+}
+
+/** Disables caching, MIME sniffing, and use by pages of other sites. */
+export function setSafetyHeaders(reply: FastifyReply): void {
+  reply.headers({
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    'cross-origin-resource-policy': 'same-origin',
+  });
+}
+
+export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
+  const { code, message, hint, headers = {} } = error;
   setSafetyHeaders(reply);
-  return reply.code(STATUS[code]).headers(headers).send({ error: { code, message, hint } });
+  reply.code(statusCodeOf(error)).headers(headers);
+  const { sendErrorPage } = reply.server;
+  if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, error);
+  return reply.send({ error: { code, message, hint } });
 }
 
 /** Describes an error to the client only if the request caused it; the log has the others. */

@@ -1,9 +1,11 @@
+import { systemClock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { startMetrics } from '../metrics/metrics.ts';
 import type { Rate } from '../pacer.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';
+import { addAlive } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 
@@ -27,8 +29,8 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   checkExposure(host, token);
   const metrics = startMetrics({ rateLimit });
   const app = createApp(log, `Use /metrics or ${HEALTH_PATH}.`);
-  addAuth(app, token);
-  app.get(HEALTH_PATH, async () => ({ alive: true }));
+  addAuth(app, { token, clock: systemClock, log, login: false });
+  addAlive(app);
   addMetrics(app, metrics);
   try {
     log.info({ address: await listen(app, host, port, 'CATCHWORD_METRICS_PORT') }, 'listening');

@@ -1,4 +1,5 @@
-import { usageError } from '../errors.ts';
+import { z } from 'zod';
+import { type CatchwordError, usageError } from '../errors.ts';
 import { wholeNumber as parseWholeNumber } from '../whole-number.ts';
 
 /** Input is quoted up to this length. */
@@ -8,29 +9,49 @@ function shown(value: unknown): string {
   return String(JSON.stringify(value)).slice(0, MAX_SHOWN);
 }
 
-/**
- * Reads the named parameters of a query, each at most once.
- * @throws CatchwordError USAGE for any other parameter: a misspelt one would otherwise be ignored
- */
-export function parametersOf<N extends string>(query: unknown, names: readonly N[]): Partial<Record<N, string>> {
-  const found: Partial<Record<N, string>> = {};
-  for (const [name, value] of Object.entries(query as Record<string, unknown>)) {
-    const known = names.find((one) => one === name);
-    if (known === undefined) {
-      const hint = names.length === 0 ? 'Remove it.' : `Use ${names.join(' and ')} only.`;
-      throw usageError(`unknown parameter ${shown(name)}`, hint);
-    }
-    if (typeof value !== 'string') {
-      throw usageError(`${name} is given more than once: ${shown(value)}`, 'Send one value.');
-    }
-    found[known] = value;
-  }
-  return found;
+/** Parameters of an address, each at most once; any other is rejected, because a misspelt one would be ignored. */
+export const parameters = z.strictObject;
+
+/** A text. @param fits accepts it @param hint says what to send */
+export function textParameter(description: string, fits: (text: string) => boolean, hint: string) {
+  return z.string(hint).refine(fits, hint).meta({ description });
 }
 
-/** @throws CatchwordError USAGE */
-export function wholeNumber(name: string, value: string, min: number, max = Number.MAX_SAFE_INTEGER): number {
-  const number = parseWholeNumber(value, min, max);
-  if (number !== null) return number;
-  throw usageError(`${name}: ${shown(value)} is not valid`, `Use a whole number from ${min} to ${max}.`);
+/** A number in decimal digits. @param fallback its value if it is omitted */
+export function wholeNumber(description: string, fallback: number, minimum: number, maximum = Number.MAX_SAFE_INTEGER) {
+  const hint = `Use a whole number from ${minimum} to ${maximum}.`;
+  return z
+    .string(hint)
+    .transform((text, context) => {
+      const number = parseWholeNumber(text, minimum, maximum);
+      if (number !== null) return number;
+      context.issues.push({ code: 'custom', message: hint, input: text });
+      return z.NEVER;
+    })
+    .meta({ type: 'integer', minimum, maximum, description })
+    .default(fallback);
+}
+
+function errorOf(schema: z.ZodType, { issues }: z.ZodError, given: unknown): CatchwordError {
+  const unknown = issues.find((one) => one.code === 'unrecognized_keys');
+  if (unknown !== undefined) {
+    const names = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
+    const hint = names.length === 0 ? 'Remove it.' : `Use ${names.join(' and ')} only.`;
+    return usageError(`unknown parameter ${shown(unknown.keys[0])}`, hint);
+  }
+  const [{ path: [name = ''] = [], message = '' } = {}] = issues;
+  const value = (given as Readonly<Record<PropertyKey, unknown>>)[name];
+  if (Array.isArray(value))
+    return usageError(`${String(name)} is given more than once: ${shown(value)}`, 'Send one value.');
+  if (value === undefined || String(value).trim() === '') return usageError(`${String(name)} is missing`, message);
+  return usageError(`${String(name)}: ${shown(value)} is not valid`, message);
+}
+
+/**
+ * Parses the parameters of a request, for fastify.
+ * @returns what the schema makes of them, or the error CatchwordError USAGE that names the first wrong one
+ */
+export function parseParameters(schema: z.ZodType, given: unknown): { value: unknown } | { error: CatchwordError } {
+  const parsed = schema.safeParse(given);
+  return parsed.success ? { value: parsed.data } : { error: errorOf(schema, parsed.error, given) };
 }

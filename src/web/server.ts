@@ -13,6 +13,7 @@ import { addDrain } from './drain.ts';
 import { addHealth, type ReadinessOptions } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
+import { addDescribed } from './openapi.ts';
 import { addPages } from './page/pages.ts';
 import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
@@ -33,6 +34,8 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly limits?: Partial<StreamLimits>;
   /** CATCHWORD_RATE_LIMIT, shown by `/metrics`; null without a limit. */
   readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP, milliseconds. */
+  readonly overlapMs: number;
 }
 
 /**
@@ -47,15 +50,17 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
   try {
     const app = createApp(log, 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.');
-    addAuth(app, token);
+    addAuth(app, { token, clock, log, login: true });
     const drain = addDrain(app);
-    addHealth(app, { ...options, store }, log);
     const waiting = addWaiting(app, { clock, log, limits });
     const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
     const readers = { changes, clock, log, limits, waiting };
-    addApi(app, { ...options, ...readers, store });
-    const endStreams = addSseRoute(app, readers);
-    addMetrics(app, metrics);
+    const endStreams = addDescribed(app, (to) => {
+      addHealth(to, { ...options, store }, log);
+      addApi(to, { ...options, ...readers, store });
+      addMetrics(to, metrics);
+      return addSseRoute(to, readers);
+    });
     const endPages = addPages(app, { ...options, ...readers, store });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
@@ -74,7 +79,6 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       drained.abort();
       await app.close();
       await ended;
-      await waiting.stop();
       await metrics.close();
       store.close();
     };

@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { parsePosition } from '../catalog/position.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { parametersOf, wholeNumber } from './parameters.ts';
+import { parameters, textParameter } from './parameters.ts';
 import type { EndCode } from './response-writer.ts';
+import { body, sending, typed } from './route-schema.ts';
 import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
 import { type StreamParts, streamChanges } from './sse-stream.ts';
-import { parsePosition } from './start-position.ts';
 import { OVERLOADED, type Waiting } from './waiting.ts';
 
 export interface SseOptions extends StreamParts {
@@ -17,6 +19,29 @@ export interface SseOptions extends StreamParts {
 }
 
 const MAX_LOGGED = 80;
+
+const QUERY = parameters({
+  after: textParameter(
+    'Where to start: the number of a change, an `id` of this stream, or `latest` for new changes only. `Last-Event-ID` wins.',
+    (text) => text === 'latest' || parsePosition(text) !== null,
+    'Use the number of a change, an id of this stream, or latest.',
+  ).default('0'),
+});
+const SCHEMA = sending(
+  body(
+    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types: `start`, `reset` (discard what you have) and `end`, each with JSON.',
+    'text/event-stream',
+    z.string(),
+  ),
+  {
+    operationId: 'streamChanges',
+    summary: 'The change log as a stream',
+    description:
+      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive.',
+    tags: ['changes'],
+  },
+  400,
+);
 
 /**
  * Serves the change log as server-sent events.
@@ -32,13 +57,11 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
   /**
    * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
    * @returns a position in the log, or `latest`, and whether a reader whose position is not in this log gets all of it
-   * @throws CatchwordError USAGE for an invalid address, or a position beyond the newest change. A standard EventSource
+   * @throws CatchwordError USAGE for a position beyond the newest change. A standard EventSource
    *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
-  function readRequest({ query, headers }: FastifyRequest) {
-    const { after = '0' } = parametersOf(query, ['after']);
+  function readRequest({ after }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
     const position = parsePosition(after);
-    if (after !== 'latest' && position === null) wholeNumber('after', after, 0);
     const wantsPast = after !== 'latest';
     const lastId = headers['last-event-id'];
     if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
@@ -66,8 +89,11 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     log.info({ after, streams: streams.size }, 'stream started');
   }
 
-  function handle(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const streamRequest = readRequest(request);
+  function handle(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamRequest: ReturnType<typeof readRequest>,
+  ): FastifyReply {
     if (streams.size >= limits.maxStreams) {
       return refuse(request, reply, clock, {
         code: 'TOO_MANY_STREAMS',
@@ -84,12 +110,16 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     return reply;
   }
 
-  app.route({
-    method: ['GET', 'HEAD'],
-    url: STREAM_PATH,
-    exposeHeadRoute: false,
-    handler: async (request, reply) => handle(request, reply),
-  });
+  const routes = typed(app);
+  for (const method of ['GET', 'HEAD'] as const) {
+    routes.route({
+      method,
+      url: STREAM_PATH,
+      exposeHeadRoute: false,
+      schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
+      handler: async (request, reply) => handle(request, reply, readRequest(request.query, request.headers)),
+    });
+  }
 
   return async () => {
     stopping = true;

@@ -1,3 +1,4 @@
+import { type Position, parsePosition } from '../catalog/position.ts';
 import type { Store } from '../store/store.ts';
 
 /*
@@ -31,15 +32,7 @@ export function positionText(incarnation: string, seq: number, at: number): stri
   return `${incarnation}:${seq}:${at}`;
 }
 
-/** @returns null for anything but `<seq>`, `<incarnation>:<seq>` or `<incarnation>:<seq>:<time>`; absent parts are null */
-export function parsePosition(text: string) {
-  const [, incarnation = null, digits = '', time] = /^(?:([\w-]{1,64}):)?(\d{1,16})(?::(\d{1,16}))?$/.exec(text) ?? [];
-  const seq = Number(digits);
-  if (digits === '' || !Number.isSafeInteger(seq) || (incarnation === null && time !== undefined)) return null;
-  return { incarnation, seq, at: time === undefined ? null : Number(time) };
-}
-
-function resetCodeOf(position: ReturnType<typeof parsePosition>, store: Store): ResetCode | null {
+function resetCodeOf(position: Position | null, store: Store): ResetCode | null {
   if (position === null) return 'UNKNOWN_PLACE';
   const { incarnation, seq, at } = position;
   if (incarnation !== null && incarnation !== store.incarnation) return 'OTHER_MIRROR';

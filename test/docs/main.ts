@@ -1,9 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readRuleTags, renderInterface } from './interface-page.ts';
-import { commandsPage, settingsPage } from './reference.ts';
+import { commandsPage, eventSchemaFile, settingsPage } from './reference.ts';
 
 const INTERFACE = 'docs/interface.md';
 
 writeFileSync('docs/commands.md', await commandsPage());
 writeFileSync('docs/settings.md', settingsPage());
+writeFileSync('schemas/event.json', eventSchemaFile());
 writeFileSync(INTERFACE, renderInterface(readFileSync(INTERFACE, 'utf8'), readRuleTags()));

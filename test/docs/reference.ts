@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/option-table.ts';
+import { eventSchema } from '../../src/events/schema.ts';
+import { CHANNEL_OPTIONS, OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/option-table.ts';
 import { createProgram } from '../../src/program.ts';
 import { EXIT_CODES, VERBS, type Verb } from '../../src/verb-table.ts';
 import { contextWith } from '../support/in-process.ts';
@@ -60,24 +61,34 @@ function settingRow({ env, fallback, schema, help, secret }: Option): readonly s
   return [names, fallback ? `\`${fallback}\`` : '(none)', schema.description ?? '', secret ? `${help} (secret)` : help];
 }
 
+/** The file `schemas/event.json`. */
+export function eventSchemaFile(): string {
+  return `${JSON.stringify(eventSchema(), null, 2)}\n`;
+}
+
 export function settingsPage(): string {
   const head = ['variable', 'default', 'form', 'meaning'];
   const groups = Object.entries(OPTION_GROUPS).map(
     ([group, options]) => `## ${group}\n\n${tableOf(head, Object.values(options).map(settingRow))}`,
   );
-  const sinks = SINK_OPTIONS.map(({ env, form, help }) => [
-    `\`${env}\`, \`${env}_FILE\``,
-    '(none)',
-    form,
-    `${help} (secret)`,
-  ]);
+  const named = (options: typeof SINK_OPTIONS): string => {
+    const rows = options.map(({ env, form, help }) => [
+      `\`${env}\`, \`${env}_FILE\``,
+      '(none)',
+      form,
+      `${help} (secret)`,
+    ]);
+    return tableOf(head, rows);
+  };
   return `${[
     '# Settings',
     GENERATED,
     'Settings are environment variables. catchword also reads `.env` in the working directory; a variable of the environment takes precedence. An empty value counts as not set. An invalid value is an error that names the variable, with every other wrong setting; an unknown `CATCHWORD_` variable is ignored, with a note on stderr.',
     'A secret may come from a file: set the variable with `_FILE` to its path. `npx catchword settings` prints every setting and where it comes from; `npx catchword doctor` checks them.',
     ...groups,
-    `## Sinks\n\n${tableOf(head, sinks)}`,
+    `## Sinks\n\n${named(SINK_OPTIONS)}`,
     'See [sinks](sinks.md) for the addresses and options of each kind.',
+    `## Channels\n\n${named(CHANNEL_OPTIONS)}`,
+    'See [notifications](notifications.md) for the addresses of each kind, and for what is sent.',
   ].join('\n\n')}\n`;
 }

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { systemClock } from '../../src/clock.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 import { emptyMirror, serve } from './place.ts';
@@ -98,10 +99,14 @@ describe('access', () => {
   const bearer = (value: string) => ({ headers: { authorization: value } });
 
   it('needs the token on every path but /healthz, and never logs it', async () => {
-    const { web, log } = await serve(emptyMirror(), { token });
+    let aheadMs = 0;
+    const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+    const { web, log } = await serve(emptyMirror(), { token, clock });
     const paths = ['/api/status', '/api/changes', '/api/changes/stream', '/readyz', '/nothing', '/api/changes?after=x'];
     const wrong = ['', token, 'Bearer', 'Bearer wrong', `Basic ${token}`, `Bearer ${token}x`, 'Bearer right'];
     for (const path of paths) {
+      // Fewer than ten wrong tokens a minute: see access.test.ts.
+      aheadMs += 60_000;
       const without = await errorOf(`${web.url}${path}`);
       expect(without, path).toMatchObject({ status: 401, code: 'UNAUTHORIZED' });
       expect(without.headers['www-authenticate']).toMatch(/^Bearer/);

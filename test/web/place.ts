@@ -35,6 +35,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}) {
     source: SOURCE,
     readyMaxAgeMs: 86_400_000,
     rateLimit: null,
+    overlapMs: 300_000,
     unready: () => null,
     plans: () => ({ nextFull: null, nextDelta: null }),
     clock: systemClock,

@@ -5,10 +5,11 @@ import { onTestFinished } from 'vitest';
 interface Asking {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
 }
 
-async function ask(url: string, { method = 'GET', headers = {} }: Asking = {}): Promise<IncomingMessage> {
-  const asked = request(url, { method, headers, agent: false }).end();
+async function ask(url: string, { method = 'GET', headers = {}, body }: Asking = {}): Promise<IncomingMessage> {
+  const asked = request(url, { method, headers, agent: false }).end(body);
   const [response] = (await once(asked, 'response')) as [IncomingMessage];
   return response;
 }

@@ -28,6 +28,7 @@ async function waitingWeb() {
       token: undefined,
       source: 'https://catalog.example/v4/products',
       rateLimit: null,
+      overlapMs: 300_000,
       readyMaxAgeMs: 86_400_000,
       unready: () => null,
       plans: () => ({ nextFull: null, nextDelta: null }),

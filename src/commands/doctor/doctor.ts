@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { sourceIdentity } from '../../catalog/source.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../config.ts';
 import { messageOf, systemCodeOf } from '../../errors.ts';
+import { channelConfig } from '../../notify/channel-config.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
 import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
@@ -84,6 +85,15 @@ async function checkSink(setting: SinkSetting): Promise<Result> {
   }
 }
 
+/** Sends nothing. */
+async function checkChannel(setting: SinkSetting): Promise<Result> {
+  const config = channelConfig(setting);
+  await config.make();
+  return ok(
+    `${config.name} (${config.kind}, ${config.address}): valid; try it: npx catchword notify test ${config.name}`,
+  );
+}
+
 /** Sends requests only to the source of the mirror. */
 async function examineMirroredSource(context: CommandContext, config: SourceConfig): Promise<Finding[]> {
   let mirror: Store | null = null;
@@ -112,6 +122,7 @@ async function examineAll(context: CommandContext): Promise<Finding[]> {
   findings.push(await examine('mirror', () => checkMirror(config, context.clock.now())));
   findings.push(await examine('Redis', () => checkRedis(config)));
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
+  for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
   if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
   return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];
 }

@@ -1,13 +1,10 @@
-import { CatchwordError } from '../../errors.ts';
 import { createLog, type Logger, type Tell } from '../../log.ts';
-import { duration, time } from '../../report/text.ts';
+import { checkPause } from '../../operator/check-pause.ts';
+import { time } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetPause } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
 import { isTerminal } from './format.ts';
-
-/** A command does not wait for the end of a longer pause; milliseconds. */
-const LONGEST_WAIT_MS = 3_600_000;
 
 /**
  * The log of a command, readable if stderr is a terminal.
@@ -25,17 +22,6 @@ export function toPerson({ stderr }: Pick<CommandContext, 'stderr'>): Tell {
     const why = typeof reason === 'string' ? `: ${reason}` : '';
     stderr.write(`${clearProgressBar}${message}${end}${why}\n`);
   };
-}
-
-/** @throws CatchwordError SOURCE_RATE_LIMITED if the source asked for a pause that is too long to wait for */
-export function checkPause({ source }: Pick<Store, 'source'>, nowMs: number): void {
-  const pause = source.pause(nowMs);
-  const waitMs = pause === null ? 0 : pause.until - nowMs;
-  if (pause === null || waitMs <= LONGEST_WAIT_MS) return;
-  throw new CatchwordError('SOURCE_RATE_LIMITED', `the source asked for no request before ${time(pause.until)}`, {
-    hint: `Retry in ${duration(waitMs)}, or ask at once with: npx catchword sync --now.`,
-    retryAfterMs: waitMs,
-  });
 }
 
 /** Ends the pause that the source asked for with `--now`; otherwise checks that it is short enough to wait for. */

@@ -1,6 +1,7 @@
 import { type Config, readSettings, type SourceConfig, settingsError } from '../../config.ts';
 import type { Environment } from '../../environment.ts';
 import { CatchwordError } from '../../errors.ts';
+import { channelConfig } from '../../notify/channel-config.ts';
 import { OPTIONS } from '../../option-table.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { checkCron } from '../../schedule/scheduler.ts';
@@ -27,14 +28,16 @@ function problemOf(check: () => unknown): CatchwordError[] {
   }
 }
 
-/** An error for every setting that is wrong, schedules and addresses of sinks included. */
+/** An error for every setting that is wrong, schedules and addresses of sinks and channels included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, need === 'source');
   const schedules = (['fullCron', 'deltaCron'] as const).flatMap((key) => {
     const cron = values[key];
     return cron === undefined ? [] : problemOf(() => checkCron(OPTIONS[key].env, cron));
   });
-  return [...problems, ...schedules, ...values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)))];
+  const sinks = values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)));
+  const channels = values.channels.flatMap((channel) => problemOf(() => channelConfig(channel)));
+  return [...problems, ...schedules, ...sinks, ...channels];
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */

@@ -12,8 +12,18 @@ function own(name: string): URL {
 
 /** Files of the page: our own, and libraries as they are published. */
 const SOURCES = {
-  'page.css': { files: [require.resolve('uplot/dist/uPlot.min.css'), own('page.css')], type: 'text/css' },
+  'page.css': {
+    files: [
+      require.resolve('uplot/dist/uPlot.min.css'),
+      own('page.css'),
+      own('session.css'),
+      own('runs.css'),
+      own('products.css'),
+    ],
+    type: 'text/css',
+  },
   'page.js': { files: [own('page.js')], type: 'text/javascript' },
+  'runs.js': { files: [own('runs.js')], type: 'text/javascript' },
   'idiomorph.js': { files: [require.resolve('idiomorph/dist/idiomorph.min.js')], type: 'text/javascript' },
   'uplot.js': { files: [require.resolve('uplot/dist/uPlot.iife.min.js')], type: 'text/javascript' },
 };

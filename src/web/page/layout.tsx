@@ -1,5 +1,6 @@
 import { render } from 'preact-render-to-string';
 import { assetPath } from './assets.ts';
+import type { Session } from './session.ts';
 import type { Content, Section } from './view.ts';
 
 const NAVIGATION = [
@@ -31,12 +32,27 @@ function SectionElement({ section }: { readonly section: Section }) {
   );
 }
 
+function SignOut({ name }: { readonly name: string }) {
+  return (
+    <form method="post" action="/logout" class="session">
+      {name !== '' && <span>{`Signed in as ${name}`}</span>}
+      <button type="submit">Sign out</button>
+    </form>
+  );
+}
+
 /**
  * The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`.
  * @param path where the browser is, for the navigation
  * @param live address of the stream of its live sections
+ * @param session of the browser; null if no token is set
  */
-export function documentHtml({ title, sections }: Content, path: string, live: string): string {
+export function documentHtml(
+  { title, sections }: Content,
+  path: string,
+  live: string,
+  session: Session | null | 'signed out' = null,
+): string {
   const isLive = sections.some((section) => section.live);
   const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   return `<!doctype html>${render(
@@ -50,7 +66,8 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
-        <script defer src={assetPath('page.js')} />
+        <script type="module" src={assetPath('page.js')} />
+        <script type="module" src={assetPath('runs.js')} />
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">
@@ -60,14 +77,17 @@ export function documentHtml({ title, sections }: Content, path: string, live: s
           <a class="name" href="/">
             catchword
           </a>
-          <nav aria-label="Pages">
-            {NAVIGATION.map(([href, name]) => (
-              <a href={href} aria-current={current(href) ? 'page' : undefined}>
-                {name}
-              </a>
-            ))}
-          </nav>
+          {session !== 'signed out' && (
+            <nav aria-label="Pages">
+              {NAVIGATION.map(([href, name]) => (
+                <a href={href} aria-current={current(href) ? 'page' : undefined}>
+                  {name}
+                </a>
+              ))}
+            </nav>
+          )}
           <p id="connection" role="status" />
+          {session !== null && session !== 'signed out' && <SignOut name={session.name} />}
         </header>
         <main id="main">
           <h1>{title}</h1>

@@ -12,7 +12,9 @@ import type { Content } from './view.ts';
  *
  *     render the page, or share a rendering that is less than half a second old
  *          │
- *     send the sections that have changed, wait a second, and again …
+ *     send the sections that have changed ──► none is live any more: OVER, and the browser loads the page once more
+ *          │
+ *     wait a second, and again …
  *
  * Pages are rendered one after another, with a pause after each, so that however many different pages are open, all of
  * them together take a small part of the time. With many pages open, each is updated less often.
@@ -24,8 +26,6 @@ const EVERY_MS = 1_000;
 const PAUSE = 60;
 /** A comment is sent if nothing changed for this long, so that proxies keep the connection. */
 const HEARTBEAT_MS = 15_000;
-/** How often it is checked that a browser may still follow the page. */
-const ALLOWED_MS = 60_000;
 /** Pages that may be followed at once. For safety. */
 const MAX_LIVE = 100;
 /** How long a browser waits before it connects again, milliseconds. */
@@ -40,6 +40,8 @@ interface Page {
   followers: number;
   /** Sections that were live once: their last state is sent as well. */
   readonly sections: Set<string>;
+  /** Whether any section is live. A page that is over changes no more. */
+  isLive: boolean;
   html: Html;
   renderedAt: number;
   rendering: Promise<Html> | null;
@@ -55,8 +57,6 @@ export interface Followed {
   readonly key: string;
   /** @throws CatchwordError NOT_FOUND, USAGE */
   readonly show: () => Content;
-  /** Whether the browser may still see the page; asked every minute. */
-  readonly isAllowed?: () => boolean;
 }
 
 /** Whether the page itself is the error, so that it does not pass. */
@@ -79,7 +79,8 @@ export function createLivePages(parts: LiveParts) {
       if (section.live) page.sections.add(section.id);
       if (page.sections.has(section.id)) html.set(section.id, sectionHtml(section));
     }
-    Object.assign(page, { html, renderedAt: clock.now() });
+    const isLive = sections.some((section) => section.live);
+    Object.assign(page, { html, isLive, renderedAt: clock.now() });
     return html;
   }
 
@@ -114,10 +115,7 @@ export function createLivePages(parts: LiveParts) {
     const { signal } = ending;
     const writer = createWriter(reply.raw, ending, parts);
     const sent = new Map<string, string>();
-    let allowedAt = clock.now();
-    let sentAt = allowedAt;
-    /** Whether so much time has passed; also if the clock was set back. */
-    const isPast = (since: number, ms: number): boolean => Math.abs(clock.now() - since) >= ms;
+    let sentAt = clock.now();
 
     async function write(text: string): Promise<void> {
       await writer.write(text);
@@ -125,16 +123,14 @@ export function createLivePages(parts: LiveParts) {
     }
 
     async function update(): Promise<void> {
-      if (isPast(allowedAt, ALLOWED_MS)) {
-        allowedAt = clock.now();
-        if (followed.isAllowed?.() === false) return ending.abort('UNAUTHORIZED' satisfies EndCode);
-      }
       for (const [id, html] of await current(page, followed.show)) {
         if (signal.aborted || sent.get(id) === html) continue;
         sent.set(id, html);
         await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
       }
-      if (isPast(sentAt, HEARTBEAT_MS)) await write(': still here\n\n');
+      if (!page.isLive) ending.abort('OVER' satisfies EndCode);
+      // Also if the clock was set back.
+      else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
     }
 
     let retryMs = RETRY_MS;
@@ -187,7 +183,7 @@ export function createLivePages(parts: LiveParts) {
       }
       let page = pages.get(followed.key);
       if (page === undefined) {
-        page = { followers: 0, sections: new Set(), html: new Map(), renderedAt: 0, rendering: null };
+        page = { followers: 0, sections: new Set(), isLive: true, html: new Map(), renderedAt: 0, rendering: null };
         try {
           htmlOf(page, followed.show());
         } catch (error) {

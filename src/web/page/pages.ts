@@ -1,22 +1,24 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { LIVE_PATH } from '../sse-refusal.ts';
+import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
+import { changes } from './changes.tsx';
+import { sendErrorPage } from './error-page.tsx';
+import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
 import { createLivePages, type LiveParts } from './live.ts';
 import { overview } from './overview.tsx';
+import { product } from './product.tsx';
+import { products } from './products.tsx';
+import { run } from './run.tsx';
+import { runs } from './runs.tsx';
+import { operatorOf } from './session.ts';
+import { sink } from './sink.tsx';
+import { sinks } from './sinks.tsx';
 import type { Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
-const VIEWS: readonly View[] = [overview];
-
-const HTML_HEADERS = {
-  'content-type': 'text/html; charset=utf-8',
-  'content-security-policy':
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'referrer-policy': 'same-origin',
-  'x-frame-options': 'DENY',
-};
+const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
 
 function visitOf({ params, url }: FastifyRequest): Visit {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
@@ -32,6 +34,8 @@ export type PageOptions = PageParts & LiveParts;
 export function addPages(app: FastifyInstance, parts: PageOptions): () => Promise<void> {
   const live = createLivePages(parts);
   addAssets(app);
+  app.decorate('sendErrorPage', sendErrorPage);
+  addActions(app, parts, operatorOf);
 
   const showOf = (view: View, request: FastifyRequest) => (): Content =>
     parts.store.read(() => view.show(parts, visitOf(request)));
@@ -39,7 +43,8 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      return reply.headers(HTML_HEADERS).send(documentHtml(showOf(view, request)(), pathname, LIVE_PATH + request.url));
+      const content = showOf(view, request)();
+      return sendHtml(reply, documentHtml(content, pathname, LIVE_PATH + request.url, request.session));
     });
     app.route({
       method: 'GET',

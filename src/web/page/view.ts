@@ -12,6 +12,8 @@ export interface PageParts {
   readonly plans: (nowMs: number) => Plans;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */
+  readonly overlapMs: number;
 }
 
 /** The address of a page: the values in its path, and its query. */

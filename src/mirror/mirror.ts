@@ -1,0 +1,286 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+import { eventText } from '../catalog/event.ts';
+import { parsePosition } from '../catalog/position.ts';
+import type { Proof, RunKind, RunState } from '../catalog/run.ts';
+import { systemClock } from '../clock.ts';
+import { CatchwordError, hasCode, usageError } from '../errors.ts';
+import type { CatalogProduct, CatchwordEvent } from '../events/events.ts';
+import { completeAt } from '../report/status.ts';
+import { findProduct } from '../store/find-product.ts';
+import { createHistory, requireKnownSeq } from '../store/history.ts';
+import type { ProductRow } from '../store/products.ts';
+import { eventSource } from '../store/source.ts';
+import { openStore, type Store } from '../store/store.ts';
+
+/*
+ * The mirror for programs in Node.js: `import { openMirror } from 'catchword/mirror'`. It opens the file for reading only,
+ * next to a running catchword or without one.
+ *
+ * Each call, and each batch of an iterator, reads one state of the file. Between batches no transaction is open, so that
+ * a slow reader does not keep the write-ahead log from being emptied.
+ */
+
+/** Changes read at once. For safety: a product may have a megabyte. */
+const CHANGES_AT_ONCE = 100;
+/** How often `follow` looks for new changes, milliseconds. */
+const FOLLOW_MS = 500;
+const MAX_BATCH = 10_000;
+const MAX_HITS = 1_000;
+const REPLACED_HINT = 'Discard what you have, open the mirror again, and read all products and changes.';
+
+/** A product that is not removed. */
+export interface MirrorProduct {
+  readonly vbid: string;
+  readonly title: string | null;
+  readonly kind: string | null;
+  readonly format: string | null;
+  readonly publisher: string | null;
+  readonly printIsbn: string | null;
+  readonly eIsbn: string | null;
+  readonly firstSeenAt: Date;
+  readonly changedAt: Date;
+  /** Number of its newest change. */
+  readonly changedSeq: number;
+  /** The product as the source sent it, parsed: long numbers are rounded. */
+  readonly product: CatalogProduct;
+  /** The same as JSON text, byte by byte. */
+  readonly body: string;
+}
+
+export interface MirrorHit {
+  readonly vbid: string;
+  readonly title: string | null;
+  readonly publisher: string | null;
+  readonly format: string | null;
+  readonly printIsbn: string | null;
+  readonly eIsbn: string | null;
+}
+
+export interface MirrorStatus {
+  readonly path: string;
+  /** Random id of the mirror's history: another one means that numbers mean other changes. */
+  readonly incarnation: string;
+  /** How many products are not removed. */
+  readonly products: number;
+  readonly lastSeq: number;
+  /** When the mirror was last complete, by the clock of the machine that filled it; null if it never was. */
+  readonly completeAt: Date | null;
+  readonly lastRun: {
+    readonly id: number;
+    readonly kind: RunKind;
+    readonly state: RunState;
+    readonly proof: Proof | null;
+    readonly startedAt: Date;
+    readonly finishedAt: Date | null;
+    readonly error: string | null;
+  } | null;
+}
+
+export interface ChangesOptions {
+  /**
+   * The number of a change, or the `id` of an event: start after it. Default 0: from the beginning. Keep ids rather than
+   * numbers: an id of another mirror is recognized.
+   */
+  readonly after?: number | string;
+  /** Wait for new changes when all are read. Default: end. */
+  readonly follow?: boolean;
+  /** Ends the iteration, without an error. */
+  readonly signal?: AbortSignal;
+}
+
+export interface ProductsOptions {
+  /** Products per batch, 1 to 10,000; default 500. */
+  readonly batch?: number;
+  /** Start after this key. Default: the first product. */
+  readonly after?: string;
+}
+
+/**
+ * An open mirror. Everything may throw CatchwordError MIRROR_REPLACED (the file was deleted, replaced or restored: open it
+ * again, and read everything again), MIRROR_BUSY (retry), and INTERRUPTED after `close`.
+ */
+export interface Mirror {
+  /**
+   * Finds a product by its key, or by an ISBN: 10 or 13 digits, with or without dashes, print or electronic.
+   * @returns undefined if the mirror does not have it, or it was removed
+   * @throws CatchwordError USAGE if several products have the ISBN
+   */
+  get(vbid: string): MirrorProduct | undefined;
+  /**
+   * Finds products that contain every word in title, contributors, publisher or an identifier, the best first. `hist*`
+   * matches words that begin with `hist`.
+   * @param options `limit`: 1 to 1,000, default 20
+   * @throws CatchwordError USAGE, also for more than 16 words
+   */
+  search(words: string, options?: { readonly limit?: number }): MirrorHit[];
+  /**
+   * Reads all products, ordered by key. Each batch is one state of the mirror, and later batches show later states. For an
+   * exact copy, note `lastSeq()` first, read all products, then apply `changes` after that number.
+   * @throws CatchwordError USAGE
+   */
+  products(options?: ProductsOptions): AsyncGenerator<MirrorProduct[], void, undefined>;
+  /**
+   * Reads the change log, the oldest change first, without gaps and duplicates. Of pruned changes, the newest of each
+   * product is left.
+   * @throws CatchwordError USAGE for an invalid `after` or one beyond the newest change; MIRROR_REPLACED if it is the id
+   *   of an event of another mirror
+   */
+  changes(options?: ChangesOptions): AsyncGenerator<CatchwordEvent, void, undefined>;
+  /** As `changes`, but the events as JSON text on one line, with every digit of their numbers. */
+  changeTexts(options?: ChangesOptions): AsyncGenerator<string, void, undefined>;
+  status(): MirrorStatus;
+  /** The number of the newest change; 0 if there is none. */
+  lastSeq(): number;
+  close(): void;
+  [Symbol.dispose](): void;
+}
+
+function between(name: string, value: number, min: number, max = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
+  throw usageError(`${name}: ${String(value)} is not valid`, `Use a whole number from ${min} to ${max}.`);
+}
+
+const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
+
+function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...row }: ProductRow): MirrorProduct {
+  return {
+    ...row,
+    firstSeenAt: new Date(firstSeenAt),
+    changedAt: new Date(changedAt),
+    product: JSON.parse(row.body) as CatalogProduct,
+  };
+}
+
+function statusOf(store: Store): MirrorStatus {
+  const [last] = store.runs.list(1);
+  const lastRun = last && {
+    id: last.id,
+    kind: last.kind,
+    state: last.state,
+    proof: last.proof,
+    startedAt: new Date(last.startedAt),
+    finishedAt: dateOf(last.finishedAt),
+    error: last.error,
+  };
+  return {
+    path: store.path,
+    incarnation: store.incarnation,
+    products: store.products.living(),
+    lastSeq: store.changes.lastSeq(),
+    completeAt: dateOf(completeAt(store)),
+    lastRun: lastRun ?? null,
+  };
+}
+
+/** The number after which to read. */
+function startOf(store: Store, after: number | string): number {
+  const last = store.changes.lastSeq();
+  if (typeof after === 'number') return requireKnownSeq('after', between('after', after, 0), last);
+  const position = parsePosition(after);
+  if (position === null) {
+    const hint = 'Use the number of a change, or the id of an event.';
+    throw usageError(`after: ${JSON.stringify(after).slice(0, 80)} is not valid`, hint);
+  }
+  if (position.incarnation !== null && position.incarnation !== store.incarnation) {
+    const hint = REPLACED_HINT;
+    throw new CatchwordError('MIRROR_REPLACED', 'after: the event belongs to another mirror', { hint });
+  }
+  return requireKnownSeq('after', position.seq, last);
+}
+
+/**
+ * Opens a mirror for reading. It never writes to the file, and does not upgrade one of an older version. Reading takes
+ * microseconds to milliseconds of the calling thread; a search may take tens of milliseconds.
+ * @param path the path of the file, as in `CATCHWORD_DB`
+ * @throws CatchwordError NOT_FOUND, MIRROR_UNUSABLE, MIRROR_BUSY, MIRROR_REPLACED
+ */
+export function openMirror(path: string): Mirror {
+  const store = openStore(path, { mustExist: true, readOnly: true });
+  const history = createHistory(store);
+  const closing = new AbortController();
+
+  /** Reads one state of the file, after checking that it is still the mirror at its path. */
+  function read<T>(work: () => T): T {
+    if (closing.signal.aborted) {
+      throw new CatchwordError('INTERRUPTED', 'the mirror was closed', { hint: 'Open it again.' });
+    }
+    try {
+      store.check();
+    } catch (error) {
+      throw hasCode(error, 'MIRROR_REPLACED') ? error.with({ hint: REPLACED_HINT }) : error;
+    }
+    return store.read(work);
+  }
+
+  function batchAfter(seq: number) {
+    // Events of a mirror that has not noted its service have no address.
+    const source = eventSource(store.source, '/v4/products');
+    const changes = history.after(seq, CHANGES_AT_ONCE);
+    return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
+  }
+
+  async function* changeTexts({ after = 0, follow = false, signal }: ChangesOptions = {}) {
+    const isOver = () => signal?.aborted === true;
+    let cursor = read(() => startOf(store, after));
+    while (!isOver()) {
+      const batch = read(() => batchAfter(cursor));
+      for (const { seq, text } of batch) {
+        if (isOver()) return;
+        cursor = seq;
+        yield text;
+      }
+      if (batch.length > 0) continue;
+      if (!follow) return;
+      await wait(signal);
+    }
+  }
+
+  /** Waits until it is time to look again, the iteration is ended, or the mirror is closed. */
+  async function wait(signal: AbortSignal | undefined): Promise<void> {
+    const over = new AbortController();
+    const end = () => over.abort();
+    for (const one of [signal, closing.signal]) one?.addEventListener('abort', end);
+    try {
+      await systemClock.sleep(FOLLOW_MS, over.signal).catch(() => {});
+    } finally {
+      for (const one of [signal, closing.signal]) one?.removeEventListener('abort', end);
+    }
+  }
+
+  async function* products({ batch = 500, after = '' }: ProductsOptions = {}) {
+    const limit = between('batch', batch, 1, MAX_BATCH);
+    for (let key: string | undefined = after; key !== undefined; ) {
+      const start: string = key;
+      const found = read(() => store.products.livingPage(start, limit));
+      if (found.length > 0) yield found.map(productOf);
+      key = found.at(-1)?.vbid;
+    }
+  }
+
+  const close = (): void => {
+    closing.abort();
+    store.close();
+  };
+  return {
+    get: (vbid) => {
+      const row = read(() => findProduct(store, vbid));
+      return row === undefined || row.removedAt !== null ? undefined : productOf(row);
+    },
+    search: (words, { limit = 20 } = {}) => {
+      const count = between('limit', limit, 1, MAX_HITS);
+      return read(() => store.search(words, count));
+    },
+    products,
+    changes: async function* (options) {
+      for await (const text of changeTexts(options)) yield JSON.parse(text) as CatchwordEvent;
+    },
+    changeTexts,
+    status: () => read(() => statusOf(store)),
+    lastSeq: () => read(() => store.changes.lastSeq()),
+    close,
+    [Symbol.dispose]: close,
+  };
+}
+
+export type { CatalogProduct, CatchwordEvent };
+export { CatchwordError };

@@ -1,0 +1,172 @@
+import { statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { printable } from '../printable.ts';
+import { endedRuns, failedInARow, openInARow } from '../report/in-a-row.ts';
+import { sinkSummary } from '../report/sink.ts';
+import { completeAt } from '../report/status.ts';
+import { duration, plural, time } from '../report/text.ts';
+import type { Store } from '../store/store.ts';
+
+/*
+ * What is wrong, as the mirror shows it now. docs/notifications.md lists the topics; the limits are those of
+ * ops/alerts.yml where it has the same alert.
+ */
+
+/** One thing that is wrong. */
+export interface Finding {
+  /** At most one episode of a topic is open at a time. */
+  readonly topic: string;
+  /** Says what is wrong, in one short line, and then what it means and what to do. Called when an episode begins. */
+  readonly describe: () => Description;
+  /** For how long it must be so before an episode begins, milliseconds. */
+  readonly forMs: number;
+  /** False: it only keeps an open episode open, so that a value near its limit does not begin and end one again. */
+  readonly begins: boolean;
+}
+
+export interface Description {
+  readonly title: string;
+  readonly advice: string;
+}
+
+export interface FindingOptions {
+  /** CATCHWORD_READY_MAX_AGE. */
+  readonly readyMaxAgeMs: number;
+  /** The disk of the mirror, in bytes. */
+  readonly disk: () => { readonly free: number; readonly size: number };
+}
+
+const MINUTE_MS = 60_000;
+const LASTING_MS = 10 * MINUTE_MS;
+/** How many of the newest runs are looked at. */
+const RUNS = 50;
+const TWICE = 2;
+/** Seconds. */
+const BEHIND = { begins: 1800, ends: 900 };
+/** Shares of the disk. */
+const DISK_FREE = { begins: 0.1, ends: 0.12 };
+const LONG_PAUSE_MS = 60 * MINUTE_MS;
+/** Characters of an error that a message quotes. */
+const QUOTED = 300;
+
+function quoted(error: string | null): string {
+  const text = printable(error ?? '');
+  if (text === '') return '';
+  return ` (${text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text})`;
+}
+
+type Found = Pick<Finding, 'topic' | 'describe'> & Partial<Finding>;
+
+const says = (title: string, advice: string) => (): Description => ({ title, advice });
+
+function staleMirror(store: Store, nowMs: number, maxAgeMs: number): Found[] {
+  const completedAt = completeAt(store);
+  const since = completedAt ?? store.runs.get(1)?.startedAt ?? nowMs;
+  if (nowMs - since <= maxAgeMs) return [];
+  const title =
+    completedAt === null
+      ? 'The mirror has never been complete'
+      : `The mirror is stale: it is as of ${time(completedAt)}`;
+  const advice = `No run has completed for ${duration(nowMs - since)}. See why: npx catchword status`;
+  return [{ topic: 'stale', describe: says(title, advice), forMs: LASTING_MS }];
+}
+
+function failingRuns(store: Store): Found[] {
+  const ended = endedRuns(store.runs.list(RUNS));
+  const found: Found[] = [];
+  const failed = failedInARow(ended);
+  const retry = store.schedule.retry();
+  if (failed >= TWICE || retry !== null) {
+    const error = failed > 0 ? (ended[0]?.error ?? null) : (retry?.reason ?? null);
+    const title = failed >= TWICE ? `The newest ${failed} runs have failed` : 'A run does not get through';
+    const advice = `catchword tries again by itself${quoted(error)}. See: npx catchword runs`;
+    // One failure may pass by itself.
+    found.push({ topic: 'runs', describe: says(title, advice), forMs: failed >= TWICE ? MINUTE_MS : LASTING_MS });
+  }
+  const open = openInARow(ended);
+  if (open >= TWICE) {
+    const title = `The newest ${open} full runs were not sealed`;
+    const reason = quoted(ended.find(({ kind }) => kind === 'full')?.reasons[0] ?? null);
+    const advice = `Nothing proves that they saw every product${reason}. See: npx catchword runs`;
+    found.push({ topic: 'open', describe: says(title, advice) });
+  }
+  return found;
+}
+
+function heldRemovals(store: Store): Found[] {
+  const held = store.runs.held();
+  const [first] = held;
+  if (first === undefined) return [];
+  // There may be many, so they are counted only for the message.
+  const describe = (): Description => {
+    const removals = held.reduce((sum, { id }) => sum + store.removals.heldCount(id), 0);
+    const who = held.length === 1 ? `Run ${first.id} holds` : `${held.length} runs hold`;
+    const title = `${who} ${plural(removals, 'removal')} for an approval`;
+    const advice = `Nothing was removed. Look at them, then approve or reject the run: npx catchword run ${first.id}`;
+    return { title, advice };
+  };
+  return [{ topic: 'held', describe }];
+}
+
+function sinksInTrouble(store: Store, nowMs: number): Found[] {
+  return store.sinks.list().flatMap((row): Found[] => {
+    if (!row.configured) return [];
+    // A paused sink is paused on purpose.
+    if (row.state === 'paused') return [];
+    const { name, state, error } = row;
+    const isHalted = state === 'stopped' || state === 'disabled';
+    const seconds = sinkSummary(store, row, nowMs).lag_seconds ?? 0;
+    const behind: Found = {
+      topic: `behind:${name}`,
+      describe: says(
+        `Sink ${name} is ${duration(seconds * 1000)} behind`,
+        `Its store is slow or does not answer${quoted(error)}. See: npx catchword sink list`,
+      ),
+      forMs: LASTING_MS,
+      // A sink that is stopped has its own episode.
+      begins: seconds > BEHIND.begins && !isHalted,
+    };
+    const halted: Found = {
+      topic: `sink:${name}`,
+      describe: says(
+        `Sink ${name} is ${state}`,
+        `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`,
+      ),
+    };
+    return [...(isHalted ? [halted] : []), ...(seconds > BEHIND.ends ? [behind] : [])];
+  });
+}
+
+function fullDisk({ free, size }: ReturnType<FindingOptions['disk']>): Found[] {
+  const share = free / size;
+  if (!(share < DISK_FREE.ends)) return [];
+  const title = `The disk of the mirror is nearly full: ${Math.floor(share * 100)}% is free`;
+  const advice = 'Free space, or move CATCHWORD_DB. Runs stop before they lose anything when the disk is full.';
+  return [{ topic: 'disk', describe: says(title, advice), forMs: LASTING_MS, begins: share < DISK_FREE.begins }];
+}
+
+function longPause(store: Store, nowMs: number): Found[] {
+  const pause = store.source.pause(nowMs);
+  if (pause === null || pause.until - pause.since < LONG_PAUSE_MS) return [];
+  const title = `The service asked catchword to wait until ${time(pause.until)}`;
+  const advice = 'No run reads before then. If this happens often, lower CATCHWORD_RATE_LIMIT.';
+  return [{ topic: 'pause', describe: says(title, advice) }];
+}
+
+/** The space of the disk that holds a file, in bytes. */
+export function diskOf(path: string): ReturnType<FindingOptions['disk']> {
+  const { bavail, blocks, bsize } = statfsSync(dirname(path));
+  return { free: bavail * bsize, size: blocks * bsize };
+}
+
+/** Everything that is wrong now. */
+export function findingsOf(store: Store, nowMs: number, { readyMaxAgeMs, disk }: FindingOptions): Finding[] {
+  const found = store.read(() => [
+    ...staleMirror(store, nowMs, readyMaxAgeMs),
+    ...failingRuns(store),
+    ...heldRemovals(store),
+    ...sinksInTrouble(store, nowMs),
+    ...longPause(store, nowMs),
+  ]);
+  return [...found, ...fullDisk(disk())].map((one) => ({ forMs: MINUTE_MS, begins: true, ...one }));
+}

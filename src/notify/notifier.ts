@@ -1,0 +1,78 @@
+import { hostname } from 'node:os';
+import type { Config } from '../config.ts';
+import { hasCode, messageOf } from '../errors.ts';
+import type { Service } from '../lifecycle.ts';
+import { type ChannelConfig, channelConfig } from './channel-config.ts';
+import { type DeliverOptions, deliver } from './deliver.ts';
+import { diskOf, type FindingOptions } from './findings.ts';
+import { CHECK_MS, createWatch } from './watch.ts';
+
+export interface NotifierOptions extends DeliverOptions, Pick<FindingOptions, 'readyMaxAgeMs'> {
+  readonly channels: readonly ChannelConfig[];
+  /** The disk of the mirror; default: as the system reports it. */
+  readonly disk?: FindingOptions['disk'];
+}
+
+/** The part of the notifier's options that the settings give. */
+export function notifierSettings({ channels, readyMaxAgeMs, name }: Config) {
+  return { channels: channels.map(channelConfig), readyMaxAgeMs, sender: { name, host: hostname() } };
+}
+
+/**
+ * Notes in the mirror what is wrong, and notifies the channels: once when an episode begins, and once when it ends.
+ * Runs in the process that holds the daemon's lease, and does nothing once that is lost.
+ */
+export function startNotifier(options: NotifierOptions): Service {
+  const { store, leased, clock, log, channels, readyMaxAgeMs, disk = () => diskOf(store.path) } = options;
+  const names = channels.map(({ name }) => name);
+  const check = createWatch({ store, leased, clock, log, channels: names, readyMaxAgeMs, disk });
+  const stopping = new AbortController();
+  const delivering = new Map<string, Promise<void>>();
+  let isLost = false;
+  let hasChannels = false;
+  let problem: string | null = null;
+
+  /** Logs an error once: the next check may find it again. */
+  function onError(error: unknown): void {
+    if (hasCode(error, 'LEASE_LOST')) isLost = true;
+    const reason = messageOf(error);
+    if (!isLost && reason !== problem) log.warn({ reason }, 'what to notify could not be checked or noted');
+    problem = reason;
+  }
+
+  function look(): void {
+    try {
+      if (!hasChannels) leased.write(({ episodes }) => episodes.setChannels(names, clock.now()));
+      hasChannels = true;
+      check();
+      problem = null;
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted && !isLost) {
+      look();
+      for (const channel of channels) {
+        // A channel that does not answer holds up no other one.
+        if (delivering.has(channel.name)) continue;
+        const done = deliver(channel, options, stopping.signal)
+          .catch(onError)
+          .finally(() => delivering.delete(channel.name));
+        delivering.set(channel.name, done);
+      }
+      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+    }
+    await Promise.all(delivering.values());
+  }
+
+  const running = run();
+  return {
+    name: 'notifier',
+    stop: async () => {
+      stopping.abort();
+      await running;
+    },
+  };
+}

@@ -1,0 +1,189 @@
+import { covers, type Run, type RunKind } from '../catalog/run.ts';
+import type { Clock } from '../clock.ts';
+import { CatchwordError, hasCode, isMirrorLost } from '../errors.ts';
+import { failureOf, type Service } from '../lifecycle.ts';
+import { errorFields, type Logger } from '../log.ts';
+import type { ActionRow } from '../store/actions.ts';
+import { holdLease } from '../store/hold-lease.ts';
+import type { Store } from '../store/store.ts';
+import type { KeeperWriter } from '../store/writers.ts';
+import type { Keeper } from '../sync/keeper.ts';
+import { type Recorder, whyFailed } from './record.ts';
+import { approve, type Review, type Reviewed, reject, undo } from './review.ts';
+
+/*
+ * Decisions that the process which keeps the mirror carries out, in the order of asking:
+ *
+ *   asked ── a run is under way, or unfinished ──► waits; a start that this run covers is done
+ *     │ between two runs
+ *     ├─ asked more than an hour ago ─► failed
+ *     └─ carried out ─► done | failed
+ *
+ * Each ends in the transaction that carries it out, so a process that dies in between has done nothing, and the next
+ * one takes the decision again. A decision that another process has ended meanwhile is not carried out.
+ */
+
+/** How often to look for decisions; milliseconds. */
+const LOOK_MS = 1_000;
+/** A decision that waited longer is not carried out: it may not be wanted any more. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+export interface AskedOptions {
+  readonly store: Store;
+  readonly keeper: Pick<Keeper, 'run'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Looks up the products that a held run would remove. @returns ids of those that still exist */
+  readonly existing: (runId: number, signal: AbortSignal) => Promise<readonly number[]>;
+}
+
+/** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
+export type AskedDecision =
+  | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
+  | { readonly starts: null; readonly work: (signal: AbortSignal) => Promise<void> };
+
+const REVIEWS: Readonly<Record<string, (review: Review) => Promise<Reviewed>>> = { approve, reject, undo };
+
+export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
+
+export function createAskedDecisions({ store, keeper, clock, log, existing }: AskedOptions) {
+  /** No decision up to this id is asked any more. */
+  let endedUpTo = 0;
+
+  function asked(): ActionRow[] {
+    const last = store.actions.lastId();
+    const rows = store.actions.asked(endedUpTo);
+    endedUpTo = (rows[0]?.id ?? last + 1) - 1;
+    return rows;
+  }
+
+  /** @returns false if another process has ended it */
+  function end({ actions }: Recorder, { id, action, target }: ActionRow, outcome: string, state: 'done' | 'failed') {
+    const ended = actions.end(id, { state, outcome, endedAt: clock.now() });
+    if (ended) log.info({ what: `${action} ${target}`, reason: outcome }, 'a decision of an operator has ended');
+    return ended;
+  }
+
+  /** Ends it within a transaction that must not commit if another process has ended it. */
+  function endOnce(writer: Recorder, row: ActionRow, outcome: string): void {
+    if (end(writer, row, outcome, 'done')) return;
+    throw new CatchwordError('RUN_CANCELLED', 'another process has carried out this decision');
+  }
+
+  /** Records why it failed. Leaves it asked if it can be carried out later as it is. */
+  function fail(row: ActionRow, error: unknown, signal: AbortSignal): void {
+    if (signal.aborted || isMirrorLost(error) || hasCode(error, 'MIRROR_BUSY', 'LEASE_LOST')) return;
+    if (!(error instanceof CatchwordError)) log.error(errorFields(error), 'a decision of an operator failed');
+    store.request((writer) => end(writer, row, whyFailed(error), 'failed'));
+  }
+
+  async function review(row: ActionRow, signal: AbortSignal): Promise<void> {
+    const runId = Number(row.target);
+    try {
+      await holdLease(store.keeperLease, clock, log, async (leased) => {
+        // Another process may have worked until now.
+        if (store.actions.get(row.id)?.state !== 'asked' || store.runs.unfinished() !== undefined) return;
+        await REVIEWS[row.action]?.({
+          store,
+          leased,
+          clock,
+          runId,
+          existing: () => existing(runId, signal),
+          record: (writer, outcome) => endOnce(writer, row, outcome),
+        });
+      });
+    } catch (error) {
+      fail(row, error, signal);
+      if (isMirrorLost(error)) throw error;
+    }
+  }
+
+  async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
+    function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
+      const outcome = resumed ? `run ${run.id}, which was unfinished, continues` : `run ${run.id} started`;
+      const other = run.kind === kind ? '' : `: it reads everything, because a ${kind} run is not enough now`;
+      endOnce(writer, row, `${outcome}${other}`);
+    }
+    try {
+      return await keeper.run({ kind }, signal, onStart);
+    } catch (error) {
+      // Once the run has started, it shows its errors by itself.
+      if (store.actions.get(row.id)?.state === 'asked') fail(row, error, signal);
+      throw error;
+    }
+  }
+
+  return {
+    /** The first decision that can be carried out now; null if there is none. Call it while this process makes no run. */
+    next: (): AskedDecision | null => {
+      for (const row of asked()) {
+        // A time in the future shows that the clock was put back.
+        if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
+          store.request((writer) =>
+            end(writer, row, 'it waited longer than an hour, and was not carried out', 'failed'),
+          );
+          continue;
+        }
+        if (store.keeperLease.holder(clock.now()) !== null) return null;
+        if (row.action === 'start') {
+          const kind = row.target === 'full' ? 'full' : 'delta';
+          return { starts: kind, work: (signal) => start(row, kind, signal) };
+        }
+        // An unfinished run may have seen products that a held run would remove.
+        if (store.runs.unfinished() !== undefined) continue;
+        if (row.action in REVIEWS) return { starts: null, work: (signal) => review(row, signal) };
+        store.request((writer) => end(writer, row, 'this version of catchword cannot carry it out', 'failed'));
+      }
+      return null;
+    },
+    /** Ends each decision to start a run that the current one covers. @returns whether a decision waits */
+    look: (): boolean => {
+      const rows = asked();
+      if (rows.length === 0) return false;
+      if (store.keeperLease.holder(clock.now()) === null) return true;
+      return store.request((writer) => {
+        const run = writer.runs.unfinished();
+        const isCovered = ({ action, target }: ActionRow): boolean =>
+          run !== undefined && action === 'start' && covers(run.kind, target === 'full' ? 'full' : 'delta');
+        for (const row of rows.filter(isCovered))
+          end(writer, row, `run ${run?.id}, which is under way, covers it`, 'done');
+        return rows.some((row) => !isCovered(row));
+      });
+    },
+  };
+}
+
+interface WatchOptions {
+  readonly decisions: Pick<AskedDecisions, 'look'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called while a decision waits. */
+  readonly wake: () => void;
+}
+
+/** Looks for new decisions every second. */
+export function watchDecisions({ decisions, clock, log, wake }: WatchOptions): Service {
+  const stopping = new AbortController();
+
+  async function watch(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      try {
+        if (decisions.look()) wake();
+      } catch (error) {
+        if (isMirrorLost(error)) throw error;
+        log.warn(errorFields(error), 'decisions of operators could not be read');
+      }
+      await clock.sleep(LOOK_MS, stopping.signal).catch(() => {});
+    }
+  }
+
+  const watching = watch();
+  return {
+    name: 'decisions',
+    failed: failureOf(watching),
+    stop: async () => {
+      stopping.abort();
+      await watching.catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import type { Run } from '../catalog/run.ts';
+import type { Clock } from '../clock.ts';
+import { plural } from '../report/text.ts';
+import type { Store } from '../store/store.ts';
+import type { LeasedKeeper } from '../store/writers.ts';
+import { requireRun } from '../sync/finish-run.ts';
+import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
+import type { Recorder } from './record.ts';
+
+/** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
+export interface Review {
+  readonly store: Store;
+  readonly leased: LeasedKeeper;
+  readonly clock: Clock;
+  readonly runId: number;
+  /** Looks up the products that the run would remove. @returns ids of those that still exist */
+  readonly existing: () => Promise<readonly number[]>;
+  /** Called in the transaction that makes the decision. @param outcome one sentence */
+  readonly record: (recorder: Recorder, outcome: string) => void;
+}
+
+export interface Reviewed {
+  readonly run: Run;
+  /** What was done, one sentence. */
+  readonly outcome: string;
+  /** Products that came back, if the removals were undone. */
+  readonly restored?: number;
+}
+
+/**
+ * Applies the removals that a run holds, after looking up whether the source has the products again.
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `existing` throws
+ */
+export async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<Reviewed> {
+  const before = requireHeld(store, runId);
+  const held = store.removals.heldCount(runId);
+  const spared = await existing();
+  return leased.write((writer) => {
+    const run = approveRun(leased, runId, clock.now(), spared);
+    const removed = run.removed - before.removed;
+    const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
+    const outcome = `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}`;
+    record(writer, outcome);
+    return { run, outcome };
+  });
+}
+
+/** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
+export async function reject({ leased, runId, record }: Review): Promise<Reviewed> {
+  return leased.write((writer) => {
+    const run = rejectRun(leased, runId);
+    const outcome = `run ${runId} is rejected: nothing is removed`;
+    record(writer, outcome);
+    return { run, outcome };
+  });
+}
+
+/** Restores what a run removed. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
+export async function undo({
+  leased,
+  clock,
+  runId,
+  record,
+}: Review): Promise<Reviewed & { readonly restored: number }> {
+  return leased.write((writer) => {
+    const restored = undoRun(leased, runId, clock.now());
+    const none = `run ${runId} removed nothing that could be restored`;
+    const outcome = restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`;
+    record(writer, outcome);
+    return { run: requireRun(writer, runId), outcome, restored };
+  });
+}

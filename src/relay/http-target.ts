@@ -1,0 +1,163 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { Webhook } from 'standardwebhooks';
+import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import { parseRetryAfter } from '../backoff.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
+import { isPrivateLiteral, publicLookup } from '../public-address.ts';
+import { VERSION } from '../version.ts';
+import { answerWithin } from './answer-within.ts';
+import { SinkError } from './sink.ts';
+import { QUOTE } from './sink-options.ts';
+
+/*
+ * Requests to an address that an operator configured: webhooks of sinks and of notifications, and heartbeats. They go
+ * to public addresses only, unless the address allows others, do not follow redirects, and may be signed.
+ */
+
+const MAX_RESPONSE_BYTES = 65_536;
+/** How long to read the body of a response, so that its connection can be used again. */
+const BODY_MS = 1_000;
+/** Statuses that concern the content, not the address or the state of the receiver. */
+const REFUSED = new Set([400, 413, 422]);
+
+export interface HttpTargetOptions {
+  /** As configured; the fragment is not sent. */
+  readonly url: URL;
+  /** Signs requests per Standard Webhooks. */
+  readonly secret?: string | undefined;
+  readonly timeoutMs: number;
+  /** Whether private addresses are allowed, and http without TLS. */
+  readonly isPrivateAllowed: boolean;
+}
+
+export interface Posted {
+  /** The same for each try of the same content. */
+  readonly id: string;
+  readonly contentType: string;
+  readonly body: string;
+}
+
+/** @returns null without a secret; then requests are not signed */
+function createSigner(secret: string | undefined): Webhook | null {
+  if (secret === undefined) return null;
+  try {
+    return new Webhook(secret);
+  } catch (cause) {
+    throw new CatchwordError('CONFIG_INVALID', 'its secret is not a Standard Webhooks secret', {
+      hint: 'Use whsec_ followed by base64, such as the output of: openssl rand -base64 32.',
+      cause,
+    });
+  }
+}
+
+function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
+  const message = `the receiver answered ${status}`;
+  if (status === 410) return new SinkError('gone', `${message}: it does not want events any more`);
+  if (REFUSED.has(status)) return new SinkError('refused', message);
+  if (status >= 300 && status < 400) {
+    return new SinkError('misconfigured', `${message}: redirects are not followed; use the final address`);
+  }
+  const [retryAfter] = [headers['retry-after']].flat();
+  const retryAfterMs = parseRetryAfter(retryAfter, Date.now())?.ms;
+  const failure = status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
+  return new SinkError(failure, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+}
+
+/** Describes what a request threw. */
+export function httpError(error: unknown): SinkError {
+  // undici wraps errors of the socket and of the DNS lookup.
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  if (cause instanceof SinkError) return cause;
+  const code = systemCodeOf(cause) ?? messageOf(cause);
+  return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`);
+}
+
+function privateAddressError(host: string): SinkError {
+  return new SinkError('misconfigured', `${host} is a private address; append #allow=private to allow it. ${QUOTE}`);
+}
+
+export type HttpTarget = ReturnType<typeof createHttpTarget>;
+
+/** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
+export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: HttpTargetOptions) {
+  if (url.protocol === 'http:' && !isPrivateAllowed) {
+    throw new CatchwordError('CONFIG_INVALID', 'http without TLS is for private addresses only', {
+      hint: `Use https, or append #allow=private. ${QUOTE}`,
+    });
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new CatchwordError('CONFIG_INVALID', 'the address contains a user name or password', {
+      hint: 'Remove it; requests are signed with the secret instead.',
+    });
+  }
+  const signer = createSigner(secret);
+  const target = new URL(url);
+  target.hash = '';
+
+  function connectOptions() {
+    if (isPrivateAllowed) return { timeout: timeoutMs };
+    if (isPrivateLiteral(target.hostname)) throw privateAddressError(target.hostname);
+    return { timeout: timeoutMs, lookup: publicLookup(privateAddressError) };
+  }
+
+  /** @throws SinkError if the status is not 2xx, or there is none */
+  async function send(
+    agent: Agent,
+    to: URL,
+    options: Partial<Dispatcher.RequestOptions>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const sent = {
+      method: 'GET' as const,
+      ...options,
+      headers: { 'user-agent': `catchword/${VERSION}`, ...(options.headers as Record<string, string> | undefined) },
+    };
+    const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+    const response = await answerWithin(
+      timeoutMs,
+      (deadline) => request(to, { ...sent, ...timeouts, dispatcher: agent, signal: deadline }),
+      signal,
+    ).catch((error: unknown) => {
+      throw httpError(error);
+    });
+    // Only the status matters. A slow or endless body costs the connection.
+    const dump = (deadline: AbortSignal) => response.body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline });
+    await answerWithin(BODY_MS, dump, signal).catch(() => {});
+    const { statusCode, headers } = response;
+    if (statusCode < 200 || statusCode > 299) throw statusError(statusCode, headers);
+  }
+
+  return {
+    isSigned: signer !== null,
+    isEncrypted: target.protocol === 'https:',
+    /** @throws SinkError misconfigured if the address is a private one */
+    connect: () => new Agent({ connections: 1, pipelining: 1, connect: connectOptions() }),
+    /** Posts to the address. @throws SinkError */
+    post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
+      const now = new Date();
+      const headers = {
+        'content-type': contentType,
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
+        ...(signer !== null && { 'webhook-signature': signer.sign(id, now, body) }),
+      };
+      await send(agent, target, { method: 'POST', headers, body }, signal);
+    },
+    /** Reads the address, with `suffix` appended to its path. @throws SinkError */
+    get: async (agent: Agent, suffix: string, signal: AbortSignal): Promise<void> => {
+      const to = new URL(target);
+      to.pathname = `${to.pathname.replace(/\/$/, '')}${suffix}`;
+      await send(agent, to, {}, signal);
+    },
+    /** Connects like a request, TLS included, but sends nothing: the receiver could take any request for an event. */
+    tryToConnect: async (signal: AbortSignal): Promise<void> => {
+      const { hostname, host, protocol, port } = target;
+      const connect = promisify<buildConnector.Options, Socket | null>(buildConnector(connectOptions()));
+      // It also destroys a socket that connects after the deadline.
+      const tried = async () => (await connect({ hostname, host, protocol, port }))?.destroy();
+      await answerWithin(timeoutMs, tried, signal);
+    },
+  };
+}

@@ -1,0 +1,203 @@
+import { type Window, windowKey } from '../catalog/page.ts';
+import { createListPlan, endOf, startOf, windowsFrom } from '../catalog/plan.ts';
+import { standStill } from '../catalog/seams.ts';
+import type { Reader } from '../store/reader.ts';
+import type { Pass, ReadWindow } from '../store/runs.ts';
+
+/** A window: `.` not read, `w` read, `a` read again by a repair, `x` with rejected items, `d` its totals contradict it. */
+export type WindowState = '.' | 'w' | 'a' | 'x' | 'd';
+/** A seam: `.` not known yet, `j` joined, `r` joined by a repair, `o` open, a space: none, because the list ends here. */
+export type SeamState = '.' | 'j' | 'r' | 'o' | ' ';
+
+/** What two neighbours have in common. */
+interface Joint {
+  /** The same products at the same places: nothing moved between the two reads. */
+  readonly still: boolean;
+  /** Products in both; at most SHARED_MOST. */
+  readonly shared: readonly number[];
+}
+
+interface Repair {
+  readonly pass: number;
+  readonly start: number;
+  readonly end: number;
+  readonly ids: readonly number[];
+}
+
+/** Products kept for each seam. For safety: after a large shift, neighbours may share all their products. */
+const SHARED_MOST = 100;
+/** Open seams that one evaluation compares with repairs. For safety. */
+const EVALUATED_MOST = 300;
+
+const NONE: Joint = { still: false, shared: [] };
+
+function jointOf(shift: number, before: readonly number[], after: readonly number[]): Joint {
+  const known = new Set(before);
+  const shared = after.filter((id) => id !== 0 && known.has(id)).slice(0, SHARED_MOST);
+  return { still: standStill(shift, before, after), shared };
+}
+
+interface ListWatchOptions {
+  readonly store: Reader;
+  readonly pass: Pass;
+  /** The list's length as an earlier pass found it. */
+  readonly foundLength: number | undefined;
+  /** The last pass whose delta listed the product; -1 if none did. */
+  readonly modifiedIn: (id: number) => number;
+  /** Whether to compare neighbours. A run that has ended has the seams in its evidence. */
+  readonly withSeams: boolean;
+}
+
+/**
+ * Follows a list while it is read: which of its windows are read, and which neighbours join. Each window's ids are decoded
+ * once, and kept only until both neighbours are read.
+ *
+ * Its seams are a preview. The proof (catalog/seams.ts) also joins windows that are not neighbours, and does so again
+ * after each pass, from all ids.
+ */
+export function createListWatch({ store, pass, foundLength, modifiedIn, withSeams }: ListWatchOptions) {
+  const plan = createListPlan({ ...pass, foundLength });
+  const sequence = windowsFrom(pass);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
+  const states: WindowState[] = [];
+  const again = new Set<number>();
+  const waiting = new Map<number, readonly number[]>();
+  const joints: (Joint | undefined)[] = [];
+  const repairs: Repair[] = [];
+  let repaired = new Set<number>();
+  let isStale = false;
+  let read = 0;
+  let total: number | null = pass.numItems;
+  let lastWithItems = -1;
+  /** Offset after the last product that was found. */
+  let reach = 0;
+
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
+
+  function indexOf(window: Window): number | undefined {
+    while (startOf(windowAt(Math.max(0, windows.length - 1))) < startOf(window)) windowAt(windows.length);
+    return index.get(windowKey(window));
+  }
+
+  const stateOf = (at: number): WindowState => states[at] ?? '.';
+  const isSteady = (id: number): boolean => modifiedIn(id) <= pass.pass;
+
+  function compare(at: number, before: readonly number[] | undefined, after: readonly number[] | undefined): void {
+    if (at < 0 || before === undefined || after === undefined) return;
+    joints[at] = jointOf(startOf(windowAt(at + 1)) - startOf(windowAt(at)), before, after);
+  }
+
+  function noteIds(at: number, ids: readonly number[]): void {
+    compare(at - 1, waiting.get(at - 1), ids);
+    compare(at, ids, waiting.get(at + 1));
+    waiting.set(at, ids);
+    for (const one of [at - 1, at, at + 1]) {
+      const isCompared = (one <= 0 || joints[one - 1] !== undefined) && joints[one] !== undefined;
+      if (isCompared) waiting.delete(one);
+    }
+  }
+
+  function note(window: ReadWindow): void {
+    const at = indexOf(window);
+    if (at === undefined || stateOf(at) !== '.') return;
+    plan.note(window);
+    read++;
+    total = window.numItems;
+    states[at] = window.doubt !== null ? 'd' : window.rejected > 0 ? 'x' : 'w';
+    if (window.items > 0) {
+      lastWithItems = Math.max(lastWithItems, at);
+      reach = Math.max(reach, startOf(window) + window.items);
+    }
+    if (withSeams && pass.seam > 0) noteIds(at, window.ids());
+  }
+
+  function noteRepair(window: ReadWindow): void {
+    const [start, end] = [startOf(window), endOf(window)];
+    for (const [at, one] of windows.entries()) if (startOf(one) < end && endOf(one) > start) again.add(at);
+    repairs.push({ pass: window.pass, start, end, ids: withSeams ? window.ids() : [] });
+    isStale = true;
+  }
+
+  /** Whether a chain of repairs leads from the products of one neighbour to those of the other. */
+  function isRepaired(at: number, near: readonly Repair[]): boolean {
+    const idsOf = (one: number) => store.runs.idsOf(pass.runId, pass.pass, windowAt(one)).filter((id) => id > 0);
+    const found = new Set(idsOf(at).filter(isSteady));
+    let rest = near.map((repair) => repair.ids.filter((id) => id > 0 && modifiedIn(id) <= repair.pass));
+    for (;;) {
+      const joined = rest.filter((ids) => ids.some((id) => found.has(id)));
+      if (joined.length === 0) break;
+      for (const ids of joined) for (const id of ids) found.add(id);
+      rest = rest.filter((ids) => !joined.includes(ids));
+    }
+    return idsOf(at + 1).some((id) => isSteady(id) && found.has(id));
+  }
+
+  function isJoined({ still, shared }: Joint): boolean {
+    return still || shared.some(isSteady);
+  }
+
+  function evaluateRepairs(): void {
+    if (!isStale || repairs.length === 0) return;
+    isStale = false;
+    repaired = new Set();
+    let evaluated = 0;
+    for (const [at, joint] of joints.entries()) {
+      if (joint === undefined || isJoined(joint) || evaluated >= EVALUATED_MOST) continue;
+      const offset = startOf(windowAt(at + 1));
+      const near = repairs.filter(({ start, end }) => start <= offset + pass.perPage && end >= offset - pass.perPage);
+      if (near.length === 0) continue;
+      evaluated++;
+      if (isRepaired(at, near)) repaired.add(at);
+    }
+  }
+
+  function seamAt(at: number): SeamState {
+    if (stateOf(at + 1) !== '.' && at + 1 > lastWithItems) return ' ';
+    if (stateOf(at) === '.' || stateOf(at + 1) === '.') return '.';
+    const joint = pass.seam === 0 ? NONE : joints[at];
+    if (joint === undefined) return '.';
+    if (isJoined(joint)) return 'j';
+    return repaired.has(at) ? 'r' : 'o';
+  }
+
+  /** Windows planned so far, and any that were read after them. */
+  const size = (): number => Math.max(plan.size, states.length);
+
+  return {
+    pass,
+    note,
+    noteRepair,
+    /** A delta showed more modified products. */
+    noteModified: (): void => {
+      isStale = true;
+    },
+    size,
+    read: () => read,
+    repairs: () => repairs.length,
+    /** The source's own total, in the newest response; null before the first one. */
+    total: () => total,
+    reach: () => reach,
+    /** Whether products moved between two reads of neighbours. */
+    moved: () => pass.seam > 0 && joints.some((joint, at) => joint?.still === false && at + 1 <= lastWithItems),
+    windows: (): Window[] => Array.from({ length: size() }, (_, at) => windowAt(at)),
+    states: (): WindowState[] =>
+      Array.from({ length: size() }, (_, at) => {
+        const state = stateOf(at);
+        return state === 'w' && again.has(at) ? 'a' : state;
+      }),
+    seams: (): SeamState[] => {
+      evaluateRepairs();
+      return Array.from({ length: Math.max(0, size() - 1) }, (_, at) => seamAt(at));
+    },
+  };
+}
+
+export type ListWatch = ReturnType<typeof createListWatch>;

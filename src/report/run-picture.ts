@@ -1,0 +1,146 @@
+import type { Window } from '../catalog/page.ts';
+import { startOf } from '../catalog/plan.ts';
+import type { Evidence, ListEvidence } from '../catalog/run.ts';
+import type { PassKind } from '../store/runs.ts';
+import type { ListWatch, SeamState, WindowState } from './list-watch.ts';
+import type { RunWatch } from './run-watch.ts';
+
+/** Cells of one picture. Of a longer list, several windows share a cell, which shows the worst of them. */
+const CELLS_MOST = 3_000;
+
+/** The worst first. */
+const WINDOW_RANK = ['d', 'x', '.', 'a', 'w'] as const satisfies readonly WindowState[];
+const SEAM_RANK = ['o', '.', 'r', 'j', ' '] as const satisfies readonly SeamState[];
+
+/** All windows of a list that a run reads, and the seams between them. */
+export interface ListPicture {
+  readonly pass: number;
+  readonly kind: PassKind;
+  /** One letter for each cell, in list order: `WindowState`. */
+  readonly cells: string;
+  /** One letter for each cell: the seams within it, and the one after it: `SeamState`. */
+  readonly seams: string;
+  /** Windows that share a cell; 1 for most lists. */
+  readonly perCell: number;
+  /**
+   * Two numbers for each window, in two digits of base 36 each: by how many products it starts after the one before, and
+   * its size. Empty if cells are shared or the places are not known.
+   */
+  readonly places: string;
+  readonly windows: Readonly<Record<WindowState, number>>;
+  readonly joints: Readonly<Record<SeamState, number>>;
+  /** Windows planned so far. */
+  readonly planned: number;
+  readonly read: number;
+  /** Windows read to repair seams. */
+  readonly repairs: number;
+  /** The source's own total; null before the first response. */
+  readonly total: number | null;
+  /** Read back to front. */
+  readonly reversed: boolean;
+  /** Neighbours share at least so many products; 0: plain pages. */
+  readonly overlap: number;
+  /** The seams are not from the run's proof. */
+  readonly preview: boolean;
+}
+
+function tally<S extends string>(rank: readonly S[], states: readonly S[]): Record<S, number> {
+  const counts = Object.fromEntries(rank.map((state) => [state, 0])) as Record<S, number>;
+  for (const state of states) counts[state]++;
+  return counts;
+}
+
+function worst<S extends string>(rank: readonly S[], states: readonly S[], fallback: S): S {
+  return rank.find((state) => states.includes(state)) ?? fallback;
+}
+
+/** Joins neighbours, so that at most CELLS_MOST cells remain. */
+function shared<S extends string>(rank: readonly S[], states: readonly S[], perCell: number, fallback: S): string {
+  if (perCell === 1) return states.join('');
+  const cells = Math.ceil(states.length / perCell);
+  return Array.from({ length: cells }, (_, at) =>
+    worst(rank, states.slice(at * perCell, (at + 1) * perCell), fallback),
+  ).join('');
+}
+
+function placesOf(windows: readonly Window[]): string {
+  let before = 0;
+  const numbers = windows.flatMap((window) => {
+    const start = startOf(window);
+    const step = start - before;
+    before = start;
+    return [step, window.perPage];
+  });
+  return numbers.map((number) => number.toString(36).padStart(2, '0')).join('');
+}
+
+interface Drawn {
+  readonly states: readonly WindowState[];
+  readonly seams: readonly SeamState[];
+  readonly windows: readonly Window[];
+}
+
+function drawn({ states, seams, windows }: Drawn) {
+  const perCell = Math.max(1, Math.ceil(states.length / CELLS_MOST));
+  return {
+    cells: shared(WINDOW_RANK, states, perCell, '.'),
+    // The last window has no seam after it.
+    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell, ' '),
+    perCell,
+    places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',
+    windows: tally(WINDOW_RANK, states),
+    joints: tally(SEAM_RANK, seams),
+  };
+}
+
+function pictureOf(list: ListWatch, evidence: ListEvidence | undefined): ListPicture {
+  const { pass } = list;
+  const states = list.states();
+  const proven = evidence === undefined ? null : ([...evidence.seams] as SeamState[]);
+  return {
+    ...drawn({ states, seams: proven ?? list.seams(), windows: list.windows() }),
+    pass: pass.pass,
+    kind: pass.kind,
+    planned: states.length,
+    read: list.read(),
+    repairs: list.repairs(),
+    total: list.total(),
+    reversed: pass.reversed,
+    overlap: pass.seam,
+    preview: proven === null,
+  };
+}
+
+/** What remains when a later run has completed and the checkpoints are gone. */
+function pictureOfRecord({ pass, kind, windows, repairs, overlap, seams }: ListEvidence): ListPicture {
+  const states = Array.from({ length: windows }, (): WindowState => 'w');
+  return {
+    ...drawn({ states, seams: [...seams] as SeamState[], windows: [] }),
+    pass,
+    kind,
+    planned: windows,
+    read: windows,
+    repairs,
+    total: null,
+    reversed: false,
+    overlap,
+    preview: false,
+  };
+}
+
+/**
+ * A picture of each list that a run has read in several windows, or reads. A list of one response has none.
+ * @param evidence the run's proof; null while it reads, and if it failed or was cancelled
+ */
+export function picturesOf(watch: RunWatch, evidence: Evidence | null): ListPicture[] {
+  const known = watch.lists().filter((list) => list.read() > 0 || evidence === null);
+  if (known.every((list) => list.read() === 0) && evidence !== null) return evidence.lists.map(pictureOfRecord);
+  return known
+    .map((list) =>
+      pictureOf(
+        list,
+        evidence?.lists.find(({ pass }) => pass === list.pass.pass),
+      ),
+    )
+    .filter(({ planned, pass }) => planned > 1 || pass === 0);
+}

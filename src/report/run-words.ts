@@ -1,0 +1,96 @@
+import type { Run } from '../catalog/run.ts';
+import type { Pass } from '../store/runs.ts';
+import { count, plural } from './text.ts';
+
+type Stated = Pick<Run, 'state' | 'settlesAt'>;
+
+/** The state of a run in a word or two, for a list. */
+export function stateName({ state, settlesAt }: Stated): string {
+  if (settlesAt !== null) return 'waiting for late changes';
+  return state === 'held' ? 'needs a decision' : state;
+}
+
+/** What kind of load a run is, and why someone would want it. */
+export function kindWords({ kind }: Pick<Run, 'kind'>): string {
+  return kind === 'full'
+    ? 'A full load: it reads the whole catalog, and finds what was removed.'
+    : 'A delta load: it reads what has changed since the last complete load.';
+}
+
+const STAGES: Record<Pass['kind'], string> = {
+  list: 'It reads the catalog.',
+  delta: 'It reads what changed while it read.',
+  catchup: 'The source put its clock back, so it reads earlier changes again.',
+  repair: 'It reads again where neighbouring windows did not join.',
+  lookup: 'It looks up products that it has not seen, one by one.',
+  settle: 'It reads the changes that became visible late.',
+};
+
+/** What a run that is not finished does now. @param passes in order */
+export function stageWords(run: Pick<Run, 'state' | 'kind' | 'settlesAt'>, passes: readonly Pass[]): string {
+  if (run.settlesAt !== null) return 'It has read everything and waits, because the source may show changes late.';
+  const last = passes.at(-1);
+  if (run.state === 'planned' || last === undefined) return 'It is planned, and has not read anything yet.';
+  if (last.pass === 0 && last.kind === 'delta') return 'It reads what changed.';
+  if (last.kind === 'list' && last.pass > 0) return 'It reads the catalog again, because the first reading had gaps.';
+  return STAGES[last.kind];
+}
+
+/** How the proof of a run is named; null for a run that has none and needs none, or that has not ended. */
+export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): string {
+  if (proof !== null) return proof;
+  return state === 'complete' ? 'not needed' : '–';
+}
+
+/** The first words of a reason of an open proof (sync/conclude-run.ts), and what an operator can do about it. */
+const ADVICE: readonly (readonly [RegExp, string])[] = [
+  [/^CATCHWORD_SEAM is off/, 'Remove CATCHWORD_SEAM from the settings, so that neighbouring pages overlap.'],
+  [/^the source answers .* products a page/, 'Set CATCHWORD_PER_PAGE to the size that the source answers.'],
+  [/in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
+  [
+    /did not close: the list moved|changed faster than/,
+    'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
+  ],
+  [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
+  [/^the source (contradicts itself|says that it has)/, 'The source may be at fault: run npx catchword doctor.'],
+  [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
+  [/^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],
+  [/^held: /, 'Decide about the removals on this page.'],
+];
+
+/** What to do about a reason why a run is open; null if nothing is known. */
+export function adviceFor(reason: string): string | null {
+  return ADVICE.find(([form]) => form.test(reason))?.[1] ?? null;
+}
+
+/** What a sealed proof means, in sentences. */
+export function sealedWords({ evidence, removed, kind }: Pick<Run, 'evidence' | 'removed' | 'kind'>): string[] {
+  const lists = evidence?.lists ?? [];
+  const seams = lists.reduce((sum, list) => sum + list.seams.length, 0);
+  const repaired = lists.reduce((sum, list) => sum + list.seams.split('r').length - 1, 0);
+  const how =
+    seams === 0
+      ? 'One response held the whole list, so nothing could slip between two pages.'
+      : `Every window overlaps the next. All ${plural(seams, 'seam')} between them closed${
+          repaired === 0 ? '' : `, ${count(repaired)} of them after the place was read again`
+        }, so nothing could slip between two pages.`;
+  if (kind === 'delta') return ['Nothing that changed was missed.', how];
+  const gone =
+    removed === 0
+      ? 'No product had to be removed.'
+      : `${plural(removed, 'product')} that the source no longer has ${removed === 1 ? 'was' : 'were'} removed.`;
+  return ['The mirror held every product of the source when this run ended.', how, gone];
+}
+
+/** What follows from an open proof, in sentences. */
+export function openWords({ kind, missing, state }: Pick<Run, 'kind' | 'missing' | 'state'>): string[] {
+  const what = ['What was read is in the mirror. It could not be proven that nothing was missed.'];
+  if (kind === 'delta') return [...what, 'The next load reads the same time again.'];
+  what.push('No product is removed only because this run did not see it.');
+  if (missing > 0 && state !== 'held') {
+    what.push(
+      `${plural(missing, 'product')} ${missing === 1 ? 'was' : 'were'} not seen and ${missing === 1 ? 'stays' : 'stay'} in the mirror, until a sealed run, a lookup, or several full runs in a row show that they are gone.`,
+    );
+  }
+  return what;
+}

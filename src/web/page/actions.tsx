@@ -1,0 +1,165 @@
+import formbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
+import { decide } from '../../operator/decide.ts';
+import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
+import { time } from '../../report/text.ts';
+import type { ActionRow } from '../../store/actions.ts';
+import type { Reader } from '../../store/reader.ts';
+import { numberIn } from './query.ts';
+import type { PageParts, Section, View } from './view.ts';
+
+const PATH = '/actions';
+/** Decisions on one page. */
+const PAGE = 50;
+/** Decisions that the page of a run or a sink shows. */
+const NEWEST = 10;
+
+/** What was decided; with a link to the run or the sink. */
+function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
+  if (action === 'start') return <>{`start a ${target} run`}</>;
+  if (isRunAction(action)) {
+    const run = <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>;
+    if (action === 'approve') return <>approve the removals of {run}</>;
+    if (action === 'reject') return <>reject the removals of {run}</>;
+    if (action === 'undo') return <>undo the removals of {run}</>;
+    return <>cancel {run}</>;
+  }
+  if (!isSinkAction(action)) return <>{`${action} ${target}`}</>;
+  const sink = <a href={`/sinks/${encodeURIComponent(target)}`}>{`sink ${target}`}</a>;
+  switch (action) {
+    case 'retry':
+      return <>deliver the refused events of {sink} again</>;
+    case 'replay':
+      return argument ? (
+        <>
+          replay {sink} from change {argument}
+        </>
+      ) : (
+        <>replay {sink} with all current products</>
+      );
+    case 'skip':
+      return (
+        <>
+          skip event {argument} of {sink}
+        </>
+      );
+    case 'skip-all':
+      return <>skip every refused event of {sink}</>;
+    default:
+      return (
+        <>
+          {action} {sink}
+        </>
+      );
+  }
+}
+
+/** What came of a decision, or what it waits for. */
+function outcomeOf(store: Reader, { state, outcome, action }: ActionRow): string {
+  if (state !== 'asked') return outcome ?? '';
+  const run = action === 'start' ? undefined : store.runs.unfinished();
+  return run === undefined ? 'waits for the daemon' : `waits until run ${run.id} ends, which may see missing products`;
+}
+
+const STATES = { asked: 'waiting', done: 'done', failed: 'failed' } as const;
+
+function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, the keyboard cannot scroll it.
+    // biome-ignore lint/a11y/useSemanticElements: <section> is for the sections of the page.
+    <div class="wide" tabIndex={0} role="region" aria-label="Decisions, a table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">When</th>
+            <th scope="col">Who</th>
+            <th scope="col">Decision</th>
+            <th scope="col">State</th>
+            <th scope="col">Outcome</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.id} id={`decision-${row.id}`}>
+              <td>
+                <time dateTime={new Date(row.at).toISOString()}>{time(row.at)}</time>
+              </td>
+              <td>{row.who}</td>
+              <td>
+                <What {...row} />
+              </td>
+              <td class={row.state}>{STATES[row.state]}</td>
+              <td>{outcomeOf(store, row)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/**
+ * The newest ten decisions of operators about a run (a number) or a sink (its name); about anything if none is given.
+ * Decisions to start a run have no run or sink.
+ */
+export function decisionsSection(store: Reader, target?: number | string): Section {
+  const names = typeof target === 'number' ? RUN_ACTIONS : SINK_ACTIONS;
+  const rows = target === undefined ? store.actions.list(NEWEST) : store.actions.of(String(target), names, NEWEST);
+  const content = rows.length === 0 ? <p>No decision yet.</p> : <DecisionTable store={store} rows={rows} />;
+  return { id: 'decisions', title: 'Decisions', live: true, content };
+}
+
+/** Every decision, the newest first. */
+export const actions: View = {
+  path: PATH,
+  show: ({ store }, { query }) => {
+    const before = numberIn(query, 'before') ?? undefined;
+    const rows = store.actions.list(PAGE + 1, before);
+    const shown = rows.slice(0, PAGE);
+    const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
+    const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} />;
+    const last = shown.at(-1);
+    const links = (
+      <p>
+        {before !== undefined && <a href={PATH}>Newest decisions</a>}{' '}
+        {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
+      </p>
+    );
+    const sections = [
+      { id: 'decisions', live: before === undefined, content: list },
+      { id: 'older', content: links },
+    ];
+    return { title: 'Decisions', sections };
+  },
+};
+
+/** Where the browser returns to: the page that it came from, if that is a page of this server. */
+function backTo({ headers }: FastifyRequest): string {
+  const { referer, host } = headers;
+  if (referer === undefined || !URL.canParse(referer)) return PATH;
+  const from = new URL(referer);
+  // `//name/…` would lead to another server.
+  return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
+}
+
+/** The longest form, in bytes. */
+const MAX_FORM = 4_096;
+
+/**
+ * Takes decisions from forms. Which requests may be sent is checked before, for every route with `config.action`.
+ * @param whoOf who sends a request, one line
+ */
+export function addActions(
+  app: FastifyInstance,
+  { store, clock }: Pick<PageParts, 'store' | 'clock'>,
+  whoOf: (request: FastifyRequest) => string,
+): void {
+  app.register(async (scope) => {
+    await scope.register(formbody);
+    scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
+      decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      return reply.redirect(backTo(request), 303);
+    });
+  });
+}

@@ -1,0 +1,285 @@
+// Draws the windows and the seams of a run, and its requests a minute. The captions on the page say the same in words.
+
+const { uPlot } = /** @type {any} */ (window);
+
+/** Sizes of a cell with the gap after it, in CSS pixels. */
+const PITCH = { least: 5, most: 30 };
+/** How long a cell that has changed takes to appear, milliseconds. */
+const FADE_MS = 500;
+const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad'];
+const WINDOW_WORDS = new Map([
+  ['.', 'not read yet'],
+  ['w', 'read'],
+  ['a', 'read, and a place in it read again by a repair'],
+  ['x', 'read, with items that were rejected'],
+  ['d', 'read, but its totals contradict its items'],
+]);
+const SEAM_WORDS = new Map([
+  ['.', 'The seam after it is not known yet.'],
+  ['j', 'The seam after it is closed.'],
+  ['r', 'The seam after it was closed by a repair.'],
+  ['o', 'The seam after it is open.'],
+]);
+const NUMBER = new Intl.NumberFormat('en-US');
+const isCalm = matchMedia('(prefers-reduced-motion: reduce)');
+
+/** The colours of the page, in its present theme. @param {HTMLElement} box @returns {Record<string, string>} */
+function coloursIn(box) {
+  const probe = document.createElement('span');
+  box.append(probe);
+  const found = COLOURS.map((name) => {
+    probe.style.color = `var(--${name})`;
+    return [name, getComputedStyle(probe).color];
+  });
+  probe.remove();
+  return Object.fromEntries(found);
+}
+
+/**
+ * @typedef {object} Picture
+ * @property {HTMLCanvasElement} canvas
+ * @property {HTMLInputElement} slider
+ * @property {HTMLElement} output
+ * @property {string} cells what was drawn last
+ * @property {string} seams
+ * @property {Map<number, number>} since when a cell changed
+ * @property {number} frame
+ * @property {number} columns
+ * @property {number} pitch
+ */
+
+/** @type {WeakMap<HTMLElement, Picture>} */
+const pictures = new WeakMap();
+/** @type {WeakMap<HTMLElement, any>} */
+const charts = new WeakMap();
+
+/** What is known of a cell. @param {DOMStringMap} data @param {number} at */
+function describe({ cells = '', seams = '', places = '', perCell = '1', windows = '0' }, at) {
+  const many = Number(perCell);
+  const state = WINDOW_WORDS.get(cells[at] ?? '.') ?? '';
+  const seam = SEAM_WORDS.get(seams[at] ?? ' ') ?? '';
+  const [first, last] = [at * many + 1, Math.min((at + 1) * many, Number(windows))];
+  const which =
+    many === 1
+      ? `Window ${NUMBER.format(first)} of ${NUMBER.format(Number(windows))}`
+      : `Windows ${NUMBER.format(first)} to ${NUMBER.format(last)}, the worst of them`;
+  if (places === '') return `${which}: ${state}. ${seam}`;
+  let start = 0;
+  for (let one = 0; one <= at; one++) start += Number.parseInt(places.slice(4 * one, 4 * one + 2), 36);
+  const size = Number.parseInt(places.slice(4 * at + 2, 4 * at + 4), 36);
+  const request = `page=${start / size + 1}, per_page=${size}`;
+  const products = `products ${NUMBER.format(start + 1)} to ${NUMBER.format(start + size)} of the list`;
+  return `${which}: ${products} (${request}), ${state}. ${seam}`;
+}
+
+/** The largest cells with which the picture is not higher than wide. @param {number} width @param {number} cells */
+function fitCells(width, cells) {
+  const most = Math.min(width, Math.max(160, Math.min(360, width * 0.9)));
+  for (let pitch = PITCH.most; pitch > PITCH.least; pitch -= 0.5) {
+    const columns = Math.max(1, Math.floor(width / pitch));
+    if (Math.ceil(cells / columns) * pitch * 1.2 <= most) return { pitch, columns };
+  }
+  return { pitch: PITCH.least, columns: Math.max(1, Math.floor(width / PITCH.least)) };
+}
+
+/** @param {HTMLElement} box @param {HTMLElement} figure @returns {Picture} */
+function createPicture(box, figure) {
+  const canvas = document.createElement('canvas');
+  canvas.setAttribute('role', 'img');
+  const label = document.createElement('label');
+  label.textContent = 'Look at one window';
+  const slider = document.createElement('input');
+  slider.type = 'range';
+  slider.min = '0';
+  label.append(slider);
+  const output = document.createElement('output');
+  box.append(canvas, label, output);
+  /** @type {Picture} */
+  const picture = { canvas, slider, output, cells: '', seams: '', since: new Map(), frame: 0, columns: 1, pitch: 1 };
+  const point = () => {
+    const words = describe(figure.dataset, Number(slider.value));
+    output.textContent = words;
+    slider.setAttribute('aria-valuetext', words);
+    paint(box, figure, picture);
+  };
+  slider.addEventListener('input', point);
+  canvas.addEventListener('pointermove', (event) => {
+    const row = Math.floor(event.offsetY / (picture.pitch * 1.2));
+    const at = row * picture.columns + Math.floor(event.offsetX / picture.pitch);
+    if (at < 0 || at >= picture.cells.length || slider.value === String(at)) return;
+    slider.value = String(at);
+    point();
+  });
+  new ResizeObserver(() => paint(box, figure, picture)).observe(box);
+  pictures.set(box, picture);
+  return picture;
+}
+
+/**
+ * Paints one cell and the seam after it.
+ * @param {CanvasRenderingContext2D} context
+ * @param {{ x: number, y: number, pitch: number, isLast: boolean, isFirst: boolean }} place
+ * @param {{ cell: string, seam: string, before: string }} states
+ * @param {Record<string, string>} colours
+ */
+function paintCell(context, { x, y, pitch, isLast, isFirst }, { cell, seam, before }, colours) {
+  const size = Math.max(3, Math.round(pitch * 0.74));
+  const gap = pitch - size;
+  const middle = y + size / 2;
+  const thick = Math.max(2, Math.round(size * 0.5));
+  const whole = colours.whole ?? '';
+  const fill = { '.': colours.line, x: colours.warn, d: colours.bad }[cell] ?? whole;
+  context.fillStyle = fill ?? '';
+  context.beginPath();
+  context.roundRect(x, y, size, size, Math.min(4, size * 0.25));
+  context.fill();
+  context.fillStyle = colours.paper ?? '';
+  // Marks that do not need colour: a hole for a repair, a dot for rejected items, a bar for doubt.
+  if (cell === 'a') context.fillRect(x + size * 0.34, y + size * 0.34, size * 0.32, size * 0.32);
+  if (cell === 'd') context.fillRect(x + size * 0.2, middle - size * 0.1, size * 0.6, size * 0.2);
+  if (cell === 'x') {
+    context.beginPath();
+    context.arc(x + size / 2, middle, size * 0.22, 0, 2 * Math.PI);
+    context.fill();
+  }
+  // A closed seam fuses two windows; at the end of a row, half of it stands on each side.
+  const closed = { j: whole, r: colours.ink }[seam];
+  if (closed !== undefined) {
+    context.fillStyle = closed;
+    context.fillRect(x + size, middle - thick / 2, isLast ? gap / 2 : gap, thick);
+    if (seam === 'r') context.fillRect(x + size + gap * 0.1, y + size * 0.1, Math.max(1.5, gap * 0.8), size * 0.8);
+  }
+  if (isFirst && (before === 'j' || before === 'r')) {
+    context.fillStyle = before === 'j' ? whole : (colours.ink ?? '');
+    context.fillRect(x - gap / 2, middle - thick / 2, gap / 2, thick);
+  }
+  if (seam === 'o') {
+    context.fillStyle = colours.bad ?? '';
+    context.fillRect(x + size + gap * 0.15, y - size * 0.12, Math.max(1.5, gap * 0.7), size * 1.24);
+  }
+}
+
+/** @param {HTMLElement} box @param {HTMLElement} figure @param {Picture} picture */
+function paint(box, figure, picture) {
+  const { canvas, cells, seams, since, slider } = picture;
+  const width = box.clientWidth;
+  const context = canvas.getContext('2d');
+  if (width === 0 || cells === '' || context === null) return;
+  const { pitch, columns } = fitCells(width, cells.length);
+  const height = Math.ceil(cells.length / columns) * pitch * 1.2 + 2;
+  const scale = devicePixelRatio;
+  Object.assign(picture, { pitch, columns });
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  canvas.style.height = `${height}px`;
+  context.scale(scale, scale);
+  const colours = coloursIn(box);
+  colours.whole = (figure.dataset.sealed === undefined ? colours.accent : colours.good) ?? '';
+  const now = performance.now();
+  const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
+  for (let at = 0; at < cells.length; at++) {
+    const column = at % columns;
+    const [x, y] = [column * pitch + pitch * 0.13, Math.floor(at / columns) * pitch * 1.2 + pitch * 0.15];
+    const age = now - (since.get(at) ?? Number.NEGATIVE_INFINITY);
+    if (age > FADE_MS) since.delete(at);
+    context.globalAlpha = age < FADE_MS ? 0.25 + (0.75 * age) / FADE_MS : 1;
+    const place = { x, y, pitch, isFirst: column === 0, isLast: column === columns - 1 };
+    const states = { cell: cells[at] ?? '.', seam: seams[at] ?? ' ', before: seams[at - 1] ?? ' ' };
+    paintCell(context, place, states, colours);
+    context.globalAlpha = 1;
+    if (at !== pointed) continue;
+    context.strokeStyle = colours.ink ?? '';
+    context.lineWidth = 2;
+    context.strokeRect(x - 1, y - 1, Math.round(pitch * 0.74) + 2, Math.round(pitch * 0.74) + 2);
+  }
+  cancelAnimationFrame(picture.frame);
+  if (since.size > 0) picture.frame = requestAnimationFrame(() => paint(box, figure, picture));
+}
+
+/** @param {HTMLElement} figure */
+function drawWindows(figure) {
+  const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
+  if (box === null) return;
+  const picture = pictures.get(box) ?? createPicture(box, figure);
+  const { cells = '', seams = '', label = '' } = figure.dataset;
+  const isNew = picture.cells === '';
+  for (let at = 0; at < cells.length && !isNew && !isCalm.matches; at++) {
+    if (cells[at] !== picture.cells[at] || seams[at] !== picture.seams[at]) picture.since.set(at, performance.now());
+  }
+  Object.assign(picture, { cells, seams });
+  picture.canvas.setAttribute('aria-label', label);
+  picture.slider.max = String(Math.max(0, cells.length - 1));
+  const words = describe(figure.dataset, Number(picture.slider.value));
+  picture.slider.setAttribute('aria-valuetext', words);
+  if (picture.output.textContent !== '') picture.output.textContent = words;
+  paint(box, figure, picture);
+}
+
+/** @param {HTMLElement} box */
+function chartOptions(box) {
+  const colours = () => coloursIn(box);
+  const axis = {
+    stroke: () => colours().soft,
+    grid: { stroke: () => colours().line, width: 1 },
+    ticks: { show: false },
+  };
+  return {
+    width: box.clientWidth,
+    height: 200,
+    // The page shows all times in UTC.
+    tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    scales: {
+      y: {
+        range: (/** @type {any} */ _, /** @type {number} */ _low, /** @type {number} */ high) => [
+          0,
+          Math.max(10, high * 1.15),
+        ],
+      },
+    },
+    axes: [axis, { ...axis, size: 56 }],
+    series: [
+      { label: 'Time (UTC)' },
+      {
+        label: 'Requests in the last minute',
+        stroke: () => colours().accent,
+        fill: () => colours().accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
+        width: 2,
+        points: { show: false },
+      },
+      { label: 'Limit', stroke: () => colours().bad, width: 1, dash: [6, 4], points: { show: false } },
+    ],
+  };
+}
+
+/** @param {HTMLElement} figure */
+function drawPace(figure) {
+  const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
+  if (box === null || box.clientWidth === 0) return;
+  const { from = '0', step = '1', requests = '', limit } = figure.dataset;
+  const points = requests.split(',').map(Number);
+  const times = points.map((_, at) => Number(from) + at * Number(step));
+  const limits = points.map(() => (limit === undefined ? null : Number(limit)));
+  const data = [times, points, limits];
+  const chart = charts.get(box);
+  if (chart !== undefined) {
+    chart.setData(data);
+    return;
+  }
+  const made = new uPlot(chartOptions(box), data, box);
+  charts.set(box, made);
+  new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: 200 })).observe(box);
+}
+
+/** @param {ParentNode} element */
+function drawAll(element) {
+  for (const figure of element.querySelectorAll('figure.windows')) drawWindows(/** @type {HTMLElement} */ (figure));
+  for (const figure of element.querySelectorAll('figure.pace')) drawPace(/** @type {HTMLElement} */ (figure));
+}
+
+document.addEventListener('sectionchange', (event) => drawAll(/** @type {CustomEvent<Element>} */ (event).detail));
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const box of document.querySelectorAll('figure.pace [data-drawn]')) {
+    charts.get(/** @type {HTMLElement} */ (box))?.redraw(false);
+  }
+  drawAll(document);
+});

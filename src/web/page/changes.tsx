@@ -1,0 +1,109 @@
+import { count, plural } from '../../report/text.ts';
+import type { ListedChange } from '../../store/changes.ts';
+import { numberIn } from './query.ts';
+import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import type { View } from './view.ts';
+
+/** Changes on one page. */
+const MOST = 50;
+/** Names of changed fields that are shown of one change. */
+const MOST_FIELDS = 12;
+/** The rate is the number of changes recorded in this time, milliseconds. */
+const RATE_MS = 60_000;
+
+function FieldNames({ op, fields }: Pick<ListedChange, 'op' | 'fields'>) {
+  if (fields === null) return <>many or long ones: see the product</>;
+  if (fields.length === 0) return <>{op === 'updated' || op === 'restored' ? 'none' : 'the whole product'}</>;
+  const rest = fields.length - MOST_FIELDS;
+  return (
+    <>
+      {fields.slice(0, MOST_FIELDS).map((field, at) => (
+        <>
+          {at > 0 && ', '}
+          <Shown text={field} most={60} />
+        </>
+      ))}
+      {rest > 0 && ` and ${count(rest)} more`}
+    </>
+  );
+}
+
+function ChangeRow({ change }: { readonly change: ListedChange }) {
+  const { seq, at, runId, op, vbid, title, fields } = change;
+  return (
+    <tr id={`change-${seq}`}>
+      <th scope="row">{count(seq)}</th>
+      <td>{op}</td>
+      <td>
+        <ProductLink vbid={vbid} title={title} at={seq} />
+      </td>
+      <td>
+        <FieldNames op={op} fields={fields} />
+      </td>
+      <td>
+        <Moment at={at} />
+      </td>
+      <td>
+        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
+      </td>
+    </tr>
+  );
+}
+
+function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] }) {
+  return (
+    <Wide label="Changes">
+      <table>
+        <caption>Changes, the newest first. A title leads to the product as it was right after the change.</caption>
+        <thead>
+          <tr>
+            {['Change', 'What', 'Product', 'Fields', 'When', 'Run'].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {changes.map((change) => (
+            <ChangeRow key={change.seq} change={change} />
+          ))}
+        </tbody>
+      </table>
+    </Wide>
+  );
+}
+
+/** The change log, newest first; the first page follows it. */
+export const changes: View = {
+  path: '/changes',
+  show: ({ store, clock }, { query }) => {
+    const before = numberIn(query, 'before');
+    const found = store.changes.before(before ?? Number.MAX_SAFE_INTEGER, MOST + 1);
+    const shown = found.slice(0, MOST);
+    const last = store.changes.lastSeq();
+    const lately = last - store.changes.seqAt(clock.now() - RATE_MS);
+    const head =
+      last === 0 ? (
+        <p>Nothing has changed yet. Every product that a run adds, changes or removes appears here.</p>
+      ) : (
+        <p>
+          {`The newest change is ${count(last)}; ${plural(lately, 'change')} in the last minute. `}
+          {before === null && 'New changes appear at the top as they are recorded.'}
+        </p>
+      );
+    const paging = (
+      <nav class="pages" aria-label="Pages of the changes">
+        {before !== null && <a href="/changes">Newest changes</a>}
+        {found.length > MOST && <a href={`/changes?before=${shown.at(-1)?.seq}`}>Older changes</a>}
+      </nav>
+    );
+    const content = (
+      <>
+        {head}
+        {shown.length > 0 && <ChangeTable changes={shown} />}
+        {shown.length === 0 && last > 0 && <p>The log has no older changes.</p>}
+        {paging}
+      </>
+    );
+    return { title: 'Changes', sections: [{ id: 'changes', live: before === null, content }] };
+  },
+};

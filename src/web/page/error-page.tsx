@@ -1,0 +1,39 @@
+import type { FastifyReply } from 'fastify';
+import type { HttpError } from '../http-error.ts';
+import { sendHtml } from './html.ts';
+import { documentHtml } from './layout.tsx';
+
+const TITLES: Partial<Record<HttpError['code'], string>> = {
+  USAGE: 'This request is not valid',
+  UNAUTHORIZED: 'You are signed out',
+  NOT_FOUND: 'Not found',
+  TOO_MANY_WRONG_TOKENS: 'Too many wrong tokens',
+  INTERNAL: 'Something went wrong',
+  STOPPING: 'catchword is stopping',
+};
+
+/** What to do, where a program needs another hint than a person. */
+function hintOf({ code, hint }: HttpError, isUnknownPath: boolean): string {
+  if (isUnknownPath) return 'Choose a page above.';
+  return code === 'UNAUTHORIZED' ? 'Nothing was done. Sign in, then repeat it.' : hint;
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
+/** Sends an error to a person, with the status that was set. */
+export function sendErrorPage(reply: FastifyReply, error: HttpError): FastifyReply {
+  const { is404, session } = reply.request;
+  const { code, message } = error;
+  const content = (
+    <>
+      <p>{sentence(code === 'UNAUTHORIZED' ? 'your session is over, or you have signed out' : message)}</p>
+      <p>{sentence(hintOf(error, is404))}</p>
+      <p>{code === 'UNAUTHORIZED' ? <a href="/login">Sign in</a> : <a href="/">Go to the overview</a>}</p>
+    </>
+  );
+  const title = TITLES[code] ?? 'Not possible';
+  const page = { title, sections: [{ id: 'error', content }] };
+  return sendHtml(reply, documentHtml(page, '', '', session ?? null));
+}

@@ -1,0 +1,130 @@
+import { differingParts } from '../../report/product-text.ts';
+import { count } from '../../report/text.ts';
+import { type FieldChange, type ProductChange, productChanges } from '../../store/history.ts';
+import type { ProductRow } from '../../store/products.ts';
+import type { Store } from '../../store/store.ts';
+import { Moment, productPath, Shown, Wide } from './shown.tsx';
+import type { Section } from './view.ts';
+
+/** Changes on one page. */
+const MOST = 50;
+/** Changed fields that are shown of one change. */
+const MOST_FIELDS = 20;
+
+const SUMMARY: Readonly<Record<ProductChange['op'], string>> = {
+  created: 'The product was seen for the first time.',
+  updated: 'No field changed its value.',
+  removed: 'The service no longer listed the product.',
+  restored: 'The service listed the product again, as it was before.',
+};
+
+function Value({ text }: { readonly text: string | null }) {
+  return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
+}
+
+function FieldRow({ field: { field, before, after } }: { readonly field: FieldChange }) {
+  const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
+  return (
+    <>
+      <dt>
+        <Shown text={field} most={80} />
+      </dt>
+      <dd>
+        <del>
+          <span class="spoken">before: </span>
+          <Value text={was} />
+        </del>{' '}
+        <span aria-hidden="true">→</span>{' '}
+        <ins>
+          <span class="spoken">after: </span>
+          <Value text={is} />
+        </ins>
+      </dd>
+    </>
+  );
+}
+
+function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: ProductChange }) {
+  const { seq, at, op, runId, fields } = change;
+  return (
+    <tr>
+      <th scope="row">
+        <a href={productPath(vbid, seq)} aria-label={`The product as it was after change ${count(seq)}`}>
+          {count(seq)}
+        </a>
+      </th>
+      <td>{op}</td>
+      <td>
+        <Moment at={at} />
+      </td>
+      <td>
+        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
+      </td>
+      <td>
+        {fields.length === 0 ? (
+          SUMMARY[op]
+        ) : (
+          <dl class="fields">
+            {fields.slice(0, MOST_FIELDS).map((field) => (
+              <FieldRow field={field} />
+            ))}
+          </dl>
+        )}
+        {fields.length > MOST_FIELDS && `and ${count(fields.length - MOST_FIELDS)} more fields`}
+      </td>
+    </tr>
+  );
+}
+
+/**
+ * The changes of a product, newest first, as of `at` if it is given, a page at a time.
+ * @param row the product as it is now, or as of `at`
+ * @param before the change before which the page starts; null: at the newest
+ */
+export function historySection(store: Store, row: ProductRow, at: number | null, before: number | null): Section {
+  const { vbid } = row;
+  const { changes, hasOlder } = productChanges(store, row, before ?? Number.MAX_SAFE_INTEGER, MOST);
+  const oldest = changes.at(-1);
+  const atPart = at === null ? '' : `at=${at}&`;
+  const content =
+    changes.length === 0 ? (
+      <p>The log has no older change of this product.</p>
+    ) : (
+      <Wide label="Changes of this product">
+        <table class="history">
+          <caption>Changes, the newest first. A change leads to the product as it was right after it.</caption>
+          <thead>
+            <tr>
+              {['Change', 'What', 'When', 'Run', 'Fields before and after'].map((head) => (
+                <th scope="col">{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {changes.map((change) => (
+              <ChangeRow vbid={vbid} change={change} />
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+    );
+  const isCut = !hasOlder && oldest !== undefined && oldest.op !== 'created';
+  return {
+    id: 'history',
+    title: 'History',
+    content: (
+      <>
+        {content}
+        {isCut && <p>Older changes were deleted from the log (CATCHWORD_LOG_RETENTION).</p>}
+        <nav class="pages" aria-label="Pages of the history">
+          {before !== null && (
+            <a href={`${productPath(vbid)}${at === null ? '' : `?at=${at}`}#history`}>Newest changes</a>
+          )}
+          {hasOlder && oldest !== undefined && (
+            <a href={`${productPath(vbid)}?${atPart}before=${oldest.seq}#history`}>Older changes</a>
+          )}
+        </nav>
+      </>
+    ),
+  };
+}

@@ -1,0 +1,238 @@
+import { indentedJson } from '../../catalog/json-text.ts';
+import { CatchwordError } from '../../errors.ts';
+import { printableLines } from '../../printable.ts';
+import { excerpt, type PriceText, productText } from '../../report/product-text.ts';
+import { count, plural } from '../../report/text.ts';
+import { findProduct } from '../../store/find-product.ts';
+import { productAsOf, requireKnownSeq } from '../../store/history.ts';
+import type { ProductRow } from '../../store/products.ts';
+import { historySection } from './product-history.tsx';
+import { numberIn } from './query.ts';
+import { Moment, productPath, Shown, short, Wide } from './shown.tsx';
+import type { Section, View } from './view.ts';
+
+/** Contributors and prices that are listed; a product may have a hundred thousand. */
+const LISTED = 50;
+/** Bodies up to this length are shown whole and indented, characters. */
+const MOST_INDENTED = 64_000;
+/** Of longer bodies, so much is shown as it is. */
+const MOST_RAW = 20_000;
+
+/** The address as the browser may open it; null for anything but http and https. */
+function webAddress(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null;
+}
+
+/** The cover is a link: the page loads nothing from other servers. */
+function Cover({ address }: { readonly address: string }) {
+  const href = webAddress(address);
+  if (href === null) return <Shown text={address} />;
+  return (
+    <a href={href} rel="noreferrer noopener nofollow">
+      <Shown text={address} />
+    </a>
+  );
+}
+
+function Fields({ text }: { readonly text: ReturnType<typeof productText> }) {
+  const { fields, contributors, cover } = text;
+  if (fields.length + contributors.length === 0 && cover === null) return <p>It has none of the known fields.</p>;
+  return (
+    <dl>
+      {fields.map(({ label, value }) => (
+        <>
+          <dt>{label}</dt>
+          <dd>
+            <Shown text={value} most={2_000} />
+          </dd>
+        </>
+      ))}
+      {contributors.length > 0 && <dt>Contributors</dt>}
+      {contributors.slice(0, LISTED).map(({ name, role }) => (
+        <dd>
+          <Shown text={name} />
+          {role !== null && (
+            <>
+              , <Shown text={role} most={60} />
+            </>
+          )}
+        </dd>
+      ))}
+      {contributors.length > LISTED && <dd>{`and ${count(contributors.length - LISTED)} more: see the JSON`}</dd>}
+      {cover !== null && (
+        <>
+          <dt>Cover</dt>
+          <dd>
+            <Cover address={cover} />
+          </dd>
+        </>
+      )}
+    </dl>
+  );
+}
+
+function Prices({ prices }: { readonly prices: readonly PriceText[] }) {
+  if (prices.length === 0) return <p>The service sent no prices.</p>;
+  return (
+    <>
+      <Wide label="Prices">
+        <table>
+          <caption>Prices, exactly as the service wrote them</caption>
+          <thead>
+            <tr>
+              {['SKU', 'Duration', 'Type', 'Currency', 'Price'].map((head) => (
+                <th scope="col">{head}</th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {prices.slice(0, LISTED).map(({ sku, duration, type, currency, value }) => (
+              <tr>
+                {[sku, duration, type, currency].map((text) => (
+                  <td>
+                    <Shown text={text} most={60} />
+                  </td>
+                ))}
+                <td class="number">
+                  <Shown text={value} most={60} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+      {prices.length > LISTED && <p>{`and ${count(prices.length - LISTED)} more: see the JSON`}</p>}
+    </>
+  );
+}
+
+function Json({ row, at }: { readonly row: ProductRow; readonly at: number | null }) {
+  const { vbid, body, removedAt } = row;
+  const isWhole = body.length <= MOST_INDENTED;
+  const text = isWhole ? indentedJson(body) : excerpt(body, 0, MOST_RAW);
+  const rest = `The first ${count(MOST_RAW)} of ${plural(body.length, 'character')}. `;
+  const elsewhere =
+    at === null && removedAt === null ? (
+      <a href={`/api/products/${encodeURIComponent(vbid)}`}>The whole as JSON</a>
+    ) : (
+      <>
+        <code>catchword product</code> with <code>--at SEQ --json</code> prints a former version whole.
+      </>
+    );
+  return (
+    <details>
+      <summary>{`The product as the service sent it, all fields, ${plural(body.length, 'character')}`}</summary>
+      <p>
+        {!isWhole && rest}
+        {elsewhere}
+      </p>
+      <pre>{printableLines(text)}</pre>
+    </details>
+  );
+}
+
+interface StateProps {
+  readonly row: ProductRow;
+  /** The change as of which it is shown; null: now. */
+  readonly at: number | null;
+  readonly newest: ProductRow;
+  readonly earlier: number | null;
+  readonly later: number | null;
+  readonly withdrawn: boolean;
+}
+
+function Versions({ row: { vbid }, at, newest, earlier, later }: StateProps) {
+  return (
+    <nav class="pages" aria-label="Versions of this product">
+      {earlier !== null && <a href={productPath(vbid, earlier)}>{`Earlier version (change ${count(earlier)})`}</a>}
+      {later !== null && later !== newest.changedSeq && (
+        <a href={productPath(vbid, later)}>{`Later version (change ${count(later)})`}</a>
+      )}
+      {at !== null && <a href={productPath(vbid)}>As it is now</a>}
+    </nav>
+  );
+}
+
+function State(props: StateProps) {
+  const { row, at, newest, withdrawn } = props;
+  const isRemoved = row.removedAt !== null;
+  return (
+    <>
+      {at !== null && (
+        <p class="note warn">
+          {`This is the product as it was right after change ${count(at)}`}
+          {at === row.changedSeq ? '.' : `; it had last changed with change ${count(row.changedSeq)}.`}
+          {row.changedSeq === newest.changedSeq ? ' It has not changed since.' : ' It has changed since.'}
+        </p>
+      )}
+      <p>
+        {isRemoved ? (
+          <>
+            <strong class="mark bad">Removed</strong> since <Moment at={row.changedAt} />: the service no longer lists
+            it. Its last known fields are shown.
+          </>
+        ) : withdrawn ? (
+          <>
+            <strong class="mark warn">Withdrawn</strong>: the service still lists it, but marks it as not to be sold any
+            more.
+          </>
+        ) : (
+          <>
+            <strong class="mark good">Living</strong>: the service lists it.
+          </>
+        )}
+      </p>
+      <dl>
+        <dt>vbid</dt>
+        <dd>
+          <Shown text={row.vbid} />
+        </dd>
+        <dt>First seen</dt>
+        <dd>
+          <Moment at={row.firstSeenAt} />
+        </dd>
+        <dt>Last changed</dt>
+        <dd>
+          <Moment at={row.changedAt} />
+          {`, change ${count(row.changedSeq)}`}
+        </dd>
+      </dl>
+      <Versions {...props} />
+    </>
+  );
+}
+
+/** One product: its fields, its history, and with `?at=` what it was right after a change. */
+export const product: View = {
+  path: '/products/:vbid',
+  show: ({ store }, { params: { vbid = '' }, query }) => {
+    const newest = findProduct(store, vbid);
+    if (newest === undefined) {
+      throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
+        hint: 'Check the vbid, or search for words of its title on the page Products.',
+      });
+    }
+    const at = numberIn(query, 'at');
+    const hint = 'Choose a change in the history of this product.';
+    const row =
+      at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
+    const text = productText(row.body);
+    const state: StateProps = {
+      row,
+      at,
+      newest,
+      earlier: store.changes.ofProduct(row.id, row.changedSeq, 1)[0]?.seq ?? null,
+      later: store.changes.laterOf(row.id, row.changedSeq),
+      withdrawn: text.withdrawn,
+    };
+    const sections: Section[] = [
+      { id: 'state', content: <State {...state} /> },
+      { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
+      { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
+      historySection(store, row, at, numberIn(query, 'before')),
+      { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
+    ];
+    return { title: short(row.title ?? row.vbid, 200), sections };
+  },
+};

@@ -1,0 +1,166 @@
+import { CatchwordError } from '../../errors.ts';
+import type { NewestProduct } from '../../store/products.ts';
+import type { SearchHit } from '../../store/search.ts';
+import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import type { PageParts, Section, View } from './view.ts';
+
+/** How many products a list shows. */
+const MOST = 50;
+
+function SearchForm({ words, error }: { readonly words: string; readonly error: string | null }) {
+  return (
+    <form class="search" method="get" action="/products">
+      <label for="q">Words to search for</label>
+      <input
+        id="q"
+        name="q"
+        type="search"
+        value={words}
+        aria-describedby="q-help"
+        aria-invalid={error === null ? undefined : true}
+        aria-errormessage={error === null ? undefined : 'q-error'}
+      />
+      <button type="submit">Search</button>
+      {error !== null && (
+        <p id="q-error" class="bad" role="alert">
+          {error}
+        </p>
+      )}
+      <p id="q-help" class="soft">
+        Finds products that contain every word in their title, subtitle, contributors, publisher or an identifier: an
+        ISBN, with or without dashes, or a vbid. Capitals and accents make no difference. <code>hist*</code> finds every
+        word that begins with “hist”. Removed products are not found; open them by their vbid.
+      </p>
+    </form>
+  );
+}
+
+/** The columns that all lists have. */
+function ProductCells({ product }: { readonly product: SearchHit }) {
+  const { vbid, title, publisher, format, printIsbn, eIsbn } = product;
+  return (
+    <>
+      <th scope="row">
+        <ProductLink vbid={vbid} title={title} />
+      </th>
+      <td>
+        <Shown text={vbid} most={60} />
+      </td>
+      <td>
+        <Shown text={publisher} most={80} />
+      </td>
+      <td>
+        <Shown text={format} most={40} />
+      </td>
+      <td>
+        <Shown text={printIsbn} most={40} />
+      </td>
+      <td>
+        <Shown text={eIsbn} most={40} />
+      </td>
+    </>
+  );
+}
+
+const HEADS = ['Title', 'vbid', 'Publisher', 'Format', 'Print ISBN', 'E-book ISBN'];
+
+function Heads({ more = [] }: { readonly more?: readonly string[] }) {
+  return (
+    <thead>
+      <tr>
+        {[...HEADS, ...more].map((head) => (
+          <th scope="col">{head}</th>
+        ))}
+      </tr>
+    </thead>
+  );
+}
+
+function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly words: string }) {
+  if (hits.length === 0) {
+    return (
+      <p>
+        No product contains all words of “
+        <Shown text={words} />
+        ”. Check the spelling, or search for fewer words or for the beginning of one, such as <code>hist*</code>.
+      </p>
+    );
+  }
+  return (
+    <>
+      {hits.length > MOST && (
+        <p>{`More than ${MOST} products match; these ${MOST} match best. Add a word to narrow the search.`}</p>
+      )}
+      <Wide label="Products found">
+        <table>
+          <caption>Products found, the best match first</caption>
+          <Heads />
+          <tbody>
+            {hits.slice(0, MOST).map((hit) => (
+              <tr>
+                <ProductCells product={hit} />
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+    </>
+  );
+}
+
+function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
+  if (products.length === 0)
+    return <p>The mirror has no products yet. They appear here while the first run reads them.</p>;
+  return (
+    <Wide label="Products that changed last">
+      <table>
+        <caption>{`The ${MOST} products that changed last`}</caption>
+        <Heads more={['Changed']} />
+        <tbody>
+          {products.map((product) => (
+            <tr>
+              <ProductCells product={product} />
+              <td>
+                <Moment at={product.changedAt} />
+                {product.removedAt !== null && <span class="warn"> removed</span>}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </Wide>
+  );
+}
+
+function results({ store }: PageParts, words: string): { readonly error: string | null; readonly section: Section } {
+  try {
+    const hits = store.search(words, MOST + 1);
+    return { error: null, section: { id: 'results', title: 'Found', content: <Hits hits={hits} words={words} /> } };
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+    const content = <p>Nothing was searched for.</p>;
+    return { error: `${error.message}. ${error.hint ?? ''}`, section: { id: 'results', title: 'Found', content } };
+  }
+}
+
+/** The search, and its results at `?q=`; without words, the products that changed last. */
+export const products: View = {
+  path: '/products',
+  show: (parts, { query }) => {
+    const words = (query.get('q') ?? '').trim();
+    if (words !== '') {
+      const { error, section } = results(parts, words);
+      const form = <SearchForm words={words} error={error} />;
+      return { title: 'Products', sections: [{ id: 'search', content: form }, section] };
+    }
+    const newest = <Newest products={parts.store.products.newest(MOST)} />;
+    const form = <SearchForm words="" error={null} />;
+    return {
+      title: 'Products',
+      sections: [
+        { id: 'search', content: form },
+        { id: 'newest', title: 'Changed last', content: newest },
+      ],
+    };
+  },
+};

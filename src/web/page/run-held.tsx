@@ -1,0 +1,83 @@
+import type { Run } from '../../catalog/run.ts';
+import { count, plural } from '../../report/text.ts';
+import type { HeldRow } from '../../store/removals.ts';
+import type { Store } from '../../store/store.ts';
+import { ActionForm } from './action-form.tsx';
+import type { Section } from './view.ts';
+import { Wide } from './wide.tsx';
+
+/** Products on a page. */
+const LISTED = 50;
+const HELD = 'held: ';
+
+function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
+  return (
+    <tr>
+      <th scope="row">
+        <a href={`/products/${encodeURIComponent(vbid)}`}>{title ?? vbid}</a>
+      </th>
+      <td>{vbid}</td>
+      <td>{publisher ?? '–'}</td>
+      <td>{withdrawn === 1 ? 'yes' : 'no'}</td>
+    </tr>
+  );
+}
+
+function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
+  return (
+    <Wide label="Products that would be removed">
+      <table>
+        <caption>{`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}</caption>
+        <thead>
+          <tr>
+            {['Title', 'Key', 'Publisher', 'Withdrawn by the source'].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{rows.map(Row)}</tbody>
+      </table>
+    </Wide>
+  );
+}
+
+interface HeldProps {
+  readonly store: Store;
+  readonly run: Run;
+  /** Lists products with ids above this one; null: from the first. */
+  readonly after: number | null;
+}
+
+/** The removals that wait for a decision. */
+export function Held({ store, run, after }: HeldProps): Section {
+  const total = store.removals.heldCount(run.id);
+  const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
+  const rows = found.slice(0, LISTED);
+  const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);
+  const content = (
+    <>
+      <p>
+        {`This run did not find ${plural(total, 'product')} at the source, and would remove ${total === 1 ? 'it' : 'them'}. That is unusual${why === undefined ? '' : `: ${why}`}. So nothing was removed.`}
+      </p>
+      <p>Look at some of them: does the source still sell them? If so, its list was wrong: reject.</p>
+      <ActionForm
+        action="approve"
+        target={run.id}
+        label="Approve the removals"
+        explanation={`The ${plural(total, 'product')} are looked up once more where the source allows it; those that are gone are removed, and sinks get each as removed. You can undo this.`}
+      />
+      <ActionForm
+        action="reject"
+        target={run.id}
+        label="Reject the removals"
+        explanation="All of them stay in the mirror. If the next full load does not find them either, it asks again."
+      />
+      <Products rows={rows} total={total} />
+      <p class="pages">
+        {after !== null && <a href={`/runs/${run.id}#held`}>First page</a>}
+        {found.length > LISTED && <a href={`/runs/${run.id}?held=${rows.at(-1)?.id}#held`}>Next page</a>}
+      </p>
+    </>
+  );
+  return { id: 'held', title: 'Removals that wait for your decision', content };
+}

@@ -1,0 +1,39 @@
+import type { PaceSeries } from '../../report/run-pace.ts';
+import { count, plural, time } from '../../report/text.ts';
+
+interface PaceProps {
+  /** Null: the record of the requests is gone. */
+  readonly series: PaceSeries | null;
+  /** CATCHWORD_RATE_LIMIT, requests a minute; null without one. */
+  readonly limit: number | null;
+  readonly requests: number;
+}
+
+/** Requests a minute over the time of the run, against the limit. */
+export function Pace({ series, limit, requests }: PaceProps) {
+  const rule = limit === null ? 'There is no limit (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)}.`;
+  if (series === null) {
+    const why =
+      requests === 0
+        ? 'No request was answered yet.'
+        : `${plural(requests, 'request')} in all. When each was made is kept only until a later run completes.`;
+    return <p>{`${why} ${rule}`}</p>;
+  }
+  const { from, step, requests: points } = series;
+  const most = points.reduce((a, b) => Math.max(a, b), 0);
+  const last = points.at(-1) ?? 0;
+  return (
+    <figure
+      class="pace"
+      data-from={from}
+      data-step={step}
+      data-requests={points.join(',')}
+      data-limit={limit === null ? undefined : limit}
+    >
+      <figcaption>
+        {`Requests in the minute before each moment: at most ${count(most)}, ${count(last)} at ${time((from + (points.length - 1) * step) * 1000)}. ${plural(requests, 'request')} in all. ${rule}`}
+      </figcaption>
+      <div id="drawn-pace" data-drawn="" />
+    </figure>
+  );
+}

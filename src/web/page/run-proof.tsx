@@ -1,0 +1,59 @@
+import type { Run } from '../../catalog/run.ts';
+import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
+import { count, plural } from '../../report/text.ts';
+import { ActionForm } from './action-form.tsx';
+import { Mark } from './runs.tsx';
+
+function Words({ sentences }: { readonly sentences: readonly string[] }) {
+  return <p>{sentences.join(' ')}</p>;
+}
+
+function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
+  return (
+    <ul class="reasons">
+      {reasons.map((reason) => (
+        <li>
+          {reason}. {adviceFor(reason) !== null && <span class="advice">{adviceFor(reason)}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Evidence({ run }: { readonly run: Run }) {
+  const { evidence } = run;
+  if (evidence === null) return null;
+  const read = [plural(evidence.requests, 'request'), `${count(evidence.deltas)} of what changed meanwhile`];
+  if (evidence.lookups > 0) read.push(plural(evidence.lookups, 'lookup'));
+  const total = evidence.numItems > 0 ? ` The source says that it has ${count(evidence.numItems)}.` : '';
+  return <p>{`It saw ${plural(evidence.seen, 'product')}, in ${read.join(', ')}.${total}`}</p>;
+}
+
+/** What a run that has ended has proven, why, what follows, and what to do. */
+export function Proof({ run }: { readonly run: Run }) {
+  if (run.state === 'failed' || run.state === 'cancelled') {
+    return <p>Nothing: it did not read everything. No product was removed because this run did not see it.</p>;
+  }
+  if (run.proof === null) {
+    return <p>One response held everything that changed, so there was no seam at which a product could be missed.</p>;
+  }
+  const isSealed = run.proof === 'sealed';
+  return (
+    <>
+      <p class="verdict">
+        <Mark word={isSealed ? 'Sealed' : 'Open'} tone={isSealed ? 'good' : 'warn'} />
+      </p>
+      <Words sentences={isSealed ? sealedWords(run) : openWords(run)} />
+      {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}
+      <Evidence run={run} />
+      {!isSealed && (
+        <ActionForm
+          action="start"
+          target="full"
+          label="Start a full load"
+          explanation="It reads the whole catalog again. If the source is quieter now, it can prove that nothing is missing."
+        />
+      )}
+    </>
+  );
+}

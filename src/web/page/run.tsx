@@ -1,0 +1,275 @@
+import type { Run } from '../../catalog/run.ts';
+import { CatchwordError } from '../../errors.ts';
+import { paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
+import { picturesOf } from '../../report/run-picture.ts';
+import { settlingText } from '../../report/run-text.ts';
+import { type RunWatch, watchRun } from '../../report/run-watch.ts';
+import { kindWords, stageWords } from '../../report/run-words.ts';
+import { count, duration, plural } from '../../report/text.ts';
+import { ActionForm } from './action-form.tsx';
+import { numberIn } from './query.ts';
+import { Held } from './run-held.tsx';
+import { Pace } from './run-pace.tsx';
+import { Picture } from './run-picture.tsx';
+import { Proof } from './run-proof.tsx';
+import { Rejected } from './run-rejected.tsx';
+import { changesText, ProofMark, StateMark } from './runs.tsx';
+import type { PageParts, Section, View, Visit } from './view.ts';
+import { When } from './when.tsx';
+
+/** @throws CatchwordError NOT_FOUND */
+function runOf({ store }: PageParts, { params }: Visit): Run {
+  const { id = '' } = params;
+  const run = /^\d{1,15}$/.test(id) ? store.runs.get(Number(id)) : undefined;
+  if (run !== undefined) return run;
+  throw new CatchwordError('NOT_FOUND', `run ${id} does not exist`, { hint: 'See all runs at /runs.' });
+}
+
+interface Scene {
+  readonly parts: PageParts;
+  readonly run: Run;
+  readonly watch: RunWatch;
+  readonly nowMs: number;
+  readonly isOver: boolean;
+}
+
+/** The list that is being read, and how much of it. */
+function progressOf({ watch }: Scene): { readonly read: number; readonly planned: number } {
+  const list = watch.lists().at(-1);
+  return { read: list?.read() ?? 0, planned: list?.size() ?? 0 };
+}
+
+function Progress({ scene }: { readonly scene: Scene }) {
+  const { run, watch } = scene;
+  const { read, planned } = progressOf(scene);
+  const isReading = watch.passes().at(-1)?.kind !== 'repair' && run.settlesAt === null;
+  if (read === 0 || !isReading) return null;
+  const percent = Math.floor((100 * read) / planned);
+  return (
+    <p class="progress">
+      <progress max={planned} value={read} aria-label="Windows read" />
+      {` ${count(read)} of ${plural(planned, 'window')} (${percent}%)`}
+    </p>
+  );
+}
+
+/** Why the run does not go on, if it does not. */
+function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
+  const { store } = parts;
+  const pause = store.source.pause(nowMs);
+  if (pause !== null) {
+    return (
+      <p class="note warn">
+        The source asked for a pause. The next request is sent at <When at={pause.until} />.
+      </p>
+    );
+  }
+  if (store.keeperLease.holder(nowMs) !== null) return null;
+  return (
+    <p class="note warn">
+      No process works on this run. It goes on where it stopped when the daemon starts, or with npx catchword sync.
+    </p>
+  );
+}
+
+/** When the run is expected to end, in words. */
+function End({ scene }: { readonly scene: Scene }) {
+  const { parts, run, watch, nowMs } = scene;
+  const { read, planned } = progressOf(scene);
+  const settleMs = watch.lists().some((list) => list.moved()) ? parts.overlapMs : 0;
+  const end = predictedEnd({
+    run,
+    seconds: watch.seconds(),
+    windows: planned - read,
+    pausedUntil: parts.store.source.pause(nowMs)?.until ?? null,
+    settleMs,
+    nowMs,
+  });
+  if (end === null) return <>not known yet</>;
+  const wait =
+    settleMs > 0 && run.settlesAt === null ? `, a wait of ${duration(settleMs)} for late changes included` : '';
+  return (
+    <>
+      about <When at={Math.round(end / 1000) * 1000} /> {`(in ${duration(end - nowMs)}${wait})`}
+    </>
+  );
+}
+
+function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
+  if (run.state !== 'failed') return null;
+  const retry = parts.store.schedule.retry();
+  const isNewest = parts.store.runs.list(1)[0]?.id === run.id;
+  return (
+    <div class="note bad">
+      <p>
+        <strong>What failed:</strong> {run.error ?? 'not noted'}
+      </p>
+      <p>
+        {retry !== null && isNewest ? (
+          <>
+            It is tried again at <When at={retry.at} />, and at once if the daemon restarts.
+          </>
+        ) : (
+          'It is not tried again by itself. The next scheduled load reads what it missed.'
+        )}{' '}
+        What it read before is kept.
+      </p>
+    </div>
+  );
+}
+
+function Figures({ scene }: { readonly scene: Scene }) {
+  const { parts, run, watch, nowMs, isOver } = scene;
+  const limit = perMinute(parts.rateLimit);
+  const total =
+    watch
+      .lists()
+      .findLast((list) => list.pass.kind === 'list')
+      ?.total() ?? null;
+  const repairs = watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
+  const of = total !== null && !isOver ? ` of about ${count(total)}` : '';
+  const known = limit === null ? 'no limit' : `limit: ${count(limit)}`;
+  return (
+    <dl class="figures">
+      <div>
+        <dt>Products read</dt>
+        <dd>{`${count(run.items)}${of}`}</dd>
+      </div>
+      <div>
+        <dt>Changes</dt>
+        <dd>{changesText(run)}</dd>
+      </div>
+      {!isOver && (
+        <div>
+          <dt>Requests in the last minute</dt>
+          <dd>{`${count(requestsInLastMinute(watch.seconds(), nowMs))} (${known})`}</dd>
+        </div>
+      )}
+      <div>
+        <dt>Requests</dt>
+        <dd>{count(run.requests)}</dd>
+      </div>
+      {repairs > 0 && (
+        <div>
+          <dt>Read again to close seams</dt>
+          <dd>{plural(repairs, 'window')}</dd>
+        </div>
+      )}
+      {run.rejected > 0 && (
+        <div>
+          <dt>Rejected</dt>
+          <dd>
+            <a href="#rejected">{plural(run.rejected, 'item')}</a>
+          </dd>
+        </div>
+      )}
+      {run.missing > 0 && run.state !== 'held' && (
+        <div>
+          <dt>{isOver ? 'Not seen, and kept' : 'Not seen so far'}</dt>
+          <dd>{plural(run.missing, 'product')}</dd>
+        </div>
+      )}
+      <div>
+        <dt>Started</dt>
+        <dd>
+          <When at={run.startedAt} />
+        </dd>
+      </div>
+      <div>
+        <dt>{isOver ? 'Took' : 'Running for'}</dt>
+        <dd>{duration((run.finishedAt ?? nowMs) - run.startedAt)}</dd>
+      </div>
+      {!isOver && (
+        <div>
+          <dt>Expected end</dt>
+          <dd>
+            <End scene={scene} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+function Headline({ scene }: { readonly scene: Scene }) {
+  const { run, watch, isOver } = scene;
+  return (
+    <>
+      <p class="state">
+        <StateMark run={run} />
+        {isOver && run.proof !== null && <ProofMark run={run} />} {kindWords(run)}
+      </p>
+      {!isOver && <p>{stageWords(run, watch.passes())}</p>}
+      {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
+      {!isOver && <Progress scene={scene} />}
+      {!isOver && <Waiting scene={scene} />}
+      <RetryNote scene={scene} />
+      {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
+      <Figures scene={scene} />
+    </>
+  );
+}
+
+function Decide({ run, isOver }: Scene) {
+  if (!isOver) {
+    return (
+      <ActionForm
+        action="cancel"
+        target={run.id}
+        label="Cancel this run"
+        explanation="It stops at the next page. What it has read is kept; nothing is removed. The next load starts as scheduled."
+      />
+    );
+  }
+  if (run.removed === 0) return null;
+  return (
+    <ActionForm
+      action="undo"
+      target={run.id}
+      label="Undo its removals"
+      explanation="Products that this run removed come back as they were, unless they have changed since. Sinks get each as restored. If the source still does not have them, the next full load removes them again, or asks."
+    />
+  );
+}
+
+/** One run: what it does, a picture of everything it read, and what it has proven. */
+export const run: View = {
+  path: '/runs/:id',
+  show: (parts, visit) => {
+    const found = runOf(parts, visit);
+    const watch = watchRun(parts.store, found);
+    let isComplete = watch.update();
+    // Without comparing, which the evidence has, the rest is read at once.
+    while (!isComplete && found.evidence !== null) isComplete = watch.update();
+    const isOver = found.finishedAt !== null;
+    const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
+    const live = !isOver || !isComplete;
+    const pictures = picturesOf(watch, found.evidence);
+    const series = paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
+    const sections: (Section | false)[] = [
+      { id: 'headline', live, content: <Headline scene={scene} /> },
+      found.state === 'held' && Held({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
+      isOver && { id: 'proof', title: 'What it has proven', content: <Proof run={found} /> },
+      {
+        id: 'windows',
+        title: 'Windows and seams',
+        live,
+        content: <Picture pictures={pictures} isSealed={found.proof === 'sealed'} isComplete={isComplete} />,
+      },
+      {
+        id: 'pace',
+        title: 'Requests a minute',
+        live,
+        content: <Pace series={series} limit={perMinute(parts.rateLimit)} requests={found.requests} />,
+      },
+      (found.rejected > 0 || !isOver) && {
+        id: 'rejected',
+        ...(found.rejected > 0 && { title: 'Rejected items' }),
+        live,
+        content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
+      },
+      { id: 'decide', content: Decide(scene) },
+    ];
+    return { title: `Run ${found.id}`, sections: sections.filter((section) => section !== false) };
+  },
+};

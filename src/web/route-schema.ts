@@ -1,0 +1,72 @@
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
+import { ERROR } from './answers.ts';
+import { parseParameters } from './parameters.ts';
+
+/*
+ * A route of the API says with zod what it takes and answers: fastify parses the parameters with it, TypeScript checks the
+ * handler against it, and /openapi.json describes it. Routes without such a schema, such as those of pages, are not
+ * affected and not described.
+ */
+
+/** What /openapi.json says about a route. */
+interface About {
+  /** Its name in generated clients. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description: string;
+  readonly tags: readonly ['mirror' | 'changes' | 'operation' | 'description'];
+  /** Empty for a route that needs no token. */
+  readonly security?: readonly [];
+}
+
+/** The instance, whose routes take the types of their handlers from their schemas. */
+export function typed(app: FastifyInstance) {
+  return app.withTypeProvider<ZodTypeProvider>();
+}
+
+/** Lets routes have zod schemas. An answer is sent as it is: it is checked by the compiler and by tests. */
+export function acceptZodSchemas(app: FastifyInstance): void {
+  app.setValidatorCompiler<z.ZodType>(
+    ({ schema }) =>
+      (given: unknown) =>
+        parseParameters(schema, given),
+  );
+  app.setSerializerCompiler(() => (answer) => JSON.stringify(answer));
+}
+
+/** An answer of another type than JSON. */
+export function body(description: string, type: string, schema: z.ZodType) {
+  return { description, content: { [type]: { schema } } };
+}
+
+const failed = (description: string) => body(description, 'application/json', ERROR);
+/** Errors of a route by their status. */
+const ERRORS = {
+  400: failed('A parameter is not valid.'),
+  401: failed('The token is missing or wrong.'),
+  403: failed('Without a token, only local host names are allowed.'),
+  404: failed('The mirror has no such product.'),
+  500: failed('catchword failed; its log says why.'),
+  503: failed('catchword is stopping, or serves as many streams as it may. Retry after the time of `Retry-After`.'),
+};
+type Status = keyof typeof ERRORS;
+
+function errorsOf({ security }: About, statuses: readonly Status[]): object {
+  const token: readonly Status[] = security === undefined ? [401] : [];
+  return Object.fromEntries([...token, 403, 500, 503, ...statuses].map((status) => [status, ERRORS[status as Status]]));
+}
+
+/**
+ * The schema of a route that answers JSON.
+ * @param errors what it may answer besides 401, 403, 500 and 503
+ */
+export function answering<T extends z.ZodType>(answer: T, about: About, ...errors: Status[]) {
+  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };
+}
+
+/** As `answering`, for a route that sends text: JSON with the source's own numbers, or another type. */
+export function sending(answer: z.ZodType | ReturnType<typeof body>, about: About, ...errors: Status[]): FastifySchema {
+  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };
+}

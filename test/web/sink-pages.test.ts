@@ -1,0 +1,126 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { openHarness } from '../../src/relay/contract/harness.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { RelayWriter } from '../../src/store/writers.ts';
+import { serve } from './place.ts';
+import { get } from './reader.ts';
+
+const HOSTILE = '<script>alert(1)</script> \u202e';
+
+/** A mirror with one sink that no relay feeds. */
+async function scene() {
+  const { store, change, close } = openHarness();
+  onTestFinished(close);
+  const relay = (work: (writer: RelayWriter, id: number) => void) =>
+    writeUnder(store.relayLease, Date.now(), (writer) => work(writer, writer.sinks.get('shop')?.id ?? 0));
+  const { web } = await serve(store.path);
+  return {
+    store,
+    change,
+    relay,
+    configure: () =>
+      relay(({ sinks }) =>
+        sinks.configure({ name: 'shop', kind: 'webhook', address: 'https://shop.example', identity: 'i' }),
+      ),
+    page: (path: string) => get(`${web.url}${path}`),
+    html: async (path: string) => (await get(`${web.url}${path}`)).text,
+  };
+}
+
+const books = (count: number) =>
+  Array.from({ length: count }, (_, n) => ({
+    vbid: `P${n}`,
+    body: JSON.stringify({ vbid: `P${n}`, title: `Book ${n}` }),
+  }));
+
+/** The decisions that a page offers: action and argument. */
+const decisionsOf = (html: string): string[] =>
+  [...html.matchAll(/name="action" value="([\w-]+)"[^>]*>(?:<[^b][^>]*>)*?(?=<button|<label)/g)].map(
+    ([all, action]) => {
+      const [, argument] = /name="argument" value="(\d+)"/.exec(all) ?? [];
+      return argument === undefined ? String(action) : `${action} ${argument}`;
+    },
+  );
+
+it('says how to add the first sink, and that an unknown one does not exist', async () => {
+  const { page, html } = await scene();
+  expect(await html('/sinks')).toContain('CATCHWORD_SINK_&lt;NAME>');
+  expect(await page('/sinks/none')).toMatchObject({ status: 404, text: /no sink/ });
+});
+
+it('shows how far a sink is, and its last error', async () => {
+  const { change, configure, relay, html } = await scene();
+  change(books(1_234));
+  configure();
+  expect(await html('/sinks')).toMatch(/initial load.*1,234 changes, for/s);
+  const now = Date.now();
+  relay(({ sinks }, id) => {
+    sinks.ack({ id, generation: 1 }, { cursor: 1_234, delivered: 1_234, rate: 99.6, at: now });
+    sinks.fail(id, `cannot connect: ${HOSTILE}`, now, now + 60_000);
+  });
+  for (const path of ['/sinks', '/sinks/shop']) {
+    const text = await html(path);
+    expect(text).toContain('up to date');
+    expect(text).toMatch(/>100(\/s| events a second)</);
+    expect(text).toContain('>retrying</strong>');
+    expect(text).toContain('cannot connect: &lt;script>alert(1)&lt;/script> \\u202e');
+    expect(text).not.toContain('<script>');
+  }
+  expect(await html('/sinks/shop')).toMatch(/Next try<\/dt><dd><time/);
+  relay(({ sinks }, id) => sinks.addGap(id, { after: 10, upTo: 20, at: now }));
+  expect(await html('/sinks/shop')).toContain('superseded changes after 10 up to 20');
+});
+
+it('offers the decisions that the state allows', async () => {
+  const { store, change, configure, relay, html } = await scene();
+  change(books(3));
+  configure();
+  expect(decisionsOf(await html('/sinks/shop'))).toEqual(['pause', 'replay', 'replay']);
+  store.request(({ sinks }) => sinks.setState(sinks.get('shop')?.id ?? 0, 'paused'));
+  const paused = await html('/sinks/shop');
+  expect(paused).toContain('An operator paused it.');
+  expect(decisionsOf(paused)).toEqual(['resume', 'replay', 'replay']);
+  expect(paused).toMatch(/<input id="from" type="number" name="argument" min="1" step="1" required/);
+  relay(({ sinks }, id) => sinks.stop(id, 'rejected event 2', Date.now(), 2));
+  expect(decisionsOf(await html('/sinks/shop'))).toEqual(['resume', 'retry', 'skip 2', 'skip-all', 'replay', 'replay']);
+});
+
+it('pages through 10,000 parked events, and skips only rejected ones', async () => {
+  const { store, change, configure, relay, html } = await scene();
+  const total = 10_000;
+  change(books(total / 2));
+  change(books(total / 2).map(({ vbid }) => ({ vbid, body: JSON.stringify({ vbid, title: HOSTILE }) })));
+  configure();
+  relay(({ sinks, changes }, id) => {
+    for (const { vbid, seq, at, op, headBody } of changes.after(0, total)) {
+      const event = { seq, at, op, vbid, runId: 1, cause: 'full', before: null, added: [], body: headBody } as const;
+      const refused = { seq, reason: `HTTP 422 ${HOSTILE}`, at, change: event };
+      if (op === 'created') sinks.park(id, refused);
+      else sinks.parkWaiting(id, [refused]);
+    }
+  });
+  const seen: number[] = [];
+  let skips = 0;
+  for (let path: string | undefined = '/sinks/shop'; path !== undefined; ) {
+    const text = await html(path);
+    const parked = text.slice(text.indexOf('id="parked"'));
+    expect(parked).not.toContain('<script>');
+    seen.push(
+      ...[...parked.matchAll(/<th scope="row">([\d,]+)</g)].map(([, seq = '']) => Number(seq.replace(',', ''))),
+    );
+    skips += decisionsOf(parked).filter((decision) => decision.startsWith('skip ')).length;
+    path = /href="(\/sinks\/shop\?after=\d+)#parked"/.exec(parked)?.[1];
+  }
+  expect(seen).toEqual(Array.from({ length: total }, (_, n) => n + 1));
+  expect(skips).toBe(total / 2);
+  expect(await html('/sinks')).toContain('href="/sinks/shop#parked">10,000</a>');
+  const [first] = store.sinks.waiting(store.sinks.get('shop')?.id ?? 0, 0, 1);
+  expect(first).toEqual({
+    seq: 1,
+    vbid: 'P0',
+    state: 'refused',
+    reason: `HTTP 422 ${HOSTILE}`,
+    at: first?.at,
+    title: HOSTILE,
+  });
+});
