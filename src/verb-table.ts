@@ -22,7 +22,7 @@ const user = async () => (await import('./commands/user.ts')).userCommand;
 const doctor = async () => (await import('./commands/doctor/doctor.ts')).doctorCommand;
 const settings = async () => (await import('./commands/settings.ts')).settingsCommand;
 const sandbox = async () => (await import('./commands/sandbox.ts')).sandboxCommand;
-const demo = async () => (await import('./commands/demo.ts')).demoCommand;
+const demo = async () => (await import('./commands/demo/demo.ts')).demoCommand;
 const help = async () => (await import('./commands/help.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon.ts')).daemonCommands;
 const decisions = async () => (await import('./commands/review.ts')).decideCommands;

@@ -16,7 +16,7 @@ const PLACES = [
   'ecosystem.config.cjs',
   '.ci/run',
 ];
-const IS_TEXT = /(\.(ts|mjs|cjs|md)|\/run)$/;
+const IS_TEXT = /(\.(tsx?|m?js|cjs|css|md)|\/run)$/;
 
 /** Phrases that mark unclear English. The brackets keep this list from matching itself. */
 const PHRASES = [

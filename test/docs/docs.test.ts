@@ -12,12 +12,11 @@ function page(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
 
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...readdirSync(new URL('docs', ROOT)).map((name) => `docs/${name}`)].map(
-  (path) => ({
-    path,
-    text: page(path),
-  }),
-);
+const DOCS = readdirSync(new URL('docs', ROOT)).filter((name) => name.endsWith('.md'));
+const PAGES = ['README.md', 'CONTRIBUTING.md', ...DOCS.map((name) => `docs/${name}`)].map((path) => ({
+  path,
+  text: page(path),
+}));
 
 /** Every match of `pattern` in the pages, with the page it is on. */
 function mentions(pattern: RegExp): { path: string; name: string }[] {
@@ -33,7 +32,7 @@ describe('the README and the documents', () => {
 
   it('name only settings that exist', () => {
     const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
-    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS'];
+    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS'];
     const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
     expect(named.length).toBeGreaterThan(40);
     const isNamed = (name: string): boolean => isSinkVariable(name) || isChannelVariable(name);

@@ -37,7 +37,7 @@ function nameAfter(text: string, path: string): string {
 
 function filesIn(folder: string): string[] {
   return readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts'))
+    .filter((file) => /\.tsx?$/.test(file))
     .map((file) => `${folder}/${file}`)
     .sort();
 }

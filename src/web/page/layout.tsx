@@ -12,6 +12,31 @@ const NAVIGATION = [
   ['/actions', 'Decisions'],
 ] as const;
 
+/** A letter, so that the page is found among other tabs. */
+const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><text x='3' y='13' " +
+  "font-family='serif' font-style='italic' font-weight='bold' font-size='18' fill='%230b5a8a'>c</text></svg>";
+
+/** Whether a path is a page of the navigation, or a page below it. */
+function isAt(href: string, path: string): boolean {
+  return path === href || (href !== '/' && path.startsWith(`${href}/`));
+}
+
+/** The name of the next page stands at the foot of each, as the catchword of a printed page does. */
+function Foot({ path }: { readonly path: string }) {
+  const here = NAVIGATION.findIndex(([href]) => isAt(href, path));
+  const next = NAVIGATION[here + 1];
+  if (here === -1 || next === undefined) return null;
+  const [href, name] = next;
+  return (
+    <footer>
+      <a rel="next" href={href}>
+        {`${name} →`}
+      </a>
+    </footer>
+  );
+}
+
 /** The inside of a section's element, its heading included: what a live update replaces. */
 export function sectionHtml({ id, title, content }: Section): string {
   return render(
@@ -54,7 +79,6 @@ export function documentHtml(
   session: Session | null | 'signed out' = null,
 ): string {
   const isLive = sections.some((section) => section.live);
-  const current = (href: string) => (href === '/' ? path === '/' : path === href || path.startsWith(`${href}/`));
   return `<!doctype html>${render(
     <html lang="en">
       <head>
@@ -62,7 +86,7 @@ export function documentHtml(
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <title>{`${title} – catchword`}</title>
-        <link rel="icon" href="data:," />
+        <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
         <script defer src={assetPath('uplot.js')} />
@@ -80,7 +104,7 @@ export function documentHtml(
           {session !== 'signed out' && (
             <nav aria-label="Pages">
               {NAVIGATION.map(([href, name]) => (
-                <a href={href} aria-current={current(href) ? 'page' : undefined}>
+                <a href={href} aria-current={isAt(href, path) ? 'page' : undefined}>
                   {name}
                 </a>
               ))}
@@ -89,12 +113,13 @@ export function documentHtml(
           <p id="connection" role="status" />
           {session !== null && session !== 'signed out' && <SignOut name={session.name} />}
         </header>
-        <main id="main">
+        <main id="main" tabIndex={-1}>
           <h1>{title}</h1>
           {sections.map((section) => (
             <SectionElement section={section} />
           ))}
         </main>
+        <Foot path={path} />
       </body>
     </html>,
   )}`;

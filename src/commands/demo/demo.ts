@@ -2,20 +2,21 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
-import { sameContent } from '../catalog/content.ts';
-import type { Run } from '../catalog/run.ts';
-import { CatchwordError, EXIT } from '../errors.ts';
-import { runSummary } from '../report/run-text.ts';
-import { count, plural, size, table } from '../report/text.ts';
-import { startKeeper } from '../roles/pipeline.ts';
-import { SANDBOX_DEFAULTS } from '../sandbox/options.ts';
-import { type Sandbox, startSandbox } from '../sandbox/server.ts';
-import { createHistory } from '../store/history.ts';
-import type { Store } from '../store/store.ts';
-import type { CommandContext } from './shared/context.ts';
-import { colours, print, printLine } from './shared/format.ts';
-import { withProgress } from './shared/progress.ts';
-import { checkedSettings } from './shared/settings.ts';
+import { sameContent } from '../../catalog/content.ts';
+import type { Run } from '../../catalog/run.ts';
+import { CatchwordError, EXIT, usageError } from '../../errors.ts';
+import { runSummary } from '../../report/run-text.ts';
+import { count, plural, size, table } from '../../report/text.ts';
+import { startKeeper } from '../../roles/pipeline.ts';
+import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
+import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
+import { createHistory } from '../../store/history.ts';
+import type { Store } from '../../store/store.ts';
+import type { CommandContext } from '../shared/context.ts';
+import { colours, print, printLine, wholeNumber } from '../shared/format.ts';
+import { withProgress } from '../shared/progress.ts';
+import { checkedSettings } from '../shared/settings.ts';
+import { stay } from './stay.ts';
 
 const ITEMS = 20_000;
 const MUTATION = { create: 3, update: 4, remove: 2, seed: 7 };
@@ -90,16 +91,39 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
   });
 }
 
+async function showOnce(context: CommandContext, json: boolean, db: string): Promise<void> {
+  const sandbox = await startSandbox({ items: ITEMS, details: true });
+  try {
+    await demo(context, json, sandbox, db);
+  } finally {
+    await sandbox.stop();
+  }
+}
+
+interface DemoFlags {
+  readonly json?: true;
+  readonly stay?: true;
+  readonly port?: number;
+}
+
 export function demoCommand(context: CommandContext): Command {
   return new Command('demo')
+    .option('--stay', 'keep a daemon running, and watch it in a browser')
+    .option(
+      '--port <n>',
+      'with --stay: port of the page; default: 8080, or the next free one',
+      wholeNumber('--port', 0, 65_535),
+    )
     .option('--json', 'print one JSON document')
-    .action(async ({ json = false }: { json?: boolean }) => {
+    .action(async (flags: DemoFlags) => {
+      const { json = false, stay: stays = false, port } = flags;
+      if (stays && json) throw usageError('--json cannot be used with --stay', 'Leave one of them out.');
+      if (!stays && port !== undefined) throw usageError('--port is only for --stay', 'Use --stay --port 8080.');
       const directory = mkdtempSync(join(tmpdir(), 'catchword-demo-'));
-      const sandbox = await startSandbox({ items: ITEMS, details: true });
       try {
-        await demo(context, json, sandbox, join(directory, 'catalog.db'));
+        if (stays) await stay(context, { directory, port });
+        else await showOnce(context, json, join(directory, 'catalog.db'));
       } finally {
-        await sandbox.stop();
         rmSync(directory, { recursive: true, force: true });
       }
     });

@@ -1,0 +1,88 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Page } from 'playwright-core';
+import { describe, expect, it } from 'vitest';
+import { browserAvailable, useBrowser } from '../support/browser.ts';
+import { hostileDaemon } from './scene.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Finding {
+  readonly impact: string;
+  readonly id: string;
+  readonly nodes: readonly { readonly html: string; readonly failureSummary: string }[];
+}
+
+/** What axe-core finds serious or critical. */
+async function seriousFindings(page: Page): Promise<string[]> {
+  // Not a script element, which the page's CSP would refuse.
+  await page.evaluate(AXE);
+  const violations = await page.evaluate<readonly Finding[]>(
+    `axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) => violations)`,
+  );
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html}\n${failureSummary}`));
+}
+
+/** Pages of a kind that are visited: the rest look alike. */
+const EACH_KIND = 2;
+
+/** The kind of a page: `/runs/12` and `/runs/13` are one. */
+function kindOf(path: string): string {
+  const { pathname, searchParams } = new URL(path, 'http://localhost');
+  return [pathname.replace(/^(\/[^/]+)\/.+$/, '$1/*'), ...new Set(searchParams.keys())].join(' ');
+}
+
+/** Opens every kind of page that links lead to, from the overview on. */
+async function crawl(page: Page, url: string, look: (path: string) => Promise<void>): Promise<string[]> {
+  const kinds = new Map<string, number>();
+  const found = ['/'];
+  const visited: string[] = [];
+  const known = new Set(found);
+  for (let path = found.shift(); path !== undefined; path = found.shift()) {
+    const kind = kindOf(path);
+    const seen = kinds.get(kind) ?? 0;
+    if (seen >= EACH_KIND) continue;
+    kinds.set(kind, seen + 1);
+    visited.push(path);
+    const answer = await page.goto(`${url}${path}`);
+    expect(`${answer?.status()} ${path}`).toBe(`200 ${path}`);
+    if (answer?.headers()['content-type']?.startsWith('text/html') !== true) continue;
+    await look(path);
+    const links = await page.evaluate<string[]>(`[...document.querySelectorAll('a[href]')].map((a) => a.href)`);
+    for (const link of links) {
+      const { origin, pathname, search } = new URL(link);
+      const next = pathname + search;
+      if (origin !== url || known.has(next)) continue;
+      known.add(next);
+      found.push(next);
+    }
+  }
+  return visited;
+}
+
+describe.skipIf(!browserAvailable)('every page', () => {
+  const visit = useBrowser();
+
+  it('has no serious finding of axe-core and runs nothing of a hostile catalog, in light and dark, wide and narrow', async () => {
+    const { url } = await hostileDaemon();
+    const { page } = await visit({ viewport: { width: 390, height: 844 } });
+    const visited = await crawl(page, url, async (path) => {
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme });
+        expect({ path, colorScheme, findings: await seriousFindings(page) }).toEqual({
+          path,
+          colorScheme,
+          findings: [],
+        });
+      }
+      const foreign = `[...document.querySelectorAll('script:not([src]), iframe, [onerror], [onload], [href^=javascript]')]
+        .map((element) => element.outerHTML)`;
+      const widths = '[window.hacked, document.scrollingElement.scrollWidth]';
+      expect({ path, widths: await page.evaluate(widths) }).toEqual({ path, widths: [undefined, 390] });
+      expect({ path, foreign: await page.evaluate(foreign) }).toEqual({ path, foreign: [] });
+    });
+    expect(visited).toContain('/sinks');
+  });
+});

@@ -1,0 +1,84 @@
+import { join } from 'node:path';
+import { onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
+import { startTogether, stopAll } from '../../src/lifecycle.ts';
+import { createLog } from '../../src/log.ts';
+import { startDaemon } from '../../src/roles/roles.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
+import { freePort } from '../support/server.ts';
+
+/** Starts a daemon in this process, until the test ends. @returns its address */
+export async function startDaemonHere(settings: Record<string, string>): Promise<string> {
+  const port = await freePort();
+  const config = checkedSettings({ ...settings, CATCHWORD_HTTP_PORT: `${port}` }, 'source');
+  const services = await startTogether(async (started) => {
+    await startDaemon({ config, clock: systemClock, log: createLog('fatal') }, started);
+    return started;
+  });
+  onTestFinished(() => stopAll(services));
+  return `http://127.0.0.1:${port}`;
+}
+
+/** Markup that would set `window.hacked`, or open a dialog, in each place where text can become code. */
+export const HOSTILE = {
+  script: '<script>window.hacked=1;alert(1)</script>',
+  attribute: `"'><img src=x onerror="window.hacked=1">`,
+  address: 'javascript:alert(1)',
+  ending: '</textarea></title></section></main><svg onload=alert(1)>',
+  entity: '&lt;b&gt;&amp;quot;&#0;\u202ereversed\u2066',
+  long: `${'W'.repeat(300)} ${'w'.repeat(300)}`,
+};
+
+function product(vbid: string, title: string): Buffer {
+  const { script, attribute, address, ending } = HOSTILE;
+  const identifiers = { print_isbn: attribute, e_isbn: script };
+  const links = { cover_image: address };
+  const prices = [{ type: script, currency: attribute, value: '1' }];
+  return Buffer.from(
+    JSON.stringify({
+      vbid,
+      title,
+      subtitle: ending,
+      contributors: [{ name: script }, { name: ending }],
+      publisher: attribute,
+      identifiers,
+      resource_links: links,
+      variants: [{ sku: script, duration: ending, prices }],
+      [script]: { [attribute]: [address] },
+    }),
+  );
+}
+
+function products(count: number, version: string): Buffer[] {
+  const texts = Object.values(HOSTILE);
+  const text = (n: number): string => texts[n % texts.length] ?? '';
+  return Array.from({ length: count }, (_, n) =>
+    product(`${n}${n < 40 ? text(n).slice(0, 200) : ''}`, version + text(n)),
+  );
+}
+
+/**
+ * Starts a daemon whose mirror has everything that a page can show, and whose service is hostile: products with markup in
+ * every field, their changes, rejected items, a run that holds removals, a sink.
+ */
+export async function hostileDaemon(more: Record<string, string> = {}) {
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const source = await startRawSource(products(400, ''));
+  const settings = settingsFor(source.url, db, {
+    CATCHWORD_PER_PAGE: '50',
+    CATCHWORD_REMOVAL_LIMIT: '0',
+    CATCHWORD_FULL_CRON: 'off',
+    CATCHWORD_DELTA_CRON: 'off',
+    CATCHWORD_SINK_FILE: `jsonl:${join(directory, 'changes.jsonl')}`,
+    ...more,
+  });
+  await load(settings, 'full');
+  const rejected = { vbid: '', title: HOSTILE.script, [HOSTILE.attribute]: 1 };
+  source.items = [...products(250, 'changed '), Buffer.from(JSON.stringify(rejected)), ...products(380, '').slice(250)];
+  await load(settings, 'full');
+  return { url: await startDaemonHere(settings), settings, source, directory, db };
+}

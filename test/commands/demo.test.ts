@@ -1,0 +1,37 @@
+import { readdirSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { expect, it } from 'vitest';
+import { startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
+import { listen } from '../support/listen.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { getJson } from '../web/reader.ts';
+
+it('keeps a daemon running with --stay, and removes its files when it is interrupted', async () => {
+  const directory = temporaryDirectory();
+  const demo = startService(['demo', '--stay', '--port', '0'], { TMPDIR: directory }, directory);
+  let stdout = '';
+  demo.child.stdout?.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString();
+  });
+  await demo.shows('Press Ctrl-C');
+  expect(readdirSync(directory)).toEqual([expect.stringMatching(/^catchword-demo-/)]);
+  const [, url = ''] = /^Open (http:\/\/127\.0\.0\.1:\d+)\/$/m.exec(stdout) ?? [];
+  await expect.poll(async () => await getJson(`${url}/api/runs`)).toMatchObject([{ kind: 'full', state: 'reading' }]);
+  expect(await demo.stop('SIGINT')).toMatchObject({ code: 130, stderr: '' });
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+it('rejects a port that is in use, and options that do not belong together', async () => {
+  const taken = String(await listen(createServer()));
+  const directory = temporaryDirectory();
+  const stderrOf = async (...args: string[]) => {
+    const { code, stderr } = await runHere(['demo', ...args], {}, directory);
+    expect(code).toBe(2);
+    return stderr;
+  };
+  expect(await stderrOf('--stay', '--port', taken)).toContain(`CATCHWORD_HTTP_PORT: ${taken} cannot be used`);
+  expect(await stderrOf('--stay', '--json')).toContain('--json cannot be used with --stay');
+  expect(await stderrOf('--port', '8080')).toContain('--port is only for --stay');
+  expect(await stderrOf('--stay', '--port', 'x')).toContain('--port: "x" is not a whole number');
+});
