@@ -5,22 +5,20 @@
  * 2. 500 readers of the stream, more than are admitted.
  * 3. Readers that take nothing: 150 of pages of 8 MB, and 100 of a stream of products of 200 kB.
  */
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import {
-  CLI,
   environment,
   inDirectory,
   measureSync,
   peakBytes,
   print,
   residentBytes,
+  serveRole,
   serveSandbox,
 } from './process.ts';
 
@@ -28,45 +26,6 @@ const products = Number(process.argv[2] ?? 100_000);
 const READERS = 200;
 const SCRAPES = 500;
 const ROUNDS = 15;
-
-interface Served {
-  readonly url: string;
-  readonly pid: number;
-  /** Waits for a line of the log. */
-  readonly logged: (message: string) => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
-/** Starts `daemon` or `web`, and waits until it listens. */
-async function serve(role: string, env: Record<string, string>): Promise<Served> {
-  const child = spawn(process.execPath, [CLI, role], {
-    env: { ...process.env, ...env, LOG_LEVEL: 'info' },
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
-  const seen = new Map<string, Record<string, unknown>>();
-  createInterface({ input: child.stderr }).on('line', (text) => {
-    const line = JSON.parse(text) as Record<string, unknown>;
-    seen.set(String(line.msg), line);
-    if (Number(line.level) >= 50) print(text);
-  });
-  const logged = async (message: string) => {
-    while (!seen.has(message)) {
-      if (child.exitCode !== null) throw new Error(`${role} ended with ${child.exitCode}`);
-      await delay(50);
-    }
-  };
-  await logged('listening');
-  const ended = once(child, 'exit');
-  return {
-    url: String(seen.get('listening')?.address),
-    pid: child.pid ?? 0,
-    logged,
-    stop: async () => {
-      child.kill('SIGTERM');
-      await ended;
-    },
-  };
-}
 
 async function ask(url: string, headers: Record<string, string> = {}, agent?: Agent): Promise<IncomingMessage> {
   const asked = request(url, { headers, ...(agent === undefined ? { agent: false } : { agent }) }).end();
@@ -136,7 +95,7 @@ async function many(directory: string): Promise<void> {
   const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off' };
   const env = environment(sandbox.url, join(directory, 'many.db'), { ...more, CATCHWORD_DELTA_OVERLAP: '1s' });
   await measureSync(env, '--full');
-  const daemon = await serve('daemon', env);
+  const daemon = await serveRole('daemon', env);
   await daemon.logged('run complete');
   const before = residentBytes(daemon.pid);
   const firstSeq = await lastSeq(daemon.url);
@@ -182,7 +141,7 @@ async function many(directory: string): Promise<void> {
 
 /** Readers that arrive together, all from the first change on; the source has ended. */
 async function crowd(env: Record<string, string>): Promise<void> {
-  const web = await serve('web', env);
+  const web = await serveRole('web', env);
   const before = residentBytes(web.pid);
   const startedAt = performance.now();
   const all = await Promise.all(Array.from({ length: 500 }, () => follow(`${web.url}/api/changes/stream`)));
@@ -203,7 +162,7 @@ async function crowd(env: Record<string, string>): Promise<void> {
 
 /** Readers that ask and take nothing. */
 async function stalled(env: Record<string, string>, name: string, count: number, path: string): Promise<void> {
-  const web = await serve('web', env);
+  const web = await serveRole('web', env);
   const before = residentBytes(web.pid);
   const sockets = Array.from({ length: count }, () => {
     const socket = connect(Number(new URL(web.url).port), '127.0.0.1');
