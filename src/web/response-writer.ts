@@ -39,8 +39,6 @@ export interface WriterParts {
   };
 }
 
-export type ResponseWriter = ReturnType<typeof createWriter>;
-
 /**
  * Writes a response no faster than its reader takes it: the socket holds at most its high-water mark and one piece.
  * @param ending aborted with an EndCode to end the response. The writer aborts it itself: GONE when the connection

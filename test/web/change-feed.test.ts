@@ -22,7 +22,7 @@ async function feedOf(options: Parameters<typeof filled>[0]) {
     },
   };
   const feed = createChangeFeed({ store, fallback: 'https://catalog.example/v4/products', clock, pollMs: POLL_MS });
-  return { db, feed, pass: hand.pass, sleeps: () => sleeps };
+  return { db, feed, pass: (ms: number) => hand.pass(ms), sleeps: () => sleeps };
 }
 
 /** All batches from the first change on. */
