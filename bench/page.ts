@@ -24,8 +24,8 @@ interface Frames {
   readonly frames: number;
   /** Milliseconds between two frames. */
   readonly longestGap: number;
-  /** Durations of tasks of more than 50 ms. */
-  readonly longTasks: readonly number[];
+  /** Tasks of more than 50 ms: when they began, after the page was asked for, and how long they took; milliseconds. */
+  readonly longTasks: readonly { readonly at: number; readonly ms: number }[];
 }
 
 interface Sample {
@@ -39,7 +39,7 @@ interface Sample {
 
 /** Runs in the page, before its scripts. */
 function noteFrames(): void {
-  const noted = { frames: 0, longestGap: 0, longTasks: [] as number[] };
+  const noted = { frames: 0, longestGap: 0, longTasks: [] as { at: number; ms: number }[] };
   Object.assign(window, { noted });
   let last = performance.now();
   const next = (): void => {
@@ -51,7 +51,7 @@ function noteFrames(): void {
   };
   requestAnimationFrame(next);
   new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) noted.longTasks.push(duration);
+    for (const { startTime, duration } of list.getEntries()) noted.longTasks.push({ at: startTime, ms: duration });
   }).observe({ type: 'longtask', buffered: true });
 }
 
@@ -145,10 +145,10 @@ for (let pair = 0; pair < pairs; pair++) {
         `peak ${(sample.peak / 1e6).toFixed(0)} MB${sample.updates > 0 ? `, ${sample.updates} sections sent` : ''}`,
     );
     for (const [path, { frames, longestGap, longTasks }] of sample.frames) {
-      const longest = Math.max(0, ...longTasks);
+      const longest = longTasks.reduce((most, task) => (task.ms > most.ms ? task : most), { at: 0, ms: 0 });
       print(
         `  ${path}: ${frames} frames, longest gap ${longestGap.toFixed(0)} ms; ${longTasks.length} tasks above 50 ms, ` +
-          `longest ${longest.toFixed(0)} ms`,
+          `longest ${longest.ms.toFixed(0)} ms, ${(longest.at / 1_000).toFixed(1)} s after the page was opened`,
       );
     }
   }
