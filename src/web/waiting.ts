@@ -123,7 +123,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
       end(connection);
       ended++;
     }
-    log.warn({ waitingBytes: bytes, ended }, 'too much data waits for slow readers');
+    if (ended > 0) log.warn({ waitingBytes: bytes, ended }, 'too much data waits for slow readers');
   }
 
   async function watch(): Promise<void> {
