@@ -82,7 +82,6 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       drained.abort();
       await app.close();
       await ended;
-      await waiting.stop();
       await metrics.close();
       store.close();
     };
