@@ -15,10 +15,13 @@ interface Joint {
   readonly still: boolean;
   /** Products in both; at most SHARED_MOST. */
   readonly shared: readonly number[];
+  /** The newest change when the first of the two was applied. */
+  readonly seq: number;
 }
 
 interface Repair {
   readonly pass: number;
+  readonly seq: number;
   readonly start: number;
   readonly end: number;
   readonly ids: readonly number[];
@@ -29,12 +32,80 @@ const SHARED_MOST = 100;
 /** Open seams that one evaluation compares with repairs. For safety. */
 const EVALUATED_MOST = 300;
 
-const NONE: Joint = { still: false, shared: [] };
-
-function jointOf(shift: number, before: readonly number[], after: readonly number[]): Joint {
+function sharedBy(before: readonly number[], after: readonly number[]): number[] {
   const known = new Set(before);
-  const shared = after.filter((id) => id !== 0 && known.has(id)).slice(0, SHARED_MOST);
-  return { still: standStill(shift, before, after), shared };
+  return after.filter((id) => id !== 0 && known.has(id)).slice(0, SHARED_MOST);
+}
+
+/** The windows of a list, in order. */
+function createSequence(layout: Pass) {
+  const sequence = windowsFrom(layout);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
+
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
+
+  return {
+    windowAt,
+    /** Undefined for a window of another plan. */
+    indexOf: (window: Window): number | undefined => {
+      while (startOf(windowAt(Math.max(0, windows.length - 1))) < startOf(window)) windowAt(windows.length);
+      return index.get(windowKey(window));
+    },
+    /** Indexes of the windows that hold an offset from `start` to `end` - 1. */
+    overlapping: (start: number, end: number): number[] =>
+      windows.flatMap((window, at) => (startOf(window) < end && endOf(window) > start ? [at] : [])),
+  };
+}
+
+/** Compares each window with its neighbours when they are read, and forgets its ids afterwards. */
+function createJoints(windowAt: (at: number) => Window) {
+  const waiting = new Map<number, readonly number[]>();
+  const joints: (Joint | undefined)[] = [];
+  const seqs: number[] = [];
+
+  function compare(at: number, before: readonly number[] | undefined, after: readonly number[] | undefined): void {
+    if (at < 0 || before === undefined || after === undefined) return;
+    const shift = startOf(windowAt(at + 1)) - startOf(windowAt(at));
+    const seq = Math.min(seqs[at] ?? 0, seqs[at + 1] ?? 0);
+    joints[at] = { still: standStill(shift, before, after), shared: sharedBy(before, after), seq };
+  }
+
+  return {
+    /** Between each window and the next; undefined while they are not compared. */
+    joints,
+    /** The newest change when each window was applied. */
+    seqs,
+    noteIds: (at: number, ids: readonly number[], seq: number): void => {
+      seqs[at] = seq;
+      compare(at - 1, waiting.get(at - 1), ids);
+      compare(at, ids, waiting.get(at + 1));
+      waiting.set(at, ids);
+      for (const one of [at - 1, at, at + 1]) {
+        const isCompared = (one <= 0 || joints[one - 1] !== undefined) && joints[one] !== undefined;
+        if (isCompared) waiting.delete(one);
+      }
+    },
+  };
+}
+
+/** Whether a chain of windows, each of which shares a product with the next, leads from one window to the other. */
+function isChained(from: readonly number[], to: readonly number[], between: readonly (readonly number[])[]): boolean {
+  const found = new Set(from);
+  let rest = between;
+  for (;;) {
+    const joined = rest.filter((ids) => ids.some((id) => found.has(id)));
+    if (joined.length === 0) return to.some((id) => found.has(id));
+    for (const ids of joined) for (const id of ids) found.add(id);
+    rest = rest.filter((ids) => !joined.includes(ids));
+  }
 }
 
 interface ListWatchOptions {
@@ -52,18 +123,16 @@ interface ListWatchOptions {
  * Follows a list while it is read: which of its windows are read, and which neighbours join. Each window's ids are decoded
  * once, and kept only until both neighbours are read.
  *
- * Its seams are a preview. The proof (catalog/seams.ts) also joins windows that are not neighbours, and does so again
- * after each pass, from all ids.
+ * Its seams are a preview: what the proof (catalog/seams.ts) would find now, except that the proof also joins windows that
+ * are not neighbours, and compares a repair with all windows, not only with those near it. So a seam that is closed here
+ * is closed there, as far as the deltas have been read.
  */
 export function createListWatch({ store, pass, foundLength, modifiedIn, withSeams }: ListWatchOptions) {
   const plan = createListPlan({ ...pass, foundLength });
-  const sequence = windowsFrom(pass);
-  const windows: Window[] = [];
-  const index = new Map<string, number>();
+  const { windowAt, indexOf, overlapping } = createSequence(pass);
   const states: WindowState[] = [];
   const again = new Set<number>();
-  const waiting = new Map<number, readonly number[]>();
-  const joints: (Joint | undefined)[] = [];
+  const { joints, seqs, noteIds } = createJoints(windowAt);
   const repairs: Repair[] = [];
   let repaired = new Set<number>();
   let isStale = false;
@@ -73,36 +142,12 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
   /** Offset after the last product that was found. */
   let reach = 0;
 
-  function windowAt(at: number): Window {
-    while (windows.length <= at) {
-      const window = sequence.next().value;
-      index.set(windowKey(window), windows.length);
-      windows.push(window);
-    }
-    return windows[at] as Window;
-  }
-
-  function indexOf(window: Window): number | undefined {
-    while (startOf(windowAt(Math.max(0, windows.length - 1))) < startOf(window)) windowAt(windows.length);
-    return index.get(windowKey(window));
-  }
-
   const stateOf = (at: number): WindowState => states[at] ?? '.';
-  const isSteady = (id: number): boolean => modifiedIn(id) <= pass.pass;
 
-  function compare(at: number, before: readonly number[] | undefined, after: readonly number[] | undefined): void {
-    if (at < 0 || before === undefined || after === undefined) return;
-    joints[at] = jointOf(startOf(windowAt(at + 1)) - startOf(windowAt(at)), before, after);
-  }
-
-  function noteIds(at: number, ids: readonly number[]): void {
-    compare(at - 1, waiting.get(at - 1), ids);
-    compare(at, ids, waiting.get(at + 1));
-    waiting.set(at, ids);
-    for (const one of [at - 1, at, at + 1]) {
-      const isCompared = (one <= 0 || joints[one - 1] !== undefined) && joints[one] !== undefined;
-      if (isCompared) waiting.delete(one);
-    }
+  /** Whether the product is still as it was when a window of this pass was applied; `seq`: the newest change then. */
+  function isSteady(id: number, inPass: number, seq: number): boolean {
+    // A change that became visible late is not in the delta of a delta, but the mirror has it.
+    return id !== 0 && modifiedIn(id) <= inPass && (pass.kind === 'list' || store.products.changedSeq(id) <= seq);
   }
 
   function note(window: ReadWindow): void {
@@ -116,32 +161,24 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
       lastWithItems = Math.max(lastWithItems, at);
       reach = Math.max(reach, startOf(window) + window.items);
     }
-    if (withSeams && pass.seam > 0) noteIds(at, window.ids());
+    if (withSeams && pass.seam > 0) noteIds(at, window.ids(), window.seq);
   }
 
   function noteRepair(window: ReadWindow): void {
     const [start, end] = [startOf(window), endOf(window)];
-    for (const [at, one] of windows.entries()) if (startOf(one) < end && endOf(one) > start) again.add(at);
-    repairs.push({ pass: window.pass, start, end, ids: withSeams ? window.ids() : [] });
+    for (const at of overlapping(start, end)) again.add(at);
+    repairs.push({ pass: window.pass, seq: window.seq, start, end, ids: withSeams ? window.ids() : [] });
     isStale = true;
   }
 
-  /** Whether a chain of repairs leads from the products of one neighbour to those of the other. */
-  function isRepaired(at: number, near: readonly Repair[]): boolean {
-    const idsOf = (one: number) => store.runs.idsOf(pass.runId, pass.pass, windowAt(one)).filter((id) => id > 0);
-    const found = new Set(idsOf(at).filter(isSteady));
-    let rest = near.map((repair) => repair.ids.filter((id) => id > 0 && modifiedIn(id) <= repair.pass));
-    for (;;) {
-      const joined = rest.filter((ids) => ids.some((id) => found.has(id)));
-      if (joined.length === 0) break;
-      for (const ids of joined) for (const id of ids) found.add(id);
-      rest = rest.filter((ids) => !joined.includes(ids));
-    }
-    return idsOf(at + 1).some((id) => isSteady(id) && found.has(id));
+  function isJoined({ still, shared, seq }: Joint): boolean {
+    return still || shared.some((id) => isSteady(id, pass.pass, seq));
   }
 
-  function isJoined({ still, shared }: Joint): boolean {
-    return still || shared.some(isSteady);
+  /** The products of a window that are still as they were then. */
+  function steadyOf(at: number): number[] {
+    const ids = store.runs.idsOf(pass.runId, pass.pass, windowAt(at));
+    return ids.filter((id) => isSteady(id, pass.pass, seqs[at] ?? 0));
   }
 
   function evaluateRepairs(): void {
@@ -155,14 +192,16 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
       const near = repairs.filter(({ start, end }) => start <= offset + pass.perPage && end >= offset - pass.perPage);
       if (near.length === 0) continue;
       evaluated++;
-      if (isRepaired(at, near)) repaired.add(at);
+      const found = near.map((repair) => repair.ids.filter((id) => isSteady(id, repair.pass, repair.seq)));
+      if (isChained(steadyOf(at), steadyOf(at + 1), found)) repaired.add(at);
     }
   }
 
   function seamAt(at: number): SeamState {
     if (stateOf(at + 1) !== '.' && at + 1 > lastWithItems) return ' ';
     if (stateOf(at) === '.' || stateOf(at + 1) === '.') return '.';
-    const joint = pass.seam === 0 ? NONE : joints[at];
+    if (pass.seam === 0) return 'o';
+    const joint = joints[at];
     if (joint === undefined) return '.';
     if (isJoined(joint)) return 'j';
     return repaired.has(at) ? 'r' : 'o';

@@ -96,7 +96,7 @@ function drawn({ states, seams, windows }: Drawn) {
 function pictureOf(list: ListWatch, evidence: ListEvidence | undefined): ListPicture {
   const { pass } = list;
   const states = list.states();
-  const proven = evidence === undefined ? null : ([...evidence.seams] as SeamState[]);
+  const proven = evidence === undefined ? null : (evidence.seams.split('') as SeamState[]);
   return {
     ...drawn({ states, seams: proven ?? list.seams(), windows: list.windows() }),
     pass: pass.pass,
@@ -115,7 +115,7 @@ function pictureOf(list: ListWatch, evidence: ListEvidence | undefined): ListPic
 function pictureOfRecord({ pass, kind, windows, repairs, overlap, seams }: ListEvidence): ListPicture {
   const states = Array.from({ length: windows }, (): WindowState => 'w');
   return {
-    ...drawn({ states, seams: [...seams] as SeamState[], windows: [] }),
+    ...drawn({ states, seams: seams.split('') as SeamState[], windows: [] }),
     pass,
     kind,
     planned: windows,

@@ -3,8 +3,8 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass, ReadWindow } from '../store/runs.ts';
 import { createListWatch, type ListWatch } from './list-watch.ts';
 
-/** Checkpoints that one rendering reads, in batches: the thread may be the loader's. 1,000 take about 40 ms. */
-const READ_MOST = 1_000;
+/** Checkpoints that one rendering reads, in batches: the thread may be the loader's. 500 take about 40 ms. */
+const READ_MOST = 500;
 const BATCH = 250;
 /** Modified products that are remembered. For safety: a delta may list the whole catalog. */
 const MODIFIED_MOST = 200_000;
@@ -25,7 +25,8 @@ function isDelta({ kind }: Pass): boolean {
 const layoutOf = (passes: readonly Pass[]): string =>
   passes.map(({ kind, perPage, seam }) => `${kind}${perPage}/${seam}`).join(' ');
 
-function createRunWatch(store: Reader, runId: number, withSeams: boolean) {
+/** @param withSeams whether to compare neighbours: a run that has ended has the seams in its evidence */
+export function createRunWatch(store: Reader, runId: number, withSeams: boolean) {
   const lists = new Map<number, ListWatch>();
   const modified = new Map<number, number>();
   const seconds = new Map<number, Second>();

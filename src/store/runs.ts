@@ -39,6 +39,7 @@ export interface ReadWindow {
   readonly rejected: number;
   readonly requests: number;
   readonly doubt: string | null;
+  readonly seq: number;
   /** Decoded when it is called. */
   readonly ids: () => number[];
 }
@@ -77,7 +78,7 @@ export function createRunReader({ row, rows, tuple, value, values }: Queries, or
   );
   const readAfter = rows<[number, number, number], Omit<ReadWindow, 'ids'> & { readonly ids: Buffer }>(
     `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
-       requested_at AS requestedAt, items, rejected, requests, doubt, ids
+       requested_at AS requestedAt, items, rejected, requests, doubt, seq, ids
      FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');

@@ -3,21 +3,28 @@ import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/removals.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
+import { ProductLink, Shown } from './shown.tsx';
 import type { Section } from './view.ts';
 import { Wide } from './wide.tsx';
 
 /** Products on a page. */
 const LISTED = 50;
+/** Of more, products that the source has withdrawn since are counted, too: to tell them apart takes too long. */
+const COUNTED_MOST = 5_000;
 const HELD = 'held: ';
 
 function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
   return (
     <tr>
       <th scope="row">
-        <a href={`/products/${encodeURIComponent(vbid)}`}>{title ?? vbid}</a>
+        <ProductLink vbid={vbid} title={title} />
       </th>
-      <td>{vbid}</td>
-      <td>{publisher ?? '–'}</td>
+      <td>
+        <Shown text={vbid} most={120} />
+      </td>
+      <td>
+        <Shown text={publisher} most={120} />
+      </td>
       <td>{withdrawn === 1 ? 'yes' : 'no'}</td>
     </tr>
   );
@@ -25,7 +32,7 @@ function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
 
 function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
   return (
-    <Wide label="Products that would be removed">
+    <Wide label="Products that would be removed, a table">
       <table>
         <caption>{`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}</caption>
         <thead>
@@ -48,9 +55,11 @@ interface HeldProps {
   readonly after: number | null;
 }
 
-/** The removals that wait for a decision. */
-export function Held({ store, run, after }: HeldProps): Section {
-  const total = store.removals.heldCount(run.id);
+/** The removals that wait for a decision; empty if none do. */
+export function heldSection({ store, run, after }: HeldProps): Section {
+  if (run.state !== 'held') return { id: 'held', live: true, content: null };
+  const listed = store.removals.heldListed(run.id);
+  const total = listed > COUNTED_MOST ? listed : store.removals.heldCount(run.id);
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
   const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);
@@ -79,5 +88,5 @@ export function Held({ store, run, after }: HeldProps): Section {
       </p>
     </>
   );
-  return { id: 'held', title: 'Removals that wait for your decision', content };
+  return { id: 'held', title: 'Removals that wait for your decision', live: true, content };
 }

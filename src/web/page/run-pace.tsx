@@ -1,5 +1,5 @@
 import type { PaceSeries } from '../../report/run-pace.ts';
-import { count, plural, time } from '../../report/text.ts';
+import { count, plural } from '../../report/text.ts';
 
 interface PaceProps {
   /** Null: the record of the requests is gone. */
@@ -11,7 +11,8 @@ interface PaceProps {
 
 /** Requests a minute over the time of the run, against the limit. */
 export function Pace({ series, limit, requests }: PaceProps) {
-  const rule = limit === null ? 'There is no limit (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)}.`;
+  const rule =
+    limit === null ? 'No limit is set (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)} a minute.`;
   if (series === null) {
     const why =
       requests === 0
@@ -21,7 +22,6 @@ export function Pace({ series, limit, requests }: PaceProps) {
   }
   const { from, step, requests: points } = series;
   const most = points.reduce((a, b) => Math.max(a, b), 0);
-  const last = points.at(-1) ?? 0;
   return (
     <figure
       class="pace"
@@ -31,7 +31,7 @@ export function Pace({ series, limit, requests }: PaceProps) {
       data-limit={limit === null ? undefined : limit}
     >
       <figcaption>
-        {`Requests in the minute before each moment: at most ${count(most)}, ${count(last)} at ${time((from + (points.length - 1) * step) * 1000)}. ${plural(requests, 'request')} in all. ${rule}`}
+        {`Each point counts the requests of the minute before it: at most ${count(most)}. ${plural(requests, 'request')} in all. ${rule}`}
       </figcaption>
       <div id="drawn-pace" data-drawn="" />
     </figure>

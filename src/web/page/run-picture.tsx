@@ -17,16 +17,16 @@ function nameOf({ kind, pass }: ListPicture): string {
 
 /** The letters of the picture (report/list-watch.ts) in words, for the legend; `some`: how many there are. */
 function legendOf({ windows, joints, preview }: ListPicture) {
-  const known = preview ? 'so far' : '';
+  const known = preview ? ' so far' : '';
   return [
     { key: 'unread', some: windows['.'], words: 'not read yet' },
     { key: 'read', some: windows.w + windows.a, words: 'read' },
     { key: 'again', some: windows.a, words: 'of them read again at a place that did not join' },
     { key: 'rejected', some: windows.x, words: 'with items that were rejected' },
     { key: 'doubt', some: windows.d, words: 'whose totals contradict their items' },
-    { key: 'joined', some: joints.j, words: `seams closed: neighbours hold the same products ${known}`.trim() },
-    { key: 'repaired', some: joints.r, words: 'seams closed by a repair' },
-    { key: 'open', some: joints.o, words: `seams open ${known}`.trim() },
+    { key: 'joined', some: joints.j, words: `${joints.j === 1 ? 'seam' : 'seams'} closed${known}` },
+    { key: 'repaired', some: joints.r, words: `${joints.r === 1 ? 'seam' : 'seams'} closed by a repair` },
+    { key: 'open', some: joints.o, words: `${joints.o === 1 ? 'seam' : 'seams'} open${known}` },
   ].filter(({ some }) => some > 0);
 }
 
@@ -54,7 +54,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
       data-places={places}
       data-per-cell={perCell}
       data-windows={planned}
-      data-sealed={isSealed}
+      data-sealed={isSealed ? '' : undefined}
       data-label={`${nameOf(picture)}: ${sentence}`}
     >
       <figcaption>
@@ -81,18 +81,20 @@ interface PictureProps {
 
 /** All windows of the lists that a run reads. The script draws them; the captions and the legend say the same. */
 export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
-  const isPreview = pictures.some(({ preview }) => preview);
+  const shown = pictures.filter(({ read }) => read > 0);
+  const isPreview = shown.some(({ preview }) => preview);
   return (
     <>
       <p>
-        Each square is a window: one request for up to 1,000 products. Neighbours overlap, and where they hold the same
+        Each square is a window: one request for a part of the list. Neighbours overlap, and where they hold the same
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
-      {pictures.map((picture) => (
+      {shown.length === 0 && <p>Nothing is read yet. The first answer tells how long the list is.</p>}
+      {shown.map((picture) => (
         <List picture={picture} isSealed={isSealed} />
       ))}
       {isPreview && (
-        <p class="note">
+        <p class="soft">
           This is a preview, from what each window and its neighbours hold. What the run has proven is decided at its
           end.
           {!isComplete && ' Some windows that were read are not compared yet.'}

@@ -13,7 +13,7 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
     <ul class="reasons">
       {reasons.map((reason) => (
         <li>
-          {reason}. {adviceFor(reason) !== null && <span class="advice">{adviceFor(reason)}</span>}
+          {reason}. {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
         </li>
       ))}
     </ul>
@@ -23,14 +23,16 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
 function Evidence({ run }: { readonly run: Run }) {
   const { evidence } = run;
   if (evidence === null) return null;
-  const read = [plural(evidence.requests, 'request'), `${count(evidence.deltas)} of what changed meanwhile`];
-  if (evidence.lookups > 0) read.push(plural(evidence.lookups, 'lookup'));
+  const read = [`It saw ${plural(evidence.seen, 'product')} in ${plural(evidence.requests, 'request')}`];
+  if (evidence.deltas > 0) read.push(`read ${plural(evidence.deltas, 'time')} what had changed`);
+  if (evidence.lookups > 0) read.push(`looked up ${plural(evidence.lookups, 'product')} one by one`);
   const total = evidence.numItems > 0 ? ` The source says that it has ${count(evidence.numItems)}.` : '';
-  return <p>{`It saw ${plural(evidence.seen, 'product')}, in ${read.join(', ')}.${total}`}</p>;
+  return <p>{`${read.join(', ')}.${total}`}</p>;
 }
 
 /** What a run that has ended has proven, why, what follows, and what to do. */
 export function Proof({ run }: { readonly run: Run }) {
+  if (run.finishedAt === null) return <p>It is decided when everything is read, and then stands here.</p>;
   if (run.state === 'failed' || run.state === 'cancelled') {
     return <p>Nothing: it did not read everything. No product was removed because this run did not see it.</p>;
   }
@@ -40,8 +42,8 @@ export function Proof({ run }: { readonly run: Run }) {
   const isSealed = run.proof === 'sealed';
   return (
     <>
-      <p class="verdict">
-        <Mark word={isSealed ? 'Sealed' : 'Open'} tone={isSealed ? 'good' : 'warn'} />
+      <p>
+        <Mark word={isSealed ? 'sealed' : 'open'} tone={isSealed ? 'good' : 'warn'} />
       </p>
       <Words sentences={isSealed ? sealedWords(run) : openWords(run)} />
       {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}

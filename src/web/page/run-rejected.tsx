@@ -2,6 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/runs.ts';
 import type { Store } from '../../store/store.ts';
+import { Shown } from './shown.tsx';
 import { Wide } from './wide.tsx';
 
 /** Items on a page. */
@@ -33,14 +34,28 @@ function Row(row: RejectedRow) {
   const { page, perPage, position, reason } = row;
   return (
     <tr>
-      <th scope="row">{`page ${count(page)} of ${count(perPage)}`}</th>
+      <th scope="row">{`page=${page}, per_page=${perPage}`}</th>
       <td class="number">{count(position + 1)}</td>
-      <td>{reason}</td>
+      <td>
+        <Shown text={reason} />
+      </td>
       <td>
         <Body {...row} />
       </td>
     </tr>
   );
+}
+
+const kept = new WeakMap<Store, { readonly key: string; readonly rows: readonly RejectedRow[] }>();
+
+/** Items are only added, so they are read again only if their number has changed: bodies may have megabytes. */
+function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly RejectedRow[] {
+  const key = `${id}/${from}/${rejected}`;
+  const known = kept.get(store);
+  if (known?.key === key) return known.rows;
+  const rows = store.runs.rejectedFrom(OPENED, id, LISTED, from);
+  kept.set(store, { key, rows });
+  return rows;
 }
 
 interface RejectedProps {
@@ -53,7 +68,7 @@ interface RejectedProps {
 /** Items of the source that are not valid products. */
 export function Rejected({ store, run, from }: RejectedProps) {
   if (run.rejected === 0) return null;
-  const rows = store.runs.rejectedFrom(OPENED, run.id, LISTED, from);
+  const rows = rowsOf(store, run, from);
   const next = from + rows.length;
   if (rows.length === 0) {
     return <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>;
@@ -64,7 +79,7 @@ export function Rejected({ store, run, from }: RejectedProps) {
         These items of the source are not valid products. The rest of each page was applied; a product that was in the
         mirror before stays as it was.
       </p>
-      <Wide label="Rejected items">
+      <Wide label="Rejected items, a table">
         <table>
           <caption>{`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}</caption>
           <thead>

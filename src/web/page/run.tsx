@@ -7,8 +7,9 @@ import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
-import { Held } from './run-held.tsx';
+import { heldSection } from './run-held.tsx';
 import { Pace } from './run-pace.tsx';
 import { Picture } from './run-picture.tsx';
 import { Proof } from './run-proof.tsx';
@@ -86,11 +87,14 @@ function End({ scene }: { readonly scene: Scene }) {
     nowMs,
   });
   if (end === null) return <>not known yet</>;
-  const wait =
-    settleMs > 0 && run.settlesAt === null ? `, a wait of ${duration(settleMs)} for late changes included` : '';
+  const wait = settleMs > 0 && run.settlesAt === null ? `, with a wait of ${duration(settleMs)} for late changes` : '';
   return (
     <>
-      about <When at={Math.round(end / 1000) * 1000} /> {`(in ${duration(end - nowMs)}${wait})`}
+      {`in ${duration(end - nowMs)} `}
+      <small>
+        about <When at={Math.round(end / 1000) * 1000} />
+        {wait}
+      </small>
     </>
   );
 }
@@ -127,27 +131,27 @@ function Figures({ scene }: { readonly scene: Scene }) {
       .findLast((list) => list.pass.kind === 'list')
       ?.total() ?? null;
   const repairs = watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
-  const of = total !== null && !isOver ? ` of about ${count(total)}` : '';
-  const known = limit === null ? 'no limit' : `limit: ${count(limit)}`;
+  const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
+  const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   return (
     <dl class="figures">
       <div>
         <dt>Products read</dt>
-        <dd>{`${count(run.items)}${of}`}</dd>
+        <dd>
+          {count(run.items)}
+          {of}
+        </dd>
       </div>
       <div>
         <dt>Changes</dt>
         <dd>{changesText(run)}</dd>
       </div>
-      {!isOver && (
-        <div>
-          <dt>Requests in the last minute</dt>
-          <dd>{`${count(requestsInLastMinute(watch.seconds(), nowMs))} (${known})`}</dd>
-        </div>
-      )}
       <div>
-        <dt>Requests</dt>
-        <dd>{count(run.requests)}</dd>
+        <dt>{isOver ? 'Requests' : 'Requests in the last minute'}</dt>
+        <dd>
+          {isOver ? count(run.requests) : count(requestsInLastMinute(watch.seconds(), nowMs))}
+          {!isOver && <small>{` ${known}, ${count(run.requests)} in all`}</small>}
+        </dd>
       </div>
       {repairs > 0 && (
         <div>
@@ -170,14 +174,13 @@ function Figures({ scene }: { readonly scene: Scene }) {
         </div>
       )}
       <div>
-        <dt>Started</dt>
-        <dd>
-          <When at={run.startedAt} />
-        </dd>
-      </div>
-      <div>
         <dt>{isOver ? 'Took' : 'Running for'}</dt>
-        <dd>{duration((run.finishedAt ?? nowMs) - run.startedAt)}</dd>
+        <dd>
+          {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
+          <small>
+            {isOver ? 'from' : 'since'} <When at={run.startedAt} />
+          </small>
+        </dd>
       </div>
       {!isOver && (
         <div>
@@ -195,10 +198,12 @@ function Headline({ scene }: { readonly scene: Scene }) {
   const { run, watch, isOver } = scene;
   return (
     <>
-      <p class="state">
+      <p class="verdict">
         <StateMark run={run} />
-        {isOver && run.proof !== null && <ProofMark run={run} />} {kindWords(run)}
+        {isOver && run.proof !== null && ' '}
+        {isOver && run.proof !== null && <ProofMark run={run} />}
       </p>
+      <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
       {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
       {!isOver && <Progress scene={scene} />}
@@ -243,33 +248,35 @@ export const run: View = {
     while (!isComplete && found.evidence !== null) isComplete = watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
-    const live = !isOver || !isComplete;
     const pictures = picturesOf(watch, found.evidence);
     const series = paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
-    const sections: (Section | false)[] = [
+    // Live after its end, too: a tab in the background may return when it is over.
+    const live = true;
+    const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
-      found.state === 'held' && Held({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
-      isOver && { id: 'proof', title: 'What it has proven', content: <Proof run={found} /> },
+      heldSection({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
       {
         id: 'windows',
         title: 'Windows and seams',
         live,
         content: <Picture pictures={pictures} isSealed={found.proof === 'sealed'} isComplete={isComplete} />,
       },
+      { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       {
         id: 'pace',
         title: 'Requests a minute',
         live,
         content: <Pace series={series} limit={perMinute(parts.rateLimit)} requests={found.requests} />,
       },
-      (found.rejected > 0 || !isOver) && {
+      {
         id: 'rejected',
         ...(found.rejected > 0 && { title: 'Rejected items' }),
         live,
         content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
       },
-      { id: 'decide', content: Decide(scene) },
+      { id: 'decide', live, content: Decide(scene) },
+      decisionsSection(parts.store, found.id),
     ];
-    return { title: `Run ${found.id}`, sections: sections.filter((section) => section !== false) };
+    return { title: `Run ${found.id}`, sections };
   },
 };

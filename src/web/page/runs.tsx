@@ -2,6 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
@@ -18,7 +19,7 @@ export function changesText(run: Pick<Run, (typeof OPS)[number]>): string {
   return some.length === 0 ? 'none' : some.join(', ');
 }
 
-/** Marks the state or the proof of a run with a colour, which only repeats what the word says. */
+/** The state or the proof of a run. */
 export function Mark({ word, tone }: { readonly word: string; readonly tone: string }) {
   return <span class={`mark ${tone}`}>{word}</span>;
 }
@@ -65,7 +66,7 @@ function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
 
 function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
   return (
-    <Wide label="Runs">
+    <Wide label="Runs, a table">
       <table>
         <caption>Newest first. A sealed run has proven that it missed nothing.</caption>
         <thead>
@@ -113,7 +114,7 @@ export const runs: View = {
     const list = (
       <>
         {shown.length === 0 ? (
-          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'There are no older runs.'}</p>
+          <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
           <RunTable runs={shown} nowMs={clock.now()} />
         )}
@@ -128,6 +129,7 @@ export const runs: View = {
       sections: [
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
+        decisionsSection(store),
       ],
     };
   },

@@ -4,6 +4,8 @@ const { uPlot } = /** @type {any} */ (window);
 
 /** Sizes of a cell with the gap after it, in CSS pixels. */
 const PITCH = { least: 5, most: 30 };
+/** So many cells need no slider. */
+const FEW = 5;
 /** How long a cell that has changed takes to appear, milliseconds. */
 const FADE_MS = 500;
 const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad'];
@@ -75,7 +77,7 @@ function describe({ cells = '', seams = '', places = '', perCell = '1', windows 
 /** The largest cells with which the picture is not higher than wide. @param {number} width @param {number} cells */
 function fitCells(width, cells) {
   const most = Math.min(width, Math.max(160, Math.min(360, width * 0.9)));
-  for (let pitch = PITCH.most; pitch > PITCH.least; pitch -= 0.5) {
+  for (let pitch = PITCH.most; pitch > PITCH.least; pitch--) {
     const columns = Math.max(1, Math.floor(width / pitch));
     if (Math.ceil(cells / columns) * pitch * 1.2 <= most) return { pitch, columns };
   }
@@ -91,6 +93,7 @@ function createPicture(box, figure) {
   const slider = document.createElement('input');
   slider.type = 'range';
   slider.min = '0';
+  slider.value = '0';
   label.append(slider);
   const output = document.createElement('output');
   box.append(canvas, label, output);
@@ -126,7 +129,8 @@ function paintCell(context, { x, y, pitch, isLast, isFirst }, { cell, seam, befo
   const size = Math.max(3, Math.round(pitch * 0.74));
   const gap = pitch - size;
   const middle = y + size / 2;
-  const thick = Math.max(2, Math.round(size * 0.5));
+  // As even or odd as the cell, so that its edges are sharp.
+  const thick = size - 2 * Math.max(1, Math.round(size * 0.25));
   const whole = colours.whole ?? '';
   const fill = { '.': colours.line, x: colours.warn, d: colours.bad }[cell] ?? whole;
   context.fillStyle = fill ?? '';
@@ -146,12 +150,12 @@ function paintCell(context, { x, y, pitch, isLast, isFirst }, { cell, seam, befo
   const closed = { j: whole, r: colours.ink }[seam];
   if (closed !== undefined) {
     context.fillStyle = closed;
-    context.fillRect(x + size, middle - thick / 2, isLast ? gap / 2 : gap, thick);
+    context.fillRect(x + size, middle - thick / 2, isLast ? Math.ceil(gap / 2) : gap, thick);
     if (seam === 'r') context.fillRect(x + size + gap * 0.1, y + size * 0.1, Math.max(1.5, gap * 0.8), size * 0.8);
   }
   if (isFirst && (before === 'j' || before === 'r')) {
     context.fillStyle = before === 'j' ? whole : (colours.ink ?? '');
-    context.fillRect(x - gap / 2, middle - thick / 2, gap / 2, thick);
+    context.fillRect(x - Math.ceil(gap / 2), middle - thick / 2, Math.ceil(gap / 2), thick);
   }
   if (seam === 'o') {
     context.fillStyle = colours.bad ?? '';
@@ -179,7 +183,8 @@ function paint(box, figure, picture) {
   const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
   for (let at = 0; at < cells.length; at++) {
     const column = at % columns;
-    const [x, y] = [column * pitch + pitch * 0.13, Math.floor(at / columns) * pitch * 1.2 + pitch * 0.15];
+    const x = column * pitch + Math.round(pitch * 0.13);
+    const y = Math.round(Math.floor(at / columns) * pitch * 1.2 + pitch * 0.15);
     const age = now - (since.get(at) ?? Number.NEGATIVE_INFINITY);
     if (age > FADE_MS) since.delete(at);
     context.globalAlpha = age < FADE_MS ? 0.25 + (0.75 * age) / FADE_MS : 1;
@@ -208,6 +213,10 @@ function drawWindows(figure) {
   }
   Object.assign(picture, { cells, seams });
   picture.canvas.setAttribute('aria-label', label);
+  // The captions say enough of a few windows.
+  picture.slider.labels?.forEach((label) => {
+    label.hidden = cells.length < FEW;
+  });
   picture.slider.max = String(Math.max(0, cells.length - 1));
   const words = describe(figure.dataset, Number(picture.slider.value));
   picture.slider.setAttribute('aria-valuetext', words);
@@ -215,38 +224,42 @@ function drawWindows(figure) {
   paint(box, figure, picture);
 }
 
-/** @param {HTMLElement} box */
-function chartOptions(box) {
-  const colours = () => coloursIn(box);
+/** Times on this page are in UTC. @param {number} seconds since 1970 */
+const clockTime = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
+
+/** From 0 to a little above the highest value. @param {unknown} _chart @param {number} _low @param {number} high */
+const axisRange = (_chart, _low, high) => [0, Math.max(10, high * 1.15)];
+
+/** @param {HTMLElement} box @param {boolean} hasLimit */
+function chartOptions(box, hasLimit) {
   const axis = {
-    stroke: () => colours().soft,
-    grid: { stroke: () => colours().line, width: 1 },
+    stroke: () => coloursIn(box).soft,
+    grid: { stroke: () => coloursIn(box).line, width: 1 },
     ticks: { show: false },
   };
+  const pace = {
+    label: 'Requests in the minute before',
+    stroke: () => coloursIn(box).accent,
+    fill: () => coloursIn(box).accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
+    width: 2,
+    points: { show: false },
+  };
+  const limit = { label: 'Limit', stroke: () => coloursIn(box).bad, width: 1, dash: [6, 4], points: { show: false } };
   return {
     width: box.clientWidth,
     height: 200,
-    // The page shows all times in UTC.
-    tzDate: (/** @type {number} */ seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
-    scales: {
-      y: {
-        range: (/** @type {any} */ _, /** @type {number} */ _low, /** @type {number} */ high) => [
-          0,
-          Math.max(10, high * 1.15),
-        ],
-      },
-    },
-    axes: [axis, { ...axis, size: 56 }],
+    scales: { y: { range: axisRange } },
+    axes: [
+      { ...axis, values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime), space: 80 },
+      { ...axis, size: 56 },
+    ],
     series: [
-      { label: 'Time (UTC)' },
       {
-        label: 'Requests in the last minute',
-        stroke: () => colours().accent,
-        fill: () => colours().accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
-        width: 2,
-        points: { show: false },
+        label: 'Time (UTC)',
+        value: (/** @type {unknown} */ _, /** @type {number | null} */ at) => (at === null ? '–' : clockTime(at)),
       },
-      { label: 'Limit', stroke: () => colours().bad, width: 1, dash: [6, 4], points: { show: false } },
+      pace,
+      ...(hasLimit ? [limit] : []),
     ],
   };
 }
@@ -258,14 +271,14 @@ function drawPace(figure) {
   const { from = '0', step = '1', requests = '', limit } = figure.dataset;
   const points = requests.split(',').map(Number);
   const times = points.map((_, at) => Number(from) + at * Number(step));
-  const limits = points.map(() => (limit === undefined ? null : Number(limit)));
-  const data = [times, points, limits];
+  const limits = limit === undefined ? [] : [points.map(() => Number(limit))];
+  const data = [times, points, ...limits];
   const chart = charts.get(box);
   if (chart !== undefined) {
     chart.setData(data);
     return;
   }
-  const made = new uPlot(chartOptions(box), data, box);
+  const made = new uPlot(chartOptions(box, limit !== undefined), data, box);
   charts.set(box, made);
   new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: 200 })).observe(box);
 }

@@ -1,0 +1,255 @@
+import { describe, expect, it } from 'vitest';
+import { productOf } from '../../src/catalog/product.ts';
+import type { RunState } from '../../src/catalog/run.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { KeeperWriter } from '../../src/store/writers.ts';
+import { runHere as cli } from '../support/in-process.ts';
+import { load } from '../support/load.ts';
+import { mutate, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { startRawSource } from '../support/raw-source.ts';
+import { ids, type PassSketch, type RunSketch, START, sketchRun } from '../sync/run-sketch.ts';
+import { emptyMirror, serve } from './place.ts';
+
+async function pageAt(db: string, path: string): Promise<{ status: number; html: string; text: string }> {
+  const { web } = await serve(db);
+  const response = await fetch(`${web.url}${path}`);
+  const html = await response.text();
+  await web.stop();
+  const text = html
+    .replace(/<(script|style)\b.*?<\/\1>/gs, '')
+    .replace(/<[^>]*>/g, ' ')
+    .replace(/\s+/g, ' ');
+  return { status: response.status, html, text };
+}
+
+/** The page of a run that was sketched, with a change to it. */
+async function sketched(sketch: RunSketch, change: (writer: KeeperWriter, id: number) => void = () => {}, path = '') {
+  const { store, run } = sketchRun(sketch);
+  writeUnder(store.keeperLease, START, (writer) => change(writer, run.id));
+  return await pageAt(store.path, `/runs/${run.id}${path}`);
+}
+
+function end(state: RunState, more: Partial<Parameters<KeeperWriter['runs']['end']>[1]> = {}) {
+  return ({ runs }: KeeperWriter, id: number): void =>
+    runs.end(id, {
+      state,
+      finishedAt: START + 60_000,
+      counts: runs.counts(id),
+      proof: null,
+      reasons: [],
+      error: null,
+      ...more,
+    });
+}
+
+const LIST: PassSketch = {
+  windows: [
+    { ids: ids(1, 10), total: 24 },
+    { page: 2, perPage: 8, ids: ids(9, 16), total: 24 },
+  ],
+};
+
+describe('the list of runs', () => {
+  it('invites to start a load while the mirror is empty', async () => {
+    const { status, text, html } = await pageAt(emptyMirror(), '/runs');
+    expect(status).toBe(200);
+    expect(text).toContain('No run yet. Start a full load to fill the mirror.');
+    expect(html).toContain('<input type="hidden" name="target" value="full"/>');
+  });
+
+  it('shows 50 runs on a page, with a link to older ones', async () => {
+    const { store } = sketchRun({ products: 24, passes: [LIST] });
+    writeUnder(store.keeperLease, START, (writer) => {
+      end('complete', { proof: 'sealed' })(writer, 1);
+      for (let id = 2; id <= 60; id++) {
+        writer.runs.create({ kind: 'delta', from: START, startedAt: START + id, tick: null });
+        end('complete')(writer, id);
+      }
+    });
+    const first = await pageAt(store.path, '/runs');
+    expect([...first.html.matchAll(/href="\/runs\/(\d+)"/g)].map(([, id]) => Number(id))).toEqual(
+      ids(11, 60).reverse(),
+    );
+    expect(first.html).toContain('data-live="/live/runs"');
+    const [, older = ''] = /href="(\/runs\?before=\d+)"/.exec(first.html) ?? [];
+    const second = await pageAt(store.path, older);
+    expect([...second.html.matchAll(/href="\/runs\/(\d+)"/g)].map(([, id]) => Number(id))).toEqual(
+      ids(1, 10).reverse(),
+    );
+    expect(second.html).not.toContain('?before=');
+    expect(second.text).toContain('Run 1 full complete sealed');
+    expect((await pageAt(store.path, '/runs?before=x')).status).toBe(400);
+  });
+});
+
+describe('the page of a run', () => {
+  it('is not found for another number', async () => {
+    const { store } = sketchRun({ products: 24, passes: [LIST] });
+    for (const id of ['2', '0', 'x', '1e3', '99999999999999999999']) {
+      expect((await pageAt(store.path, `/runs/${id}`)).status).toBe(404);
+    }
+  });
+
+  it('says that a planned run has not read anything', async () => {
+    const { text, html } = await sketched(
+      { products: 0, passes: [{ windows: [] }] },
+      (writer, id) => {
+        end('cancelled')(writer, id);
+        writer.runs.create({ kind: 'full', from: null, startedAt: START, tick: null });
+      },
+      '/../2',
+    );
+    expect(text).toContain('It is planned, and has not read anything yet.');
+    expect(text).toContain('No process works on this run.');
+    expect(html).toContain('name="action" value="cancel"');
+    expect(html).toContain('data-live="/live/runs/2"');
+  });
+
+  it('shows how far a run has read, and where it repairs', async () => {
+    const { text, html } = await sketched({
+      products: 40,
+      passes: [
+        {
+          windows: [
+            { ids: ids(1, 10), total: 24 },
+            { page: 2, perPage: 8, ids: ids(9, 16), total: 24, rejected: 1 },
+            { page: 3, perPage: 7, ids: [20, 21, 22, 23, 24, 25, 26], total: 24 },
+          ],
+        },
+        { kind: 'delta', windows: [{ ids: [] }] },
+        { kind: 'repair', root: 0, windows: [{ page: 2, perPage: 10, ids: [14, 15, 16, 17, 18, 19, 20, 21] }] },
+      ],
+    });
+    expect(html).toContain('data-seams="jr. "');
+    expect(html).toContain('data-cells="wxa."');
+    expect(text).toContain(
+      '3 of 4 windows read, 2 of 3 seams closed, 1 window read again as repairs, 1 window with rejected items.',
+    );
+    expect(text).toContain('This is a preview');
+    expect(text).toContain('It reads again where neighbouring windows did not join.');
+  });
+
+  it('says until when a run waits', async () => {
+    const { text } = await sketched({ products: 24, passes: [LIST] }, ({ runs }, id) =>
+      runs.settle(id, { until: START + 300_000, leftMs: 300_000 }, 3),
+    );
+    expect(text).toContain('waiting for late changes');
+    expect(text).toContain(
+      'settling until 2027-01-15 08:05:00 UTC: 3 products were not seen; a last delta at 08:05:00 decides.',
+    );
+  });
+
+  it('says what failed, and when it is tried again', async () => {
+    const { store, run } = sketchRun({ products: 24, passes: [LIST] });
+    writeUnder(store.keeperLease, START, (writer) =>
+      end('failed', { error: 'SOURCE_UNAVAILABLE: <b>no answer</b>' })(writer, run.id),
+    );
+    const before = await pageAt(store.path, '/runs/1');
+    expect(before.text).toContain('What failed: SOURCE_UNAVAILABLE: &lt;b>no answer&lt;/b>');
+    expect(before.text).toContain('It is not tried again by itself.');
+    store.schedule.setRetry({ kind: 'full', at: START, reason: 'no answer' });
+    expect((await pageAt(store.path, '/runs/1')).text).toContain('It is tried again at 2027-01-15 08:00:00 UTC');
+  });
+
+  it('says that a cancelled run proved nothing, and keeps its picture', async () => {
+    const { text, html } = await sketched({ products: 24, passes: [LIST] }, end('cancelled'));
+    expect(text).toContain('It was cancelled. What it had read is kept.');
+    expect(text).toContain('Nothing: it did not read everything.');
+    expect(html).toContain('data-cells="ww.');
+    expect(html).not.toContain('value="cancel"');
+  });
+});
+
+describe('a run that has ended', () => {
+  it('shows its proof, its seams and its requests until a later run completes', async () => {
+    const here = await filled({ items: 3_500, churnPerSecond: 0 });
+    const { text, html } = await pageAt(here.db, '/runs/1');
+    expect(text).toContain('The mirror held every product of the source when this run ended.');
+    expect(text).toContain('All 3 seams between them closed');
+    expect(html).toMatch(/data-seams="jjj "[^>]*data-sealed/);
+    expect(html).toContain('class="pace"');
+    await load(here.settings, 'full');
+    const later = await pageAt(here.db, '/runs/1');
+    expect(later.html).toContain('data-seams="jjj "');
+    expect(later.text).toContain('When each was made is kept only until a later run completes.');
+  });
+
+  it('says why it is open, what follows, and what to do', async () => {
+    const here = await filled({ items: 2_500 }, { CATCHWORD_SEAM: 'off' });
+    const { text, html } = await pageAt(here.db, '/runs/1');
+    expect(text).toContain('It could not be proven that nothing was missed.');
+    expect(text).toContain('CATCHWORD_SEAM is off: plain pages do not overlap');
+    expect(text).toContain('Remove CATCHWORD_SEAM from the settings');
+    expect(text).toContain('No product is removed only because this run did not see it.');
+    expect(html).toContain('data-seams="oo "');
+  });
+
+  it('offers to undo removals', async () => {
+    const here = await filled({ items: 1_500, withdrawnForMs: 0 });
+    await mutate(here.sandbox.url, { remove: 5, seed: 1 });
+    await load(here.settings, 'full');
+    const { text, html } = await pageAt(here.db, '/runs/2');
+    expect(text).toContain('5 products that the source no longer has were removed.');
+    expect(html).toContain('name="action" value="undo"');
+    expect((await pageAt(here.db, '/runs/1')).html).not.toContain('value="undo"');
+  });
+
+  it('lists removals that are held, with links, 50 on a page', async () => {
+    const here = await filled({ items: 2_500, details: true, withdrawnForMs: 0 });
+    await mutate(here.sandbox.url, { remove: 150, seed: 1 });
+    expect((await cli(['sync', '--full'], here.settings, here.directory)).code).toBe(5);
+    const first = await pageAt(here.db, '/runs/2');
+    expect(first.text).toContain('150 removals are more than the limit of 100');
+    expect(first.html).toContain('value="approve"');
+    expect(first.html).toContain('value="reject"');
+    const seen = new Set<string>();
+    let path = '/runs/2';
+    for (let page = 0; page < 3; page++) {
+      const { html } = await pageAt(here.db, path);
+      for (const [, vbid = ''] of html.matchAll(/href="\/products\/([^"]+)"/g)) seen.add(vbid);
+      path = (/href="(\/runs\/2\?held=\d+)#held"/.exec(html) ?? [])[1] ?? 'none';
+    }
+    expect(seen.size).toBe(150);
+    expect(path).toBe('none');
+  });
+
+  it('shows hostile titles and bodies as text', async () => {
+    const hostile = '<img src=x onerror=alert(1)></td><script>alert(1)</script>';
+    const { store, run } = sketchRun({ products: 3, passes: [LIST] });
+    writeUnder(store.keeperLease, START, (writer) => {
+      const fields = { vbid: 'a/b?<&"', title: hostile };
+      const product = productOf(fields.vbid, fields, JSON.stringify(fields));
+      writer.products.insert([{ id: 4, seq: 4, product }], START);
+      writer.products.addLiving(1);
+      writer.removals.hold(run.id, [1, 4]);
+      writer.runs.addRejected(run.id, 0, { page: 1, perPage: 10 }, [
+        { position: 3, reason: hostile, body: hostile + 'x'.repeat(1_000_000) },
+      ]);
+      const counts = { ...writer.runs.counts(run.id), rejected: 1 };
+      end('held', { proof: 'open', reasons: [`held: ${hostile}`], counts })(writer, run.id);
+    });
+    const { html, text } = await pageAt(store.path, '/runs/1');
+    expect(html).not.toMatch(/<img|<script>/);
+    expect(html).toContain('&lt;img src=x onerror=alert(1)>');
+    expect(html).toContain('href="/products/a%2Fb%3F%3C%26%22"');
+    expect(text).toContain('more of 1,000,058 characters');
+    expect(html.length).toBeLessThan(30_000);
+  });
+
+  it('lists rejected items, 50 on a page', async () => {
+    const items = Array.from({ length: 130 }, (_, at) =>
+      Buffer.from(at < 120 ? `{"vbid":"","n":${at}}` : `{"vbid":"P${at}"}`),
+    );
+    const source = await startRawSource(items);
+    const db = `${temporaryDirectory()}/catalog.db`;
+    const run = await load(settingsFor(source.url, db), 'full');
+    expect(run.rejected).toBe(120);
+    const first = await pageAt(db, '/runs/1');
+    expect(first.text).toContain('1 to 50 of 120 items');
+    expect(first.html).toContain('/runs/1?rejected=50#rejected');
+    const last = await pageAt(db, '/runs/1?rejected=100');
+    expect(last.text).toContain('101 to 120 of 120 items');
+    expect(last.html).not.toMatch(/href="[^"]*\?rejected=/);
+  });
+});
