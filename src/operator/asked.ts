@@ -44,6 +44,10 @@ export type AskedDecision =
 
 const REVIEWS: Readonly<Record<string, (review: Review) => Promise<Reviewed>>> = { approve, reject, undo };
 
+function kindOf(target: string): RunKind {
+  return target === 'full' ? 'full' : 'delta';
+}
+
 export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
 
 export function createAskedDecisions({ store, keeper, clock, log, existing }: AskedOptions) {
@@ -100,9 +104,11 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
 
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
     function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
-      const outcome = resumed ? `run ${run.id}, which was unfinished, continues` : `run ${run.id} started`;
-      const other = run.kind === kind ? '' : `: it reads everything, because a ${kind} run is not enough now`;
-      endOnce(writer, row, `${outcome}${other}`);
+      const other = run.kind === kind ? '' : ': it reads everything, because a delta is not enough now';
+      const outcome = resumed
+        ? `run ${run.id}, which was unfinished, continues and covers it`
+        : `run ${run.id} started${other}`;
+      endOnce(writer, row, outcome);
     }
     try {
       return await keeper.run({ kind }, signal, onStart);
@@ -126,29 +132,29 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
         }
         if (store.keeperLease.holder(clock.now()) !== null) return null;
         if (row.action === 'start') {
-          const kind = row.target === 'full' ? 'full' : 'delta';
+          const kind = kindOf(row.target);
           return { starts: kind, work: (signal) => start(row, kind, signal) };
         }
         // An unfinished run may have seen products that a held run would remove.
         if (store.runs.unfinished() !== undefined) continue;
-        if (row.action in REVIEWS) return { starts: null, work: (signal) => review(row, signal) };
+        if (Object.hasOwn(REVIEWS, row.action)) return { starts: null, work: (signal) => review(row, signal) };
         store.request((writer) => end(writer, row, 'this version of catchword cannot carry it out', 'failed'));
       }
       return null;
     },
-    /** Ends each decision to start a run that the current one covers. @returns whether a decision waits */
+    /** Ends each decision to start a run that the current one covers. @returns whether a decision waited */
     look: (): boolean => {
       const rows = asked();
-      if (rows.length === 0) return false;
-      if (store.keeperLease.holder(clock.now()) === null) return true;
-      return store.request((writer) => {
-        const run = writer.runs.unfinished();
-        const isCovered = ({ action, target }: ActionRow): boolean =>
-          run !== undefined && action === 'start' && covers(run.kind, target === 'full' ? 'full' : 'delta');
-        for (const row of rows.filter(isCovered))
-          end(writer, row, `run ${run?.id}, which is under way, covers it`, 'done');
-        return rows.some((row) => !isCovered(row));
+      const starts = rows.filter(({ action }) => action === 'start');
+      if (starts.length === 0 || store.keeperLease.holder(clock.now()) === null) return rows.length > 0;
+      const run = store.runs.unfinished();
+      const covered = run === undefined ? [] : starts.filter(({ target }) => covers(run.kind, kindOf(target)));
+      if (run === undefined || covered.length === 0) return true;
+      store.request((writer) => {
+        if (writer.runs.unfinished()?.id !== run.id) return;
+        for (const row of covered) end(writer, row, `run ${run.id}, which is under way, covers it`, 'done');
       });
+      return true;
     },
   };
 }

@@ -42,10 +42,11 @@ const COMMANDS: Partial<Record<Decision['action'], (target: string) => string>> 
  * Records a decision of an operator. Carries it out at once, or leaves it to the process that keeps the mirror. A
  * decision that cannot be carried out is recorded with the reason, and changes nothing else.
  * @param nowMs local clock
+ * @returns the id of the record
  * @throws CatchwordError as `createWriteTransaction`; then nothing is recorded
  */
-export function decide(store: Store, decision: Decision, nowMs: number): void {
-  store.request((writer) => {
+export function decide(store: Store, decision: Decision, nowMs: number): number {
+  return store.request((writer) => {
     let outcome: string | null;
     try {
       // A transaction within this one: what fails is rolled back, and the record stays.
@@ -59,6 +60,6 @@ export function decide(store: Store, decision: Decision, nowMs: number): void {
       const command = COMMANDS[decision.action]?.(decision.target);
       return recordFailed(writer, decision, `no daemon is running; start it, or run: ${command}`, nowMs);
     }
-    writer.actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
+    return writer.actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
   });
 }

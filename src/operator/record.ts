@@ -7,18 +7,20 @@ export interface Recorder {
   readonly actions: ActionWriter;
 }
 
-/** Records a decision that the same transaction has carried out. */
-export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): void {
-  actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
+/** Records a decision that the same transaction has carried out. @returns its id */
+export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
 }
 
-/** Records a decision that cannot be carried out. */
-export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): void {
-  actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
+/** Records a decision that cannot be carried out. @returns its id */
+export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
 }
 
 /** Why a decision failed: the error, and what to do. */
 export function whyFailed(error: unknown): string {
   if (!(error instanceof CatchwordError)) return "it failed inside catchword: see catchword's log";
-  return error.hint === undefined ? error.message : `${error.message}. ${error.hint}`;
+  // Names of options are for people at the command line.
+  const message = error.message.replace(/^--[a-z]+: /, '');
+  return error.hint === undefined ? message : `${message}. ${error.hint}`;
 }

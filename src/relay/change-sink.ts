@@ -61,10 +61,9 @@ export function skipEvent(store: RequestWriter, { id, name, stoppedAt }: SinkRow
 
 /** Skips every event that the sink refused. @returns how many */
 export function skipRefused(store: RequestWriter, sink: SinkRow, nowMs: number): number {
-  const refused = store.sinks.parked(sink.id, 'refused').map(({ seq }) => seq);
-  const seqs = sink.stoppedAt === null ? refused : [...refused, sink.stoppedAt];
-  for (const seq of seqs) skipEvent(store, sink, seq, nowMs);
-  return seqs.length;
+  // All at once: one after the other, ten thousand would take half a minute.
+  const skipped = store.sinks.skipAll(sink.id, nowMs);
+  return sink.stoppedAt === null ? skipped : skipped + skipEvent(store, sink, sink.stoppedAt, nowMs);
 }
 
 /** Removes a sink whose setting was removed, and that no running relay feeds. */

@@ -1,5 +1,7 @@
 import type { Run } from '../catalog/run.ts';
 
+type Ended = Pick<Run, 'kind' | 'state' | 'proof'>;
+
 /** How many of the newest elements in a row pass the test. */
 function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number {
   const end = newestFirst.findIndex((one) => !test(one));
@@ -12,12 +14,12 @@ export function endedRuns(runs: readonly Run[]): Run[] {
 }
 
 /** @param ended runs that have ended, the newest first */
-export function failedInARow(ended: readonly Run[]): number {
+export function failedInARow(ended: readonly Ended[]): number {
   return inARow(ended, ({ state }) => state === 'failed');
 }
 
 /** How many of the newest full runs were not sealed. @param ended runs that have ended, the newest first */
-export function openInARow(ended: readonly Run[]): number {
+export function openInARow(ended: readonly Ended[]): number {
   const full = ended.filter(({ kind }) => kind === 'full');
   return inARow(full, ({ proof }) => proof !== 'sealed');
 }

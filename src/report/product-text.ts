@@ -1,3 +1,4 @@
+import { sameContent } from '../catalog/content.ts';
 import { elementsOf, objectMembers } from '../catalog/json-text.ts';
 
 /*
@@ -121,4 +122,49 @@ export function differingParts(before: string, after: string): readonly [before:
     return excerpt(text, from, Math.min(text.length, text.length - end + CONTEXT, from + MOST));
   };
   return [part(before), part(after)];
+}
+
+/** Longer values are not searched for the parts that differ, characters. For safety: a page shows many changes. */
+const MOST_SEARCHED = 20_000;
+
+/** A part of a field that differs: where it is, and its texts; null if it is absent. */
+export interface PartChange {
+  readonly path: readonly string[];
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** The parts of a list by their numbers, from 1 on, or of an object by their names; null for other values. */
+function partsOf(json: string): ReadonlyMap<string, string> | null {
+  if (json.startsWith('{')) return objectMembers(json);
+  if (json.startsWith('[')) return new Map(elementsOf(json).map((element, at) => [String(at + 1), element]));
+  return null;
+}
+
+function* differences(path: readonly string[], before: string | null, after: string | null): Iterable<PartChange> {
+  if (before !== null && after !== null) {
+    if (sameContent(before, after)) return;
+    const was = partsOf(before);
+    const is = partsOf(after);
+    // Elements of lists of different lengths may not correspond to each other.
+    const isComparable = before[0] === after[0] && (before[0] === '{' || was?.size === is?.size);
+    if (was !== null && is !== null && isComparable) {
+      for (const name of new Set([...was.keys(), ...is.keys()])) {
+        yield* differences([...path, name], was.get(name) ?? null, is.get(name) ?? null);
+      }
+      return;
+    }
+  }
+  yield { path, before, after };
+}
+
+/**
+ * What differs between two texts of a field, as small as possible: of prices, the value of the one that changed. Texts
+ * that have the same content have one difference, themselves.
+ */
+export function partChanges(before: string | null, after: string | null): readonly PartChange[] {
+  const whole = { path: [], before, after };
+  if ((before?.length ?? 0) + (after?.length ?? 0) > MOST_SEARCHED) return [whole];
+  const found = [...differences([], before, after)];
+  return found.length === 0 ? [whole] : found;
 }

@@ -14,23 +14,32 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
   return cursor < backfillTo ? 'backfill' : 'live';
 }
 
+/** The state of a sink, and how far it is behind. */
+export function sinkLag(store: Store, sink: SinkRow, nowMs: number) {
+  const lag = store.changes.lastSeq() - sink.cursor;
+  const waitsSince = lag > 0 ? (store.changes.timeAfter(sink.cursor) ?? null) : nowMs;
+  return {
+    state: stateOf(sink),
+    lag_records: lag,
+    /** How long the oldest change that was not delivered has been waiting. */
+    lag_seconds: waitsSince === null ? null : Math.max(0, Math.round((nowMs - waitsSince) / 1000)),
+  };
+}
+
 /** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error } = sink;
-  const lag = store.changes.lastSeq() - cursor;
-  const [oldest] = lag > 0 ? store.changes.after(cursor, 1) : [];
-  const waitsSince = oldest?.at ?? (lag > 0 ? null : nowMs);
+  const { state, lag_records, lag_seconds } = sinkLag(store, sink, nowMs);
   return {
     name,
     kind,
     address,
     /** Identifies the store: a sink with another identity is filled from the beginning. */
     identity,
-    state: stateOf(sink),
+    state,
     cursor,
-    lag_records: lag,
-    /** How long the oldest change that was not delivered has been waiting. */
-    lag_seconds: waitsSince === null ? null : Math.max(0, Math.round((nowMs - waitsSince) / 1000)),
+    lag_records,
+    lag_seconds,
     delivered,
     rate: sink.ackedAt !== null && nowMs - sink.ackedAt < RATE_MAX_AGE_MS ? sink.rate : 0,
     parked: store.sinks.parkedCount(id),

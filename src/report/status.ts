@@ -5,7 +5,7 @@ import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
 
 /** How the reason begins for which a run held its removals back. */
-const HELD = 'held: ';
+export const HELD = 'held: ';
 
 /**
  * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,

@@ -58,8 +58,19 @@ function serveCovered(store: Store, waiting: readonly WantedRun[], run: Run): Wa
   });
 }
 
+/** Resumes a run. If the run is abandoned, it is retried like one that failed, because its tick counts as served. */
+async function resume({ keeper, store, clock }: RunQueueOptions, { id, kind }: Run, signal: AbortSignal) {
+  const run = await keeper.resume(signal);
+  if (run === null && store.runs.state(id) === 'failed') {
+    const reason = `run ${id} was left unfinished and could not be resumed`;
+    store.schedule.setRetry({ kind, at: clock.now(), reason });
+  }
+  return run;
+}
+
 /** Accepts requests for runs and makes the runs one at a time. */
-export function startRunQueue({ keeper, store, clock, log, decisions }: RunQueueOptions) {
+export function startRunQueue(options: RunQueueOptions) {
+  const { keeper, store, clock, log, decisions } = options;
   const stopping = new AbortController();
   const pause = createRetryPause(store.schedule, clock);
   let waiting: WantedRun[] = [];
@@ -116,16 +127,6 @@ export function startRunQueue({ keeper, store, clock, log, decisions }: RunQueue
     return true;
   }
 
-  /** Resumes a run. If the run is abandoned, it is retried like one that failed, because its tick counts as served. */
-  async function resume({ id, kind }: Run): Promise<Run | null> {
-    const run = await keeper.resume(stopping.signal);
-    if (run === null && store.runs.state(id) === 'failed') {
-      const reason = `run ${id} was left unfinished and could not be resumed`;
-      store.schedule.setRetry({ kind, at: clock.now(), reason });
-    }
-    return run;
-  }
-
   async function step(): Promise<void> {
     for (;;) {
       if (stopping.signal.aborted) return;
@@ -139,7 +140,7 @@ export function startRunQueue({ keeper, store, clock, log, decisions }: RunQueue
       if (pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
       if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
-        if (await attempt(left.kind, () => resume(left))) continue;
+        if (await attempt(left.kind, () => resume(options, left, stopping.signal))) continue;
         return;
       }
       // The first retry of a process does not wait, because the cause may have been fixed before the restart.

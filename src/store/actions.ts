@@ -4,8 +4,6 @@ import type { actions } from './schema.ts';
 /** A decision of an operator. See schema.ts. */
 export type ActionRow = Readonly<typeof actions.$inferSelect>;
 
-export type ActionState = ActionRow['state'];
-
 /** A decision to record: asked, or one that was carried out at once. */
 export type NewAction = Omit<ActionRow, 'id'>;
 
@@ -56,9 +54,11 @@ export function createActionWriter({ number, write }: Queries, reader: ActionRea
   );
   return {
     ...reader,
-    /** Records a decision, and drops the oldest ones beyond the newest 10,000. */
-    add: (action: NewAction): void => {
-      prune(add(action) - KEPT);
+    /** Records a decision, and drops the oldest ones beyond the newest 10,000. @returns its id */
+    add: (action: NewAction): number => {
+      const id = add(action);
+      prune(id - KEPT);
+      return id;
     },
     /** Notes what came of an asked decision. @returns false, without writing, if it has ended already */
     end: (id: number, ended: ActionEnd): boolean => end({ ...ended, id }) === 1,

@@ -110,6 +110,7 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
   );
   const atFrom = value<[number], number>('SELECT at FROM changes WHERE seq >= ? ORDER BY seq LIMIT 1');
   const timeOf = value<[number], number>('SELECT at FROM changes WHERE seq = ?');
+  const timeAfter = value<[number], number>('SELECT at FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
   const lastBefore = number<[{ seq: number; beforeMs: number; nowMs: number; limit: number }]>(
     `SELECT max(seq) FROM (SELECT seq, max(at) OVER (ORDER BY seq) AS latest FROM
        (SELECT seq, at FROM changes WHERE seq > :seq AND at <= :nowMs ORDER BY seq LIMIT :limit))
@@ -154,6 +155,8 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
     },
     /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
     timeOf: (seq: number) => timeOf(seq) ?? undefined,
+    /** When the first change after `seq` was recorded; undefined if there is none. */
+    timeAfter: (seq: number) => timeAfter(seq) ?? undefined,
     /** Up to this `seq` the log holds only each product's newest change as of then; 0 if nothing was pruned. */
     prunedTo: number('SELECT pruned_to FROM mirror WHERE id = 1'),
     /**

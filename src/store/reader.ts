@@ -4,6 +4,7 @@ import { createEpisodeReader } from './episodes.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
 import type { Queries } from './queries.ts';
+import { createRecentRunReader } from './recent-runs.ts';
 import { createRemovalReader } from './removals.ts';
 import { createRunReader } from './runs.ts';
 import { createScheduleReader } from './schedule.ts';
@@ -23,6 +24,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     products,
     changes: createChangeReader(queries),
     runs: createRunReader(queries, orm),
+    recentRuns: createRecentRunReader(queries),
     removals: createRemovalReader(queries, products),
     sinks: createSinkReader(queries, orm),
     schedule: createScheduleReader(queries),

@@ -62,6 +62,8 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
     /** The same with products that were removed since; it reads no product, so 100,000 take 2 ms. */
     heldListed: number<[runId: number]>('SELECT count(*) FROM held_removals WHERE run_id = ?'),
     heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
+    /** As `heldCount`, but counts at most `limit`. */
+    heldUpTo: number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`),
   };
 }
 

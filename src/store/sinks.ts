@@ -80,6 +80,11 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     parkedCount: number<[id: number]>(
       "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
     ),
+    /** As `parkedCount`, but counts at most `limit`. */
+    parkedUpTo: number<[id: number, limit: number]>(
+      `SELECT count(*) FROM
+         (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
+    ),
     freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(
       'SELECT seq, freed FROM parked WHERE sink_id = ? AND state = ? ORDER BY seq',
     ),

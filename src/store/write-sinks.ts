@@ -168,6 +168,13 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
        WHERE sink_id = :id AND state IN ('refused', 'waiting')`,
   );
+  const freeWaiting = write(
+    `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
+       WHERE sink_id = :id AND state = 'waiting'`,
+  );
+  const skipRefused = write(
+    `UPDATE parked SET state = 'skipped', reason = '${SKIPPED}', at = ? WHERE sink_id = ? AND state = 'refused'`,
+  );
   const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
   const dropSink = write('DELETE FROM sinks WHERE id = ?');
 
@@ -184,6 +191,12 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       setLaterState({ id, seq, from: 'waiting', to: 'ready' });
       setParkedState('skipped', SKIPPED, atMs, id, seq);
+    },
+    /** Skips every refused event, and frees the events that wait for one. @returns how many were skipped */
+    skipAll: (id: number, atMs: number): number => {
+      nextGeneration(id);
+      freeWaiting({ id });
+      return skipRefused(atMs, id);
     },
     /** Notes an event that is not parked as skipped. */
     skipUnparked: (id: number, event: Pick<Refused, 'seq' | 'at' | 'change'>) =>

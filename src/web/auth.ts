@@ -8,13 +8,6 @@ import { createSessions, type Sessions } from './page/session.ts';
 import { isForeignPost, isForeignRead } from './same-site.ts';
 import { BEARER_HINT, bearerOf, createTokenCheck, type TokenCheck } from './token-check.ts';
 
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** Whether the route takes decisions of operators, with POST. */
-    action?: boolean;
-  }
-}
-
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
 

@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { CatchwordError } from '../errors.ts';
+import { hasCode } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
 
 /** HTTP status of each error code. Clients match on the code. */
@@ -13,9 +13,14 @@ export const STATUS = {
   TOO_MANY_WRONG_TOKENS: 429,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
+  MIRROR_BUSY: 503,
+  MIRROR_UNUSABLE: 503,
   OVERLOADED: 503,
   STOPPING: 503,
 } as const;
+
+/** Some messages quote the request. */
+const MAX_MESSAGE = 500;
 
 export interface HttpError {
   readonly code: keyof typeof STATUS;
@@ -36,7 +41,7 @@ export function statusCodeOf({ code }: HttpError): number {
 }
 
 /** Paths that programs use: they get JSON, whatever they accept. */
-const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json)(?:[/?]|$)/;
+const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json|schemas)(?:[/?]|$)/;
 
 /** Whether a browser shows the response to a person. Some programs accept HTML too, but a browser sends no bearer token. */
 export function isForPerson({ headers, url }: FastifyRequest): boolean {
@@ -54,18 +59,20 @@ export function setSafetyHeaders(reply: FastifyReply): void {
 }
 
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { code, message, hint, headers = {} } = error;
+  const { code, hint, headers = {} } = error;
   setSafetyHeaders(reply);
   reply.code(statusCodeOf(error)).headers(headers);
   const { sendErrorPage } = reply.server;
-  if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, error);
+  const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
+  if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });
   return reply.send({ error: { code, message, hint } });
 }
 
 /** Describes an error to the client only if the request caused it; the log has the others. */
 function httpErrorOf(error: FastifyError | Error): HttpError {
-  if (error instanceof CatchwordError && (error.code === 'USAGE' || error.code === 'NOT_FOUND')) {
-    return { code: error.code, message: error.message, hint: error.hint ?? 'See the README.' };
+  if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE')) {
+    const code = error.code as keyof typeof STATUS;
+    return { code, message: error.message, hint: error.hint ?? 'See the README.' };
   }
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   if (status < 500) return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };

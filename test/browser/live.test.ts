@@ -74,7 +74,7 @@ describe.skipIf(!browserAvailable)('the page in a browser', () => {
     const { page } = await visit();
     await page.goto(web.url);
     await page.getByRole('status').getByText('live', { exact: true }).waitFor();
-    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('section[data-live=true]'))`);
+    await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main'))`);
     const selected = await page.evaluate('getSelection().toString()');
     expect(selected).toContain('300');
     const session = await page.context().newCDPSession(page);
@@ -88,6 +88,31 @@ describe.skipIf(!browserAvailable)('the page in a browser', () => {
     expect(await page.evaluate('getSelection().toString()')).toBe(selected);
     await page.evaluate('getSelection().removeAllRanges()');
     await page.getByText('307').first().waitFor();
+  });
+
+  it('says that the reader is signed out when the session is over', async () => {
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db, { token: 'a token of this test' });
+    const { page, problems } = await visit();
+    await page.goto(`${web.url}/runs`);
+    await page.getByLabel('Token').fill('a wrong token');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('This token is wrong').waitFor();
+    await page.getByLabel('Token').fill('a token of this test');
+    await page.getByLabel('Your name').fill('Anna <b>');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    await page.getByText('Signed in as Anna <b>').waitFor();
+    const status = page.getByRole('status');
+    await status.getByText('live', { exact: true }).waitFor();
+    await page.context().clearCookies();
+    await page.evaluate(`dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))`);
+    await status.getByText('signed out; reload this page to sign in').waitFor();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    // The browser writes refusals to its console.
+    expect(problems.filter((problem) => !/status of 401|Aborting the connection/.test(problem))).toEqual([]);
+    problems.length = 0;
   });
 
   it('can be read without JavaScript', async () => {

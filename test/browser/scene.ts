@@ -67,7 +67,8 @@ function products(count: number, version: string): Buffer[] {
 export async function hostileDaemon(more: Record<string, string> = {}) {
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
-  const source = await startRawSource(products(400, ''));
+  const rejected = Buffer.from(JSON.stringify({ vbid: '', title: HOSTILE.script, [HOSTILE.attribute]: 1 }));
+  const source = await startRawSource([rejected, ...products(400, '')]);
   const settings = settingsFor(source.url, db, {
     CATCHWORD_PER_PAGE: '50',
     CATCHWORD_REMOVAL_LIMIT: '0',
@@ -77,8 +78,7 @@ export async function hostileDaemon(more: Record<string, string> = {}) {
     ...more,
   });
   await load(settings, 'full');
-  const rejected = { vbid: '', title: HOSTILE.script, [HOSTILE.attribute]: 1 };
-  source.items = [...products(250, 'changed '), Buffer.from(JSON.stringify(rejected)), ...products(380, '').slice(250)];
+  source.items = [...products(250, 'changed '), ...products(380, '').slice(250)];
   await load(settings, 'full');
   return { url: await startDaemonHere(settings), settings, source, directory, db };
 }

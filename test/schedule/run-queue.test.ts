@@ -6,6 +6,7 @@ import { selectionText } from '../../src/catalog/source.ts';
 import { tickName } from '../../src/catalog/tick.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import type { Notice } from '../../src/log.ts';
+import { createAskedDecisions } from '../../src/operator/asked.ts';
 import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -79,11 +80,12 @@ function runQueueOn(db: string, clock: HandClock, script: Script = []) {
       }
       return await finish(run);
     },
-    run: async (request) => {
+    run: async (request, _signal, onStart) => {
       const leased = store.keeperLease.acquire(clock.now());
       try {
         const run = startRun(leased, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
         if (run === null) return null;
+        leased.write((writer) => onStart?.(writer, run, false));
         made.push(request.tick ?? request.kind);
         return await finish(run);
       } finally {
@@ -91,14 +93,21 @@ function runQueueOn(db: string, clock: HandClock, script: Script = []) {
       }
     },
   };
-  const queue = startRunQueue({ keeper, store, clock, log });
+  const decisions = createAskedDecisions({ store, keeper, clock, log, existing: async () => [] });
+  const queue = startRunQueue({ keeper, store, clock, log, decisions });
+  /** Records a decision of an operator, and wakes the queue. */
+  function ask(action: string, target: string): void {
+    const asked = { who: 'a test', action, target, argument: null, state: 'asked', outcome: null } as const;
+    store.request(({ actions }) => actions.add({ ...asked, at: clock.now(), endedAt: null }));
+    queue.wake();
+  }
   const stop = async (): Promise<void> => {
     release();
     await queue.stop();
     store.close();
   };
   onTestFinished(() => stop().catch(() => {}));
-  return { queue, store, lines, made, stop, release: () => release() };
+  return { queue, store, lines, made, ask, stop, release: () => release() };
 }
 
 function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
@@ -136,6 +145,38 @@ it('retries a failed full run, and shows when and why until it succeeds', async 
   expect(made).toEqual([tickName('full', START), 'full', 'full']);
   expect(store.schedule.retry()).toBeNull();
   expect(store.runs.list(1)).toMatchObject([{ kind: 'full', state: 'complete' }]);
+});
+
+it('starts what an operator asks for during the pause after a failed run', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made, ask } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('delta', START));
+  await clock.pass(1000);
+  expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 1000);
+  ask('start', 'full');
+  await clock.pass(10);
+  expect(made).toEqual([tickName('delta', START), 'full']);
+  expect(store.actions.get(1)).toMatchObject({ state: 'done', outcome: 'run 2 started' });
+  // It fails, too, and is retried as any other run.
+  expect(store.schedule.retry()).toMatchObject({ kind: 'full' });
+  await clock.pass(2 * MINUTE);
+  expect(made.slice(2)).toEqual(['full']);
+});
+
+it('carries decisions out when the run under way has ended', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made, ask, release } = runQueueOn(filledMirror(clock), clock, ['hang']);
+  queue.submit(tick('delta', START));
+  await clock.pass(10);
+  ask('undo', '1');
+  ask('start', 'full');
+  await clock.pass(MINUTE);
+  expect(store.actions.asked(0)).toHaveLength(2);
+  release();
+  await clock.pass(10);
+  expect(store.actions.asked(0)).toEqual([]);
+  expect(store.actions.get(1)).toMatchObject({ outcome: 'run 1 removed nothing that could be restored' });
+  expect(made).toEqual([tickName('delta', START), 'full']);
 });
 
 it('retries at once after a restart', async () => {

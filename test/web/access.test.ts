@@ -352,7 +352,7 @@ describe('a page', () => {
         });
         if (method === 'HEAD') expect(page.text).toBe('');
         else expect(page.text).toMatch(/^<!doctype html>/);
-        expect(page.text).not.toMatch(/<script(?! defer)|<style|\son\w+=|\sstyle=/);
+        expect(page.text).not.toMatch(/<script(?! (?:defer|type="module") src=)|<style|\son\w+=|\sstyle=/);
       }
     }
   });

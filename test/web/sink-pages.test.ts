@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { changeSink } from '../../src/operator/change-sink.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { RelayWriter } from '../../src/store/writers.ts';
@@ -114,7 +115,8 @@ it('pages through 10,000 parked events, and skips only rejected ones', async () 
   expect(seen).toEqual(Array.from({ length: total }, (_, n) => n + 1));
   expect(skips).toBe(total / 2);
   expect(await html('/sinks')).toContain('href="/sinks/shop#parked">10,000</a>');
-  const [first] = store.sinks.waiting(store.sinks.get('shop')?.id ?? 0, 0, 1);
+  const id = store.sinks.get('shop')?.id ?? 0;
+  const [first] = store.sinks.waiting(id, 0, 1);
   expect(first).toEqual({
     seq: 1,
     vbid: 'P0',
@@ -123,4 +125,8 @@ it('pages through 10,000 parked events, and skips only rejected ones', async () 
     at: first?.at,
     title: HOSTILE,
   });
+  // All of them at once: later events of the same products are freed.
+  expect(store.request((writer) => changeSink(writer, 'skip-all', 'shop', null, Date.now()))).toMatch(/^5,000 events/);
+  expect(store.sinks.parkedCount(id)).toBe(total / 2);
+  expect(new Set(store.sinks.waiting(id, 0, total).map(({ state }) => state))).toEqual(new Set(['ready']));
 });

@@ -23,8 +23,9 @@ export function ActionForm({ action, target, argument, label, explanation }: Act
     </form>
   );
   if (explanation === undefined) return form;
+  // The id keeps an update from turning an opened decision into another one.
   return (
-    <details class="action">
+    <details class="action" id={['decide', action, target, argument ?? ''].join('-')}>
       <summary>{`${label}…`}</summary>
       {form}
     </details>

@@ -3,11 +3,13 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
 import { decide } from '../../operator/decide.ts';
 import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
-import { time } from '../../report/text.ts';
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { numberIn } from './query.ts';
+import { Shown } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -46,7 +48,8 @@ function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' 
       );
     case 'skip-all':
       return <>skip every refused event of {sink}</>;
-    default:
+    case 'pause':
+    case 'resume':
       return (
         <>
           {action} {sink}
@@ -62,40 +65,46 @@ function outcomeOf(store: Reader, { state, outcome, action }: ActionRow): string
   return run === undefined ? 'waits for the daemon' : `waits until run ${run.id} ends, which may see missing products`;
 }
 
-const STATES = { asked: 'waiting', done: 'done', failed: 'failed' } as const;
+const STATES = {
+  asked: { word: 'waiting', mark: 'mark warn' },
+  done: { word: 'done', mark: 'mark good' },
+  failed: { word: 'failed', mark: 'mark bad' },
+} as const;
 
 function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: without it, the keyboard cannot scroll it.
-    // biome-ignore lint/a11y/useSemanticElements: <section> is for the sections of the page.
-    <div class="wide" tabIndex={0} role="region" aria-label="Decisions, a table">
+    <Wide label="Decisions, a table">
       <table>
         <thead>
           <tr>
-            <th scope="col">When</th>
-            <th scope="col">Who</th>
-            <th scope="col">Decision</th>
-            <th scope="col">State</th>
-            <th scope="col">Outcome</th>
+            {['When', 'Who', 'Decision', 'State', 'Outcome'].map((head) => (
+              <th scope="col">{head}</th>
+            ))}
           </tr>
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={row.id} id={`decision-${row.id}`}>
+            <tr id={`decision-${row.id}`}>
               <td>
-                <time dateTime={new Date(row.at).toISOString()}>{time(row.at)}</time>
+                <When at={row.at} />
               </td>
-              <td>{row.who}</td>
+              <td>
+                <Shown text={row.who} most={200} />
+              </td>
               <td>
                 <What {...row} />
               </td>
-              <td class={row.state}>{STATES[row.state]}</td>
-              <td>{outcomeOf(store, row)}</td>
+              <td>
+                <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
+              </td>
+              <td>
+                <Shown text={outcomeOf(store, row)} most={1_000} />
+              </td>
             </tr>
           ))}
         </tbody>
       </table>
-    </div>
+    </Wide>
   );
 }
 
@@ -121,8 +130,8 @@ export const actions: View = {
     const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} />;
     const last = shown.at(-1);
     const links = (
-      <p>
-        {before !== undefined && <a href={PATH}>Newest decisions</a>}{' '}
+      <p class="pages">
+        {before !== undefined && <a href={PATH}>Newest decisions</a>}
         {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
       </p>
     );
@@ -143,6 +152,13 @@ function backTo({ headers }: FastifyRequest): string {
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }
 
+/**
+ * How often, and after how many milliseconds, a decision is looked at before the browser returns, so that the page shows
+ * what came of it: the daemon takes it within a second.
+ */
+const LOOKS = 40;
+const LOOK_MS = 50;
+
 /** The longest form, in bytes. */
 const MAX_FORM = 4_096;
 
@@ -158,7 +174,9 @@ export function addActions(
   app.register(async (scope) => {
     await scope.register(formbody);
     scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-      decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
+        await clock.sleep(LOOK_MS);
       return reply.redirect(backTo(request), 303);
     });
   });

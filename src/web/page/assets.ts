@@ -16,7 +16,7 @@ const SOURCES = {
     files: [
       require.resolve('uplot/dist/uPlot.min.css'),
       own('page.css'),
-      own('session.css'),
+      own('overview.css'),
       own('runs.css'),
       own('products.css'),
     ],

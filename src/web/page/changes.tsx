@@ -1,8 +1,10 @@
 import { count, plural } from '../../report/text.ts';
 import type { ListedChange } from '../../store/changes.ts';
 import { numberIn } from './query.ts';
-import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import { ProductLink, Shown } from './shown.tsx';
 import type { View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
@@ -41,10 +43,10 @@ function ChangeRow({ change }: { readonly change: ListedChange }) {
         <FieldNames op={op} fields={fields} />
       </td>
       <td>
-        <Moment at={at} />
+        <When at={at} />
       </td>
       <td>
-        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
+        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
       </td>
     </tr>
   );
@@ -76,8 +78,9 @@ function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] })
 export const changes: View = {
   path: '/changes',
   show: ({ store, clock }, { query }) => {
-    const before = numberIn(query, 'before');
-    const found = store.changes.before(before ?? Number.MAX_SAFE_INTEGER, MOST + 1);
+    const given = numberIn(query, 'before');
+    const before = given ?? Number.MAX_SAFE_INTEGER;
+    const found = store.changes.before(before, MOST + 1);
     const shown = found.slice(0, MOST);
     const last = store.changes.lastSeq();
     const lately = last - store.changes.seqAt(clock.now() - RATE_MS);
@@ -87,12 +90,12 @@ export const changes: View = {
       ) : (
         <p>
           {`The newest change is ${count(last)}; ${plural(lately, 'change')} in the last minute. `}
-          {before === null && 'New changes appear at the top as they are recorded.'}
+          {given === null && 'New changes appear at the top as they are recorded.'}
         </p>
       );
     const paging = (
       <nav class="pages" aria-label="Pages of the changes">
-        {before !== null && <a href="/changes">Newest changes</a>}
+        {given !== null && <a href="/changes">Newest changes</a>}
         {found.length > MOST && <a href={`/changes?before=${shown.at(-1)?.seq}`}>Older changes</a>}
       </nav>
     );
@@ -104,6 +107,6 @@ export const changes: View = {
         {paging}
       </>
     );
-    return { title: 'Changes', sections: [{ id: 'changes', live: before === null, content }] };
+    return { title: 'Changes', sections: [{ id: 'changes', live: given === null, content }] };
   },
 };

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import type { HttpError } from '../http-error.ts';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
+import { sentence } from './phrases.ts';
 
 const TITLES: Partial<Record<HttpError['code'], string>> = {
   USAGE: 'This request is not valid',
@@ -16,10 +17,6 @@ const TITLES: Partial<Record<HttpError['code'], string>> = {
 function hintOf({ code, hint }: HttpError, isUnknownPath: boolean): string {
   if (isUnknownPath) return 'Choose a page above.';
   return code === 'UNAUTHORIZED' ? 'Nothing was done. Sign in, then repeat it.' : hint;
-}
-
-function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 /** Sends an error to a person, with the status that was set. */

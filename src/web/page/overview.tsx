@@ -1,19 +1,271 @@
-import { statusOf } from '../../report/status.ts';
-import { duration, plural } from '../../report/text.ts';
+import type { ComponentChildren } from 'preact';
+import { type Overview, overviewOf } from '../../report/overview.ts';
+import { settlingText } from '../../report/run-text.ts';
+import { count, plural, size, time } from '../../report/text.ts';
+import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
+import { Attention } from './overview-attention.tsx';
+import { clipped, roughly } from './phrases.ts';
 import type { View } from './view.ts';
+import { Wide } from './wide.tsx';
+
+function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) {
+  const words = at > nowMs ? `in ${roughly(at - nowMs)}` : `${roughly(nowMs - at)} ago`;
+  return (
+    <time dateTime={new Date(at).toISOString()} title={time(at)}>
+      {words}
+    </time>
+  );
+}
+
+/** A figure of the overview, by its name. */
+function Figure({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+const FRESHNESS = {
+  fresh: ['good', 'Up to date'],
+  empty: ['warn', 'Not complete yet'],
+  failing: ['warn', 'Usable, but the last run failed'],
+  stale: ['bad', 'Too old to rely on'],
+  clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
+} as const;
+
+function changesText(changes: Overview['changes']): string {
+  const found = Object.entries(changes).flatMap(([op, number]) => (number === 0 ? [] : [`${count(number)} ${op}`]));
+  return found.join(', ') || 'none';
+}
+
+function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
+  const { freshness, asOf, products, last, plans, daemon, changes, disk } = overview;
+  const [state, words] = FRESHNESS[freshness];
+  const { nextFull, nextDelta } = plans;
+  return (
+    <dl class="figures">
+      <Figure name="Mirror">
+        <strong class={state}>{words}</strong>
+        {asOf !== null && freshness !== 'clock' && (
+          <>
+            , as of <Moment at={asOf} nowMs={nowMs} />
+          </>
+        )}
+      </Figure>
+      <Figure name="Products">{count(products)}</Figure>
+      <Figure name="Last run">{last === null ? 'none yet' : <LastRun run={last} nowMs={nowMs} />}</Figure>
+      <Figure name="Next runs">
+        {!daemon && 'none: no daemon is running'}
+        {daemon && nextFull === null && nextDelta === null && 'none is scheduled'}
+        {nextDelta !== null && (
+          <>
+            changes <Moment at={nextDelta} nowMs={nowMs} />
+          </>
+        )}
+        {nextDelta !== null && nextFull !== null && ', '}
+        {nextFull !== null && (
+          <>
+            everything <Moment at={nextFull} nowMs={nowMs} />
+          </>
+        )}
+      </Figure>
+      <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
+      <Figure name="Size">{`${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} of the disk free`}</Figure>
+    </dl>
+  );
+}
+
+/** What a run has proven, for a person who does not know the word. */
+const PROOF = {
+  sealed: 'sealed: it saw every product',
+  open: 'open: it could not prove that it saw every product',
+} as const;
+
+function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; readonly nowMs: number }) {
+  const { id, kind, state, proof, error, finishedAt } = run;
+  const mark = state === 'failed' ? 'bad' : state === 'held' || proof === 'open' ? 'warn' : 'good';
+  const result = state === 'held' ? 'waits for a decision' : state;
+  return (
+    <>
+      <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a>{' '}
+      <span class={mark}>{proof === null ? result : `${result}, ${PROOF[proof]}`}</span>
+      {finishedAt !== null && (
+        <>
+          , <Moment at={finishedAt} nowMs={nowMs} />
+        </>
+      )}
+      {error !== null && `: ${clipped(error)}`}
+    </>
+  );
+}
+
+function ActiveRun({ overview: { active, progress, working, daemon } }: { readonly overview: Overview }) {
+  if (active === null) return <p>No run is under way.</p>;
+  const { id, kind, requests } = active;
+  const settling = settlingText(active);
+  const what = kind === 'full' ? 'reads the whole catalog' : 'reads what has changed';
+  return (
+    <>
+      <p>
+        <a href={`/runs/${id}`}>{`Run ${id}`}</a>
+        {` ${what}: `}
+        {settling ??
+          (progress === null
+            ? 'it waits for the first page of the service.'
+            : `${count(progress.items)} of about ${plural(progress.total, 'product')}, ${plural(requests, 'request')} so far.`)}
+      </p>
+      {progress !== null && (
+        <progress max={Math.max(1, progress.total)} value={progress.items} aria-label={`Progress of run ${id}`} />
+      )}
+      {!working && (
+        <p class="warn">
+          {daemon
+            ? 'It was interrupted; the daemon resumes it soon.'
+            : 'It was interrupted. Start the daemon (npx catchword daemon): it resumes the run where it was.'}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What happens now, while the mirror has never been complete. */
+function FirstTime({
+  overview: { active, daemon, plans, pausedUntil },
+  nowMs,
+}: {
+  readonly overview: Overview;
+  readonly nowMs: number;
+}) {
+  if (active !== null) {
+    return (
+      <p>
+        The first full load is under way. Products can be searched as soon as they are read; the mirror is complete when
+        the load ends.
+      </p>
+    );
+  }
+  if (!daemon) {
+    return <p>The mirror is empty, and no daemon is running that would fill it. Start it with: npx catchword daemon</p>;
+  }
+  const next = pausedUntil ?? plans.nextFull;
+  return (
+    <p>
+      The mirror is empty. The first full load reads the whole catalog
+      {next !== null && (
+        <>
+          ; it starts <Moment at={next} nowMs={nowMs} />
+        </>
+      )}
+      . To start it now, use the button below.
+    </p>
+  );
+}
+
+const SINK_MARKS: Readonly<Record<string, string>> = {
+  live: 'good',
+  backfill: 'good',
+  paused: 'warn',
+  retrying: 'warn',
+  stopped: 'bad',
+  disabled: 'bad',
+};
+
+function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) {
+  if (sinks.count === 0) {
+    return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
+  }
+  const more = sinks.count - sinks.listed.length;
+  return (
+    <>
+      {!relay && (
+        <p class="warn">No process delivers now: nothing reaches these stores before the daemon (or relay) runs.</p>
+      )}
+      <Wide label="Sinks, a table">
+        <table>
+          <caption>Stores that receive the changes of the mirror</caption>
+          <thead>
+            <tr>
+              <th scope="col">Sink</th>
+              <th scope="col">State</th>
+              <th scope="col">Behind</th>
+              <th scope="col">Last error</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sinks.listed.map(({ name, state, lag_records: lag, lag_seconds: seconds, error }) => (
+              <tr>
+                <th scope="row">
+                  <a href={`/sinks/${encodeURIComponent(name)}`}>{name}</a>
+                </th>
+                <td>
+                  <span class={SINK_MARKS[state]}>{state}</span>
+                </td>
+                <td>
+                  {lag === 0 ? 'nothing' : plural(lag, 'change')}
+                  {lag > 0 && seconds !== null && `, for ${roughly(seconds * 1000)}`}
+                </td>
+                <td>{error === null ? '–' : clipped(error)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </Wide>
+      {more > 0 && (
+        <p>
+          <a href="/sinks">{`${plural(more, 'more sink')}`}</a>
+        </p>
+      )}
+    </>
+  );
+}
+
+const START = (
+  <>
+    <ActionForm
+      action="start"
+      target="delta"
+      label="Read the changes now"
+      explanation="A delta run asks the service for what has changed since the last run. It takes few requests."
+    />
+    <ActionForm
+      action="start"
+      target="full"
+      label="Read the whole catalog now"
+      explanation="A full run reads every page of the catalog, and finds out which products are gone. It takes as many requests as the catalog has pages. If another run is under way, it starts afterwards."
+    />
+  </>
+);
 
 /** How fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
-  show: ({ store, clock, plans }) => {
+  show: ({ store, clock, plans, readyMaxAgeMs }) => {
     const nowMs = clock.now();
-    const status = statusOf(store, nowMs, plans(nowMs));
-    const headline = (
-      <p>
-        {plural(status.products, 'product')},{' '}
-        {status.age_seconds === null ? 'not complete yet' : `as of ${duration(status.age_seconds * 1000)} ago`}
-      </p>
-    );
-    return { title: 'Overview', sections: [{ id: 'headline', live: true, content: headline }] };
+    const facts = overviewOf(store, nowMs, plans(nowMs), readyMaxAgeMs);
+    const isNew = facts.freshness === 'empty';
+    return {
+      title: 'Overview',
+      sections: [
+        { id: 'attention', title: 'To decide', live: true, content: <Attention overview={facts} /> },
+        {
+          id: 'mirror',
+          title: 'The mirror',
+          live: true,
+          content: (
+            <>
+              {isNew && <FirstTime overview={facts} nowMs={nowMs} />}
+              <Headline overview={facts} nowMs={nowMs} />
+            </>
+          ),
+        },
+        { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
+        { id: 'sinks', title: 'Sinks', live: true, content: <Sinks overview={facts} /> },
+        { id: 'start', title: 'Start a run', content: START },
+        decisionsSection(store),
+      ],
+    };
   },
 };

@@ -1,15 +1,19 @@
-import { differingParts } from '../../report/product-text.ts';
+import { differingParts, type PartChange, partChanges } from '../../report/product-text.ts';
 import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
-import { Moment, productPath, Shown, Wide } from './shown.tsx';
+import { productPath, Shown, short } from './shown.tsx';
 import type { Section } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
 /** Changed fields that are shown of one change. */
 const MOST_FIELDS = 20;
+/** Parts that are shown of one changed field, such as the prices of the variants. */
+const MOST_PARTS = 6;
 
 const SUMMARY: Readonly<Record<ProductChange['op'], string>> = {
   created: 'The product was seen for the first time.',
@@ -22,12 +26,12 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
 }
 
-function FieldRow({ field: { field, before, after } }: { readonly field: FieldChange }) {
+function PartRow({ path, part: { before, after } }: { readonly path: string; readonly part: PartChange }) {
   const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
   return (
     <>
       <dt>
-        <Shown text={field} most={80} />
+        <Shown text={path} most={120} />
       </dt>
       <dd>
         <del>
@@ -44,6 +48,19 @@ function FieldRow({ field: { field, before, after } }: { readonly field: FieldCh
   );
 }
 
+function FieldRows({ field: { field, before, after } }: { readonly field: FieldChange }) {
+  const parts = partChanges(before, after);
+  const rest = parts.length - MOST_PARTS;
+  return (
+    <>
+      {parts.slice(0, MOST_PARTS).map((part) => (
+        <PartRow path={[field, ...part.path].join(' › ')} part={part} />
+      ))}
+      {rest > 0 && <dd>{`and ${count(rest)} more in ${short(field, 80)}`}</dd>}
+    </>
+  );
+}
+
 function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: ProductChange }) {
   const { seq, at, op, runId, fields } = change;
   return (
@@ -55,22 +72,22 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
       </th>
       <td>{op}</td>
       <td>
-        <Moment at={at} />
-      </td>
-      <td>
-        <a href={`/runs/${runId}`}>{`run ${runId}`}</a>
-      </td>
-      <td>
         {fields.length === 0 ? (
           SUMMARY[op]
         ) : (
           <dl class="fields">
             {fields.slice(0, MOST_FIELDS).map((field) => (
-              <FieldRow field={field} />
+              <FieldRows field={field} />
             ))}
           </dl>
         )}
         {fields.length > MOST_FIELDS && `and ${count(fields.length - MOST_FIELDS)} more fields`}
+      </td>
+      <td>
+        <When at={at} />
+      </td>
+      <td>
+        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
       </td>
     </tr>
   );
@@ -79,11 +96,11 @@ function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: P
 /**
  * The changes of a product, newest first, as of `at` if it is given, a page at a time.
  * @param row the product as it is now, or as of `at`
- * @param before the change before which the page starts; null: at the newest
+ * @param given the change before which the page starts; null: the newest
  */
-export function historySection(store: Store, row: ProductRow, at: number | null, before: number | null): Section {
+export function historySection(store: Store, row: ProductRow, at: number | null, given: number | null): Section {
   const { vbid } = row;
-  const { changes, hasOlder } = productChanges(store, row, before ?? Number.MAX_SAFE_INTEGER, MOST);
+  const { changes, hasOlder } = productChanges(store, row, given ?? Number.MAX_SAFE_INTEGER, MOST);
   const oldest = changes.at(-1);
   const atPart = at === null ? '' : `at=${at}&`;
   const content =
@@ -95,7 +112,7 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
           <caption>Changes, the newest first. A change leads to the product as it was right after it.</caption>
           <thead>
             <tr>
-              {['Change', 'What', 'When', 'Run', 'Fields before and after'].map((head) => (
+              {['Change', 'What', 'Fields before and after', 'When', 'Run'].map((head) => (
                 <th scope="col">{head}</th>
               ))}
             </tr>
@@ -117,7 +134,7 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
         {content}
         {isCut && <p>Older changes were deleted from the log (CATCHWORD_LOG_RETENTION).</p>}
         <nav class="pages" aria-label="Pages of the history">
-          {before !== null && (
+          {given !== null && (
             <a href={`${productPath(vbid)}${at === null ? '' : `?at=${at}`}#history`}>Newest changes</a>
           )}
           {hasOlder && oldest !== undefined && (

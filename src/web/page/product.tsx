@@ -8,8 +8,10 @@ import { productAsOf, requireKnownSeq } from '../../store/history.ts';
 import type { ProductRow } from '../../store/products.ts';
 import { historySection } from './product-history.tsx';
 import { numberIn } from './query.ts';
-import { Moment, productPath, Shown, short, Wide } from './shown.tsx';
+import { productPath, Shown, short } from './shown.tsx';
 import type { Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Contributors and prices that are listed; a product may have a hundred thousand. */
 const LISTED = 50;
@@ -169,17 +171,17 @@ function State(props: StateProps) {
       <p>
         {isRemoved ? (
           <>
-            <strong class="mark bad">Removed</strong> since <Moment at={row.changedAt} />: the service no longer lists
-            it. Its last known fields are shown.
+            <strong class="mark bad">removed</strong> The service no longer lists it; noticed{' '}
+            <When at={row.changedAt} />. Its last known fields are shown.
           </>
         ) : withdrawn ? (
           <>
-            <strong class="mark warn">Withdrawn</strong>: the service still lists it, but marks it as not to be sold any
+            <strong class="mark warn">withdrawn</strong> The service still lists it, but marks it as not to be sold any
             more.
           </>
         ) : (
           <>
-            <strong class="mark good">Living</strong>: the service lists it.
+            <strong class="mark good">living</strong> The service lists it.
           </>
         )}
       </p>
@@ -190,11 +192,11 @@ function State(props: StateProps) {
         </dd>
         <dt>First seen</dt>
         <dd>
-          <Moment at={row.firstSeenAt} />
+          <When at={row.firstSeenAt} />
         </dd>
         <dt>Last changed</dt>
         <dd>
-          <Moment at={row.changedAt} />
+          <When at={row.changedAt} />
           {`, change ${count(row.changedSeq)}`}
         </dd>
       </dl>

@@ -1,8 +1,10 @@
 import { CatchwordError } from '../../errors.ts';
 import type { NewestProduct } from '../../store/products.ts';
 import type { SearchHit } from '../../store/search.ts';
-import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import { ProductLink, Shown } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** How many products a list shows. */
 const MOST = 50;
@@ -121,7 +123,7 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
             <tr>
               <ProductCells product={product} />
               <td>
-                <Moment at={product.changedAt} />
+                <When at={product.changedAt} />
                 {product.removedAt !== null && <span class="warn"> removed</span>}
               </td>
             </tr>

@@ -3,8 +3,9 @@ import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/removals.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
-import { ProductLink, Shown, Wide } from './shown.tsx';
+import { ProductLink, Shown } from './shown.tsx';
 import type { Section } from './view.ts';
+import { Wide } from './wide.tsx';
 
 /** Products on a page. */
 const LISTED = 50;

@@ -86,7 +86,7 @@ export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
   return (
     <>
       <p>
-        Each square is a window: one request for up to 1,000 products. Neighbours overlap, and where they hold the same
+        Each square is a window: one request for a part of the list. Neighbours overlap, and where they hold the same
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
       {shown.length === 0 && <p>Nothing is read yet. The first answer tells how long the list is.</p>}

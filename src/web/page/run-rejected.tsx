@@ -2,7 +2,8 @@ import type { Run } from '../../catalog/run.ts';
 import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/runs.ts';
 import type { Store } from '../../store/store.ts';
-import { Shown, Wide } from './shown.tsx';
+import { Shown } from './shown.tsx';
+import { Wide } from './wide.tsx';
 
 /** Items on a page. */
 const LISTED = 50;

@@ -15,8 +15,8 @@ import { Picture } from './run-picture.tsx';
 import { Proof } from './run-proof.tsx';
 import { Rejected } from './run-rejected.tsx';
 import { changesText, ProofMark, StateMark } from './runs.tsx';
-import { Moment } from './shown.tsx';
 import type { PageParts, Section, View, Visit } from './view.ts';
+import { When } from './when.tsx';
 
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Visit): Run {
@@ -61,7 +61,7 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   if (pause !== null) {
     return (
       <p class="note warn">
-        The source asked for a pause. The next request is sent at <Moment at={pause.until} />.
+        The source asked for a pause. The next request is sent at <When at={pause.until} />.
       </p>
     );
   }
@@ -92,7 +92,7 @@ function End({ scene }: { readonly scene: Scene }) {
     <>
       {`in ${duration(end - nowMs)} `}
       <small>
-        about <Moment at={Math.round(end / 1000) * 1000} />
+        about <When at={Math.round(end / 1000) * 1000} />
         {wait}
       </small>
     </>
@@ -111,7 +111,7 @@ function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
       <p>
         {retry !== null && isNewest ? (
           <>
-            It is tried again at <Moment at={retry.at} />, and at once if the daemon restarts.
+            It is tried again at <When at={retry.at} />, and at once if the daemon restarts.
           </>
         ) : (
           'It is not tried again by itself. The next scheduled load reads what it missed.'
@@ -178,7 +178,7 @@ function Figures({ scene }: { readonly scene: Scene }) {
         <dd>
           {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
           <small>
-            {isOver ? 'from' : 'since'} <Moment at={run.startedAt} />
+            {isOver ? 'from' : 'since'} <When at={run.startedAt} />
           </small>
         </dd>
       </div>

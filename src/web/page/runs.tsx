@@ -2,9 +2,11 @@ import type { Run } from '../../catalog/run.ts';
 import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
-import { Moment, Wide } from './shown.tsx';
 import type { View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Runs on a page. */
 const LISTED = 50;
@@ -53,7 +55,7 @@ function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
         <ProofMark run={run} />
       </td>
       <td>
-        <Moment at={run.startedAt} />
+        <When at={run.startedAt} />
       </td>
       <td class="number">{duration((run.finishedAt ?? nowMs) - run.startedAt)}</td>
       <td class="number">{count(run.items)}</td>
@@ -127,6 +129,7 @@ export const runs: View = {
       sections: [
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
+        decisionsSection(store),
       ],
     };
   },

@@ -4,10 +4,13 @@ import { count, plural } from '../../report/text.ts';
 import type { SinkRow, WaitingEvent } from '../../store/sinks.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
-import { Moment, ProductLink, Shown, Wide } from './shown.tsx';
+import { ProductLink, Shown } from './shown.tsx';
 import { LastError, lagText, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
 import type { Section, View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 /** Parked events on one page. */
 const MOST = 50;
@@ -29,7 +32,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
     <>
       <p>
         <strong class={`mark ${tone}`}>{label}</strong>
-        {`: ${meaning}`}
+        {` ${meaning}`}
       </p>
       <dl>
         <dt>Behind</dt>
@@ -41,7 +44,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
           {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
           {ackedAt !== null && (
             <>
-              , <Moment at={Date.parse(ackedAt)} />
+              , <When at={Date.parse(ackedAt)} />
             </>
           )}
         </dd>
@@ -57,7 +60,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
           <>
             <dt>Next try</dt>
             <dd>
-              <Moment at={Date.parse(retryAt)} />
+              <When at={Date.parse(retryAt)} />
             </dd>
           </>
         )}
@@ -71,7 +74,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
             {`superseded changes after ${count(after)} up to ${count(upTo)}`}
             {at !== null && (
               <>
-                , <Moment at={Date.parse(at)} />
+                , <When at={Date.parse(at)} />
               </>
             )}
           </dd>
@@ -152,8 +155,8 @@ function Replay({ name }: { readonly name: string }) {
           <p>Redelivers every change from this one on. The receiver must accept events that it already has.</p>
           <input type="hidden" name="action" value="replay" />
           <input type="hidden" name="target" value={name} />
-          <label for="from">Number of the first change</label>
-          <input id="from" type="number" name="argument" min={1} step={1} required />
+          <label for="from">Number of the first change</label>{' '}
+          <input id="from" type="number" name="argument" min={1} step={1} required />{' '}
           <button type="submit">Replay from there</button>
         </form>
       </details>
@@ -180,7 +183,7 @@ function ParkedRow({ name, event }: { readonly name: string; readonly event: Wai
         <Shown text={reason} most={500} />
       </td>
       <td>
-        <Moment at={at} />
+        <When at={at} />
       </td>
       <td>
         {state === 'refused' && (
@@ -197,10 +200,9 @@ function ParkedRow({ name, event }: { readonly name: string; readonly event: Wai
   );
 }
 
-/** @param given the event after which the page starts */
+/** @param given the event after which the page starts; null: from the first */
 function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
-  const after = given ?? 0;
-  const found = store.sinks.waiting(id, after, MOST + 1);
+  const found = store.sinks.waiting(id, given ?? 0, MOST + 1);
   const events = found.slice(0, MOST);
   const nothing = given === null ? 'No event is parked.' : 'No later event is parked.';
   const content = (
@@ -251,6 +253,7 @@ export const sink: View = {
         { id: 'state', live: true, content: <State sink={summary} /> },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
+        decisionsSection(store, row.name),
         parkedSection(store, row, numberIn(query, 'after')),
       ],
     };

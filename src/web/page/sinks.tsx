@@ -1,7 +1,9 @@
 import { sinkSummary } from '../../report/sink.ts';
 import { count, duration, plural } from '../../report/text.ts';
-import { Moment, Shown, Wide } from './shown.tsx';
+import { Shown } from './shown.tsx';
 import type { View } from './view.ts';
+import { When } from './when.tsx';
+import { Wide } from './wide.tsx';
 
 export type SinkSummary = ReturnType<typeof sinkSummary>;
 
@@ -69,7 +71,7 @@ export function LastError({ sink: { error, error_at: at } }: { readonly sink: Si
       {error !== null && at !== null && (
         <>
           {' '}
-          (<Moment at={Date.parse(at)} />)
+          (<When at={Date.parse(at)} />)
         </>
       )}
     </>

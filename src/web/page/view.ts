@@ -10,6 +10,8 @@ export interface PageParts {
   readonly clock: Clock;
   /** When the schedule starts the next runs. */
   readonly plans: (nowMs: number) => Plans;
+  /** CATCHWORD_READY_MAX_AGE, milliseconds: an older mirror should not be relied on. */
+  readonly readyMaxAgeMs: number;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */

@@ -1,0 +1,34 @@
+import type { ChangeOp, Run, RunKind } from '../catalog/run.ts';
+import type { Queries } from './queries.ts';
+
+/** A run that has ended by itself. */
+export type EndedRun = Pick<Run, 'id' | 'kind' | 'state' | 'proof' | 'error'>;
+
+/** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
+const MAX_SUMMED = 1_500;
+
+/** What the overview reads of runs, every second: few rows, and no evidence. */
+export function createRecentRunReader({ row, rows, number }: Queries) {
+  const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
+    `SELECT id, kind, state, proof, error FROM runs
+     WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
+  );
+  const changes = row<[{ since: number }], Record<ChangeOp, number>>(
+    `SELECT total(created) AS created, total(updated) AS updated, total(removed) AS removed, total(restored) AS restored
+     FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED}) WHERE finished_at > :since`,
+  );
+  const held = rows<[number], { readonly id: number; readonly reasons: string }>(
+    "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
+  );
+
+  return {
+    /** The newest runs that have ended by themselves; those that were cancelled say nothing about the source. */
+    ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
+    /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */
+    changesSince: (since: number) => changes({ since }) as Record<ChangeOp, number>,
+    /** The first runs whose removals wait for a decision. */
+    held: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
+      held(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),
+    heldCount: number("SELECT count(*) FROM runs WHERE state = 'held'"),
+  };
+}

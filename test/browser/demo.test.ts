@@ -1,0 +1,87 @@
+import { mkdirSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { stay } from '../../src/commands/demo/stay.ts';
+import { browserAvailable, useBrowser } from '../support/browser.ts';
+import { contextWith } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+
+/** Whether to write the pictures of the documents; then the demo is as large as the one that users see. */
+const shooting = process.env.CATCHWORD_SCREENSHOTS !== undefined;
+
+async function shoot(page: Page, name: string): Promise<void> {
+  if (!shooting) return;
+  mkdirSync(IMAGES, { recursive: true });
+  await page.screenshot({ path: `${IMAGES}${name}.png` });
+}
+
+/** Starts the demo in this process, until the test ends. @returns the address that it prints */
+async function startDemo(items: number): Promise<string> {
+  const stopping = new AbortController();
+  const stdout = new PassThrough();
+  const directory = temporaryDirectory();
+  const running = stay(contextWith({ stdout, signal: stopping.signal }), { directory, port: 0, items });
+  onTestFinished(async () => {
+    stopping.abort();
+    await running;
+  });
+  let text = '';
+  for await (const chunk of stdout) {
+    text += String(chunk);
+    const [, address] = /^Open (\S+)\/$/m.exec(text) ?? [];
+    if (address !== undefined) return address;
+  }
+  throw new Error('the demo prints no address');
+}
+
+describe.skipIf(!browserAvailable)('the demo that stays', () => {
+  const visit = useBrowser();
+
+  it('shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
+    const url = await startDemo(shooting ? 30_000 : 4_000);
+    const viewport = { width: 1100, height: 1000 };
+    const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];
+    await page.goto(url);
+    await page.getByRole('link', { name: 'Run 1' }).click();
+    await second.page.goto(`${url}/runs`);
+    const percent = async (): Promise<number> =>
+      Number(/\((\d+)%\)/.exec((await page.locator('.progress').textContent()) ?? '')?.[1] ?? 0);
+    const timeout = 120_000;
+    await expect.poll(percent, { timeout }).toBeGreaterThan(20);
+    // The picture is drawn, not only described.
+    expect(await page.locator('figure canvas').count()).toBeGreaterThan(0);
+    await expect.poll(percent, { timeout }).toBeGreaterThan(55);
+    await shoot(page, 'run');
+    await page.evaluate('window.before = true');
+
+    await page.locator('#headline').getByText('sealed').waitFor({ timeout });
+    await second.page.locator('#runs').getByText('sealed').waitFor({ timeout });
+    expect(await page.evaluate('window.before')).toBe(true);
+    await page.goto(page.url());
+    await page.getByText('so nothing could slip between two pages').waitFor();
+    await shoot(page, 'sealed');
+
+    await page.goto(`${url}/products?q=history`);
+    await page.locator('tbody a').first().click();
+    await page.getByRole('heading', { name: 'History', exact: true }).waitFor();
+    await page.goBack();
+    expect(await page.getByRole('searchbox').inputValue()).toBe('history');
+    await page.goForward();
+    await page.getByRole('heading', { name: 'History', exact: true }).waitFor();
+
+    await page.goto(`${url}/runs`);
+    await page.locator('summary', { hasText: 'Start a full load…' }).click();
+    await page.getByRole('button', { name: 'Start a full load' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'full' }).filter({ hasText: 'reading' });
+    await row.getByRole('link').click();
+    await page.locator('summary', { hasText: 'Cancel this run…' }).click();
+    await page.getByRole('button', { name: 'Cancel this run' }).click();
+    await page.locator('#headline').getByText('cancelled').first().waitFor();
+    await page.goto(url);
+    await shoot(page, 'overview');
+  });
+});

@@ -1,0 +1,212 @@
+import { pino } from 'pino';
+import { expect, it, onTestFinished } from 'vitest';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { type AskedOptions, createAskedDecisions } from '../../src/operator/asked.ts';
+import { decide } from '../../src/operator/decide.ts';
+import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { startKeeper } from '../../src/roles/pipeline.ts';
+import type { NewAction } from '../../src/store/actions.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { startService } from '../support/cli.ts';
+import { load } from '../support/load.ts';
+import { expectExactLog } from '../support/mirror.ts';
+import { type Place, place } from '../support/place.ts';
+import { execute, query } from '../support/sqlite.ts';
+import { endOf, QUIET, reading } from './daemon.ts';
+
+const HOUR = 3_600_000;
+const NEVER = new AbortController().signal;
+
+/** A mirror whose run 2 holds 20 removals. */
+async function held(more: Record<string, string> = {}, latencyMs = 0): Promise<Place> {
+  const here = await place({ items: 60, withdrawnForMs: 0, latencyMs }, { CATCHWORD_REMOVAL_LIMIT: '1', ...more });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 20, seed: 1 });
+  expect(await load(here.settings, 'full')).toMatchObject({ id: 2, state: 'held' });
+  return here;
+}
+
+/** A process that keeps the mirror, as far as decisions are concerned. */
+async function keeping({ settings }: Place, given: Partial<AskedOptions> = {}) {
+  const lines: Record<string, unknown>[] = [];
+  const log = pino({ level: 'trace' }, { write: (text: string) => void lines.push(JSON.parse(text) as never) });
+  const config = checkedSettings(settings, 'source');
+  const kept = await startKeeper({ config, clock: hastyClock, log, fetching: true });
+  onTestFinished(() => kept.stop());
+  const { store, keeper } = kept;
+  const decisions = createAskedDecisions({ store, keeper, clock: hastyClock, log, existing: async () => [], ...given });
+  return { decisions, store, lines };
+}
+
+function ask(store: Store, action: string, target: string, at = Date.now()): number {
+  const asked: NewAction = {
+    who: 'a test',
+    action,
+    target,
+    argument: null,
+    at,
+    state: 'asked',
+    outcome: null,
+    endedAt: null,
+  };
+  store.request(({ actions }) => actions.add(asked));
+  return store.actions.lastId();
+}
+
+it('carries decisions out in the order of asking', async () => {
+  const here = await held();
+  const { decisions, store } = await keeping(here);
+  for (const [action, target] of [
+    ['approve', '2'],
+    ['undo', '2'],
+    ['start', 'delta'],
+    ['reject', '2'],
+  ] as const) {
+    ask(store, action, target);
+  }
+  expect(decisions.look()).toBe(true);
+  for (let next = decisions.next(); next !== null; next = decisions.next()) await next.work(NEVER);
+  expect(decisions.look()).toBe(false);
+  expect(store.actions.list(9).reverse()).toMatchObject([
+    { state: 'done', outcome: 'run 2 is approved: 20 products removed' },
+    { state: 'done', outcome: 'restored 20 products that run 2 removed' },
+    { state: 'done', outcome: 'run 3 started' },
+    { state: 'failed', outcome: expect.stringContaining('run 2 is complete') as string },
+  ]);
+  expect(ask(store, 'undo', '1')).toBe(5);
+  expect(decisions.look()).toBe(true);
+});
+
+it('does nothing twice if two processes take the same decision', async () => {
+  const here = await held();
+  const [one, other] = [await keeping(here), await keeping(here)];
+  ask(one.store, 'approve', '2');
+  const both = [one.decisions.next(), other.decisions.next()];
+  for (const next of both) await next?.work(NEVER);
+  expect(one.store.actions.get(1)).toMatchObject({ outcome: 'run 2 is approved: 20 products removed' });
+
+  ask(one.store, 'start', 'full');
+  const starts = [one.decisions.next(), other.decisions.next()];
+  expect(await starts[0]?.work(NEVER)).toMatchObject({ id: 3 });
+  await expect(starts[1]?.work(NEVER)).rejects.toMatchObject({ code: 'RUN_CANCELLED' });
+  expect(one.store.runs.list(9)).toHaveLength(3);
+  expect(one.store.runs.unfinished()).toBeUndefined();
+  expect(one.store.actions.get(2)).toMatchObject({ state: 'done', outcome: 'run 3 started' });
+  expectExactLog(here.db);
+});
+
+it('waits while another process makes a run', async () => {
+  const here = await held();
+  const { decisions, store } = await keeping(here);
+  const other = openStore(here.db);
+  onTestFinished(() => other.close());
+  const leased = other.keeperLease.acquire(Date.now());
+  ask(store, 'reject', '2');
+  ask(store, 'start', 'full');
+  expect(decisions.next()).toBeNull();
+  expect(decisions.look()).toBe(true);
+  leased.release();
+  await decisions.next()?.work(NEVER);
+  expect(store.actions.get(1)).toMatchObject({ outcome: 'run 2 is rejected: nothing is removed' });
+});
+
+it('keeps a decision asked if the process stops before it was made', async () => {
+  const here = await held();
+  const stop = new AbortController();
+  const interrupted = async (): Promise<never> => {
+    stop.abort();
+    throw new CatchwordError('INTERRUPTED', 'interrupted; nothing was decided');
+  };
+  const first = await keeping(here, { existing: interrupted });
+  ask(first.store, 'approve', '2');
+  await first.decisions.next()?.work(stop.signal);
+  expect(first.store.actions.get(1)).toMatchObject({ state: 'asked', outcome: null, endedAt: null });
+  const second = await keeping(here);
+  await second.decisions.next()?.work(NEVER);
+  expect(second.store.actions.get(1)).toMatchObject({ state: 'done' });
+  expectExactLog(here.db);
+});
+
+it('ends a decision that fails in an unexpected way, so that it is not tried for ever', async () => {
+  const here = await held();
+  const broken = async (): Promise<never> => {
+    throw new TypeError('a bug');
+  };
+  const { decisions, store, lines } = await keeping(here, { existing: broken });
+  ask(store, 'approve', '2');
+  await decisions.next()?.work(NEVER);
+  expect(store.actions.get(1)).toMatchObject({
+    state: 'failed',
+    outcome: "it failed inside catchword: see catchword's log",
+  });
+  expect(lines.find(({ msg }) => msg === 'a decision of an operator failed')).toMatchObject({ reason: 'a bug' });
+  expect(store.runs.get(2)).toMatchObject({ state: 'held' });
+  ask(store, 'adopt', '2');
+  expect(decisions.next()).toBeNull();
+  expect(store.actions.get(2)).toMatchObject({ outcome: 'this version of catchword cannot carry it out' });
+});
+
+it('does not carry out what was asked more than an hour ago, nor what a clock that was ahead dates', async () => {
+  const here = await held();
+  const { decisions, store } = await keeping(here);
+  ask(store, 'approve', '2', Date.now() - HOUR - 1_000);
+  ask(store, 'reject', '2', Date.now() + HOUR + 60_000);
+  expect(decisions.next()).toBeNull();
+  for (const id of [1, 2]) {
+    expect(store.actions.get(id)).toMatchObject({
+      state: 'failed',
+      outcome: 'it waited longer than an hour, and was not carried out',
+    });
+  }
+  expect(store.runs.get(2)).toMatchObject({ state: 'held' });
+});
+
+it('records why a run could not be started', async () => {
+  const here = await held();
+  const keeper = {
+    run: async (): Promise<never> => {
+      throw new CatchwordError('SOURCE_AUTH', 'the key was refused', { hint: 'Check it.' });
+    },
+  };
+  const { decisions, store } = await keeping(here, { keeper });
+  ask(store, 'start', 'full');
+  await expect(decisions.next()?.work(NEVER)).rejects.toMatchObject({ code: 'SOURCE_AUTH' });
+  expect(store.actions.get(1)).toMatchObject({ state: 'failed', outcome: 'the key was refused. Check it.' });
+});
+
+it('records a start and plans its run in one transaction', async () => {
+  const here = await held();
+  const { decisions, store } = await keeping(here);
+  ask(store, 'start', 'full');
+  execute(
+    here.db,
+    `CREATE TRIGGER crash BEFORE UPDATE ON actions BEGIN SELECT raise(ABORT, 'the process ends here'); END`,
+  );
+  await expect(decisions.next()?.work(NEVER)).rejects.toThrow();
+  execute(here.db, 'DROP TRIGGER crash');
+  expect(store.runs.list(9)).toHaveLength(2);
+  expect(store.actions.get(1)).toMatchObject({ state: 'asked' });
+  await decisions.next()?.work(NEVER);
+  expect(store.actions.get(1)).toMatchObject({ outcome: 'run 3 started' });
+  expect(store.runs.list(9)).toHaveLength(3);
+});
+
+it('approves once if the daemon is killed while it looks the products up', async () => {
+  const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_RATE_LIMIT: '20/s' }, 5);
+  const env = { ...here.settings, ...QUIET, CATCHWORD_HTTP_PORT: 'off', LOG_LEVEL: 'info' };
+  const first = startService(['daemon'], env, here.directory);
+  await first.shows('"msg":"started"');
+  const store = reading(here.db);
+  const before = here.sandbox.requests.length;
+  decide(store, { who: 'a test', action: 'approve', target: '2', argument: null }, Date.now());
+  await until('it looks products up', () => here.sandbox.requests.length > before + 2);
+  await first.stop('SIGKILL');
+  expect(store.actions.get(1)).toMatchObject({ state: 'asked' });
+  expect(store.runs.get(2)).toMatchObject({ state: 'held' });
+  const second = startService(['daemon'], env, here.directory);
+  expect(await endOf(store, 1)).toMatchObject({ state: 'done', outcome: 'run 2 is approved: 20 products removed' });
+  expect(query(here.db, `SELECT vbid FROM change_log WHERE op = 'removed'`)).toHaveLength(20);
+  expectExactLog(here.db);
+  expect((await second.stop()).code).toBe(0);
+});

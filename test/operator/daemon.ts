@@ -1,0 +1,67 @@
+import { pino } from 'pino';
+import { expect, onTestFinished } from 'vitest';
+import type { Clock } from '../../src/clock.ts';
+import { checkedSettings } from '../../src/commands/shared/settings.ts';
+import { type Service, stopAll } from '../../src/lifecycle.ts';
+import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { startDaemon } from '../../src/roles/roles.ts';
+import type { ActionRow } from '../../src/store/actions.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+
+/** Settings of a daemon that starts no run by itself once its mirror is filled, and serves HTTP. */
+export const QUIET = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off', CATCHWORD_HTTP_PORT: '0' };
+
+interface Line {
+  readonly msg: string;
+  readonly address?: string;
+}
+
+/** Starts a daemon in this process, whose short pauses are shorter. */
+export async function daemonHere(settings: Record<string, string>, clock: Clock = hastyClock) {
+  const lines: Line[] = [];
+  const log = pino({ level: 'trace' }, { write: (text: string) => void lines.push(JSON.parse(text) as Line) });
+  const services: Service[] = [];
+  await startDaemon({ config: checkedSettings({ ...settings, ...QUIET }, 'source'), clock, log }, services);
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= stopAll(services);
+    return stopped;
+  };
+  onTestFinished(stop);
+  return { url: lines.find(({ msg }) => msg === 'listening')?.address ?? '', lines, stop };
+}
+
+/** Opens the mirror, as other processes do. */
+export function reading(db: string): Store {
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  return store;
+}
+
+type Fields = Readonly<Record<string, string>>;
+
+/** Sends a form, as the page does. */
+export async function post(url: string, fields: Fields, headers: Fields = {}): Promise<Response> {
+  const body = new URLSearchParams(fields);
+  return await fetch(`${url}/actions`, {
+    method: 'POST',
+    body,
+    redirect: 'manual',
+    headers: { origin: url, referer: `${url}/runs/2?all`, ...headers },
+  });
+}
+
+/** Sends a decision of the page, and waits until it has ended. */
+export async function decideOn(store: Store, url: string, fields: Fields): Promise<ActionRow> {
+  const response = await post(url, fields);
+  expect(response.status, await response.text()).toBe(303);
+  return await endOf(store, store.actions.lastId());
+}
+
+/** Waits until a decision has ended. */
+export async function endOf(store: Store, id: number): Promise<ActionRow> {
+  await until(`decision ${id} has ended`, () => store.actions.get(id)?.state !== 'asked');
+  const row = store.actions.get(id);
+  if (row === undefined) throw new Error(`decision ${id} is lost`);
+  return row;
+}

@@ -1,0 +1,385 @@
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import { openStore } from '../../src/store/store.ts';
+import { webhookTarget } from '../relay/targets.ts';
+import { addressOf, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
+import { type Place, place } from '../support/place.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+import { query } from '../support/sqlite.ts';
+import { serve } from '../web/place.ts';
+import { daemonHere, decideOn, endOf, post, QUIET, reading } from './daemon.ts';
+
+/** Runs take long enough to look at them. */
+const SLOW = { CATCHWORD_PER_PAGE: '5', CATCHWORD_RATE_LIMIT: '4/s' };
+
+/** A mirror whose run 2 holds 20 removals. */
+async function held(more: Record<string, string> = {}): Promise<Place> {
+  const here = await place({ items: 60, withdrawnForMs: 0 }, { CATCHWORD_REMOVAL_LIMIT: '1', ...more });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 20, seed: 1 });
+  expect(await load(here.settings, 'full')).toMatchObject({ id: 2, state: 'held', missing: 20 });
+  return here;
+}
+
+function ops(db: string, op: string): number {
+  return query<{ n: number }>(db, `SELECT count(*) AS n FROM change_log WHERE op = '${op}'`)[0]?.n ?? 0;
+}
+
+describe('what an operator decides about a run on the page', () => {
+  it('approves removals after looking the products up, and undoes them', async () => {
+    const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    const { url } = await daemonHere(here.settings);
+    const store = reading(here.db);
+    const requestsBefore = here.sandbox.requests.length;
+    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
+      who: '127.0.0.1',
+      action: 'approve',
+      target: '2',
+      argument: null,
+      state: 'done',
+      outcome: 'run 2 is approved: 20 products removed',
+    });
+    expect(here.sandbox.requests.length).toBeGreaterThanOrEqual(requestsBefore + 20);
+    expect(ops(here.db, 'removed')).toBe(20);
+    expect(catalogOf(here.db)).toEqual(await truthOf(here.sandbox.url));
+
+    expect(await decideOn(store, url, { action: 'undo', target: '2' })).toMatchObject({
+      state: 'done',
+      outcome: 'restored 20 products that run 2 removed',
+    });
+    expect(ops(here.db, 'restored')).toBe(20);
+    expectExactLog(here.db);
+  });
+
+  it('rejects removals, and refuses a second decision with the reason', async () => {
+    const here = await held();
+    const { url } = await daemonHere(here.settings);
+    const store = reading(here.db);
+    const decisions = [
+      post(url, { action: 'reject', target: '2' }),
+      post(url, { action: 'approve', target: '2' }),
+      post(url, { action: 'reject', target: '2' }),
+    ];
+    for (const response of await Promise.all(decisions)) expect(response.status).toBe(303);
+    const rows = await Promise.all([1, 2, 3].map((id) => endOf(store, id)));
+    expect(rows.filter(({ state }) => state === 'done')).toHaveLength(1);
+    for (const { outcome } of rows.filter(({ state }) => state === 'failed')) {
+      expect(outcome).toMatch(/^run 2 is complete: it does not hold removals\. Only a held run/);
+    }
+    expectExactLog(here.db);
+    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({ state: 'failed' });
+    expect(await decideOn(store, url, { action: 'undo', target: '99' })).toMatchObject({
+      state: 'failed',
+      outcome: 'run 99 does not exist. List runs with: npx catchword runs.',
+    });
+  });
+
+  it('records why the lookups of an approval failed, and removes nothing', async () => {
+    const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    const empty = await startSandbox({ items: 0 });
+    onTestFinished(() => empty.stop());
+    standIn(here.db, empty.url);
+    const { url } = await daemonHere({ ...here.settings, CATCHWORD_BASE_URL: empty.url });
+    const store = reading(here.db);
+    const row = await decideOn(store, url, { action: 'approve', target: '2' });
+    expect(row).toMatchObject({ state: 'failed' });
+    expect(row.outcome).toContain('the lookup finds nothing, not even products that should exist. Check');
+    expect(store.runs.get(2)).toMatchObject({ state: 'held' });
+    expect(ops(here.db, 'removed')).toBe(0);
+  });
+
+  it('starts a full run and a delta run', async () => {
+    const here = await place({ items: 60 });
+    await load(here.settings, 'full');
+    const { url } = await daemonHere(here.settings);
+    const store = reading(here.db);
+    here.sandbox.catalog.mutate({ create: 3, seed: 2 });
+    expect(await decideOn(store, url, { action: 'start', target: 'delta' })).toMatchObject({
+      state: 'done',
+      outcome: 'run 2 started',
+    });
+    await until('run 2 is complete', () => store.runs.get(2)?.state === 'complete');
+    expect(store.runs.get(2)).toMatchObject({ kind: 'delta', created: 3 });
+    expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
+    await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
+    expect(store.runs.get(3)).toMatchObject({ kind: 'full', state: 'complete' });
+  });
+
+  it('is answered by the run under way, waits until it ends, or cancels it', async () => {
+    const here = await held();
+    const { url } = await daemonHere({ ...here.settings, ...SLOW });
+    const store = reading(here.db);
+    await decideOn(store, url, { action: 'start', target: 'full' });
+    await until('run 3 reads', () => (store.runs.get(3)?.pages ?? 0) > 0);
+    expect(await decideOn(store, url, { action: 'start', target: 'delta' })).toMatchObject({
+      state: 'done',
+      outcome: 'run 3, which is under way, covers it',
+    });
+    await post(url, { action: 'undo', target: '1' });
+    const waiting = store.actions.lastId();
+    expect(await (await fetch(`${url}/actions`)).text()).toContain('waits until run 3 ends');
+    expect(store.actions.get(waiting)).toMatchObject({ state: 'asked' });
+    expect(await decideOn(store, url, { action: 'cancel', target: '3' })).toMatchObject({
+      state: 'done',
+      outcome: expect.stringMatching(/^run 3 is cancelled \(\d+ applied pages? kept\)$/) as string,
+    });
+    expect(await endOf(store, waiting)).toMatchObject({
+      state: 'done',
+      outcome: 'run 1 removed nothing that could be restored',
+    });
+    expect(store.runs.get(3)).toMatchObject({ state: 'cancelled' });
+    expect(await decideOn(store, url, { action: 'cancel', target: '3' })).toMatchObject({
+      state: 'failed',
+      outcome: 'run 3 is already cancelled. Only a planned or reading run can be cancelled: npx catchword runs.',
+    });
+  });
+
+  it('resumes an unfinished run if that is enough', async () => {
+    const here = await place({ items: 60 }, { CATCHWORD_PER_PAGE: '5' });
+    await load(here.settings, 'full');
+    const stop = new AbortController();
+    const reads = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
+    const store = reading(here.db);
+    await until('run 2 reads', () => (store.runs.get(2)?.pages ?? 0) > 0);
+    stop.abort();
+    await expect(reads).rejects.toMatchObject({ code: 'INTERRUPTED' });
+    const writer = openStore(here.db);
+    const asked = { who: 'a test', target: 'delta', argument: null, state: 'asked', outcome: null } as const;
+    writer.request(({ actions }) => actions.add({ ...asked, action: 'start', at: Date.now(), endedAt: null }));
+    writer.close();
+    await daemonHere(here.settings);
+    const { outcome } = await endOf(store, 1);
+    expect(outcome).toMatch(/^run 2, which (was unfinished, continues and|is under way,) covers it$/);
+    await until('run 2 is complete', () => store.runs.get(2)?.state === 'complete');
+    expect(store.runs.list(5)).toHaveLength(2);
+  });
+});
+
+describe('without a daemon', () => {
+  it('the page refuses at once what only a daemon can do, and says what to run', async () => {
+    const here = await held();
+    const { web } = await serve(here.db);
+    const store = reading(here.db);
+    const commands: [string, string, string][] = [
+      ['approve', '2', 'npx catchword approve 2'],
+      ['reject', '2', 'npx catchword reject 2'],
+      ['undo', '2', 'npx catchword runs undo 2'],
+      ['start', 'full', 'npx catchword sync --full'],
+      ['start', 'delta', 'npx catchword sync'],
+    ];
+    for (const [action, target, command] of commands) {
+      expect(await decideOn(store, web.url, { action, target }), action).toMatchObject({
+        state: 'failed',
+        outcome: `no daemon is running; start it, or run: ${command}`,
+      });
+    }
+    expect(store.runs.get(2)).toMatchObject({ state: 'held' });
+  });
+
+  it('a web role in a process of its own decides through the mirror, and the active daemon of two acts', async () => {
+    const here = await held();
+    const env = { ...here.settings, ...QUIET, LOG_LEVEL: 'info' };
+    const web = startService(['web'], env, here.directory);
+    const url = await addressOf(web);
+    const active = startService(['daemon'], { ...env, CATCHWORD_HTTP_PORT: 'off' }, here.directory);
+    await active.shows('"msg":"started"');
+    const other = startService(['daemon'], { ...env, CATCHWORD_HTTP_PORT: 'off' }, here.directory);
+    await other.shows('"msg":"standing by"');
+    const store = reading(here.db);
+    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
+      state: 'done',
+      outcome: 'run 2 is approved: 20 products removed',
+    });
+    expect(await active.shows('a decision of an operator has ended')).toContain('"what":"approve 2"');
+    // The active one dies after a decision was asked: the other takes over, and acts.
+    active.child.kill('SIGSTOP');
+    await post(url, { action: 'undo', target: '2' });
+    const id = store.actions.lastId();
+    expect(store.actions.get(id)).toMatchObject({ state: 'asked' });
+    await active.stop('SIGKILL');
+    await other.shows('"msg":"took over"');
+    expect(await endOf(store, id)).toMatchObject({
+      state: 'done',
+      outcome: 'restored 20 products that run 2 removed',
+    });
+    expect(catalogOf(here.db).size).toBe(60);
+    expectExactLog(here.db);
+  });
+});
+
+describe.skipIf(!redisAvailable)('with Redis', () => {
+  it('the keeper role carries out what the web role records', async () => {
+    const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const env = { ...here.settings, ...QUIET, REDIS_URL: redis.url, LOG_LEVEL: 'info' };
+    const web = startService(['web'], env, here.directory);
+    const url = await addressOf(web);
+    for (const role of ['keeper', 'fetcher']) await startService([role], env, here.directory).shows('"msg":"started"');
+    const store = reading(here.db);
+    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
+      state: 'done',
+      outcome: 'run 2 is approved: 20 products removed',
+    });
+    expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
+    await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
+    expectExactLog(here.db);
+  });
+});
+
+/** A mirror, and a relay whose sink has refused the first of two events. */
+async function refusing() {
+  const here = await place({ items: 2 });
+  await load(here.settings, 'full');
+  const hook = { refuses: 1 };
+  const target = await webhookTarget(() => ({ status: hook.refuses-- > 0 ? 422 : 204 }), '&batch=1');
+  onTestFinished(target.remove);
+  const settings = {
+    ...here.settings,
+    CATCHWORD_SINK_SHOP: target.url,
+    CATCHWORD_SINK_SHOP_SECRET: target.secret ?? '',
+  };
+  const { url } = await daemonHere(settings);
+  const store = reading(here.db);
+  await until('an event is parked', () => {
+    const shop = store.sinks.get('shop');
+    return shop?.cursor === 2 && store.sinks.parkedCount(shop.id) === 1;
+  });
+  return { here, hook, target, url, store };
+}
+
+describe('what an operator decides about a sink on the page', () => {
+  it('is done at once, or recorded with the reason why it cannot be done', async () => {
+    const { hook, target, url, store } = await refusing();
+    const decided = async (action: string, argument?: string) => {
+      const fields = { action, target: 'shop', ...(argument !== undefined && { argument }) };
+      const row = await decideOn(store, url, fields);
+      return [row.state, row.outcome];
+    };
+    const state = () => store.sinks.get('shop')?.state;
+    expect(await decided('pause')).toEqual(['done', 'shop is paused']);
+    expect(state()).toBe('paused');
+    expect(await decided('pause')).toEqual(['failed', 'shop is not running: it is paused']);
+    expect(await decided('resume')).toEqual(['done', 'shop resumes after 2']);
+    expect(state()).toBe('running');
+
+    hook.refuses = 1;
+    expect(await decided('retry')).toEqual(['done', 'shop gets 1 event again']);
+    await until('it is refused again', () => store.sinks.parked(1, 'refused').length === 1);
+    expect(await decided('skip', '2')).toEqual([
+      'failed',
+      'shop has not refused event 2. See: npx catchword sink parked shop, and npx catchword sink list.',
+    ]);
+    expect(store.sinks.parked(1, 'refused')).toHaveLength(1);
+    expect(await decided('skip', '1')).toEqual([
+      'done',
+      '1 event skipped; later ones of the same products are delivered now',
+    ]);
+    expect(store.sinks.parked(1, 'skipped')).toHaveLength(1);
+    expect(await decided('skip-all')).toEqual(['done', 'shop has not refused any event']);
+
+    const before = target.events.length;
+    expect(await decided('replay', '2')).toEqual(['done', 'shop gets every change from 2 on']);
+    const isBack = () => target.events.length > before && store.sinks.get('shop')?.cursor === 2;
+    await until('the second event came again', isBack);
+    expect(await decided('replay', '9')).toEqual([
+      'failed',
+      'shop has not had 9 yet: it is at 2. Replay from a change that was delivered already; later ones follow anyway.',
+    ]);
+    expect(await decided('replay', '')).toEqual([
+      'done',
+      'shop gets every product as of change 2, and then what follows',
+    ]);
+    const unknown = await decideOn(store, url, { action: 'pause', target: 'nowhere' });
+    expect(unknown).toMatchObject({ state: 'failed', outcome: 'the mirror has no sink nowhere. Choose one of: shop.' });
+  });
+
+  it('works without a daemon', async () => {
+    const here = await place({ items: 1 });
+    await load(here.settings, 'full');
+    const { web } = await serve(here.db);
+    const store = reading(here.db);
+    writeUnder(store.relayLease, Date.now(), ({ sinks }) =>
+      sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' }),
+    );
+    expect(await decideOn(store, web.url, { action: 'pause', target: 'file' })).toMatchObject({ state: 'done' });
+    expect(store.sinks.get('file')).toMatchObject({ state: 'paused' });
+  });
+});
+
+describe('commands', () => {
+  it('record what they decide with the user, and what they refuse not', async () => {
+    const here = await held();
+    const settings = { ...here.settings, CATCHWORD_SINK_FILE: `jsonl:${join(here.directory, 'out.jsonl')}` };
+    const store = reading(here.db);
+    writeUnder(store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' });
+      const vbid = 'A';
+      const change = {
+        seq: 1,
+        at: 0,
+        runId: 1,
+        cause: 'full',
+        op: 'created',
+        vbid,
+        before: null,
+        changed: [],
+        body: '{}',
+      };
+      sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: change as never });
+    });
+    const run = async (code: number, ...args: string[]) => {
+      const ended = await runHere(args, settings, here.directory, { clock: hastyClock });
+      expect(ended.code, `${args.join(' ')}: ${ended.stderr}`).toBe(code);
+      return ended.stdout.trimEnd();
+    };
+    const printed = [
+      await run(0, 'approve', '2'),
+      await run(0, 'runs', 'undo', '2'),
+      await run(0, 'sink', 'pause', 'file'),
+      await run(0, 'sink', 'resume', 'file'),
+      await run(0, 'sink', 'retry', 'file'),
+      await run(0, 'sink', 'skip', 'file', '--all'),
+      await run(0, 'sink', 'replay', 'file'),
+    ];
+    await run(1, 'approve', '2');
+    await run(1, 'reject', '2');
+    await run(1, 'cancel', '2');
+    await run(2, 'sink', 'skip', 'file', '7');
+    await run(1, 'sink', 'pause', 'other');
+    const rows = store.actions.list(50).reverse();
+    expect(rows.map(({ action, target, argument }) => [action, target, argument])).toEqual([
+      ['approve', '2', null],
+      ['undo', '2', null],
+      ['pause', 'file', null],
+      ['resume', 'file', null],
+      ['retry', 'file', null],
+      ['skip-all', 'file', null],
+      ['replay', 'file', 0],
+    ]);
+    expect(rows.map(({ outcome }) => outcome)).toEqual(printed);
+    for (const row of rows) {
+      expect(row).toMatchObject({ state: 'done', endedAt: expect.any(Number) as number });
+      expect(row.who).toMatch(/^command, \S.*@\S+$/);
+    }
+  });
+
+  it('record that a run is rejected or cancelled, also while a daemon runs', async () => {
+    const here = await held();
+    const store = reading(here.db);
+    expect((await runHere(['reject', '2'], here.settings, here.directory)).code).toBe(0);
+    const { url } = await daemonHere({ ...here.settings, ...SLOW });
+    await decideOn(store, url, { action: 'start', target: 'full' });
+    await until('run 3 reads', () => (store.runs.get(3)?.pages ?? 0) > 0);
+    const { stdout } = await runHere(['cancel', '3', '--json'], here.settings, here.directory);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 3, state: 'cancelled' });
+    expect(store.actions.list(1)).toMatchObject([{ action: 'cancel', target: '3', state: 'done' }]);
+    expect(store.actions.of('2', ['reject'], 5)).toMatchObject([{ outcome: 'run 2 is rejected: nothing is removed' }]);
+  });
+});

@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import type { NewAction } from '../../src/store/actions.ts';
+import { openStore } from '../../src/store/store.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+function open() {
+  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
+  onTestFinished(() => store.close());
+  const add = (given: Partial<NewAction> = {}): void => {
+    const row = { at: 1, who: 'a test', action: 'pause', target: 'shop', argument: null, endedAt: null, ...given };
+    store.request(({ actions }) => actions.add({ state: 'done', outcome: 'shop is paused', ...row }));
+  };
+  return { store, add };
+}
+
+it('keeps the newest 10,000 decisions, and those that wait', () => {
+  const { store, add } = open();
+  store.request(() => {
+    add({ state: 'asked', outcome: null });
+    for (let number = 0; number < 10_004; number++) add();
+  });
+  const ids = store.actions.list(20_000).map(({ id }) => id);
+  expect(ids).toHaveLength(10_001);
+  expect(ids.at(0)).toBe(10_005);
+  expect(ids.slice(-2)).toEqual([6, 1]);
+  expect(store.actions.lastId()).toBe(10_005);
+});
+
+it('ends a decision once', () => {
+  const { store, add } = open();
+  add({ state: 'asked', outcome: null });
+  add({ state: 'asked', outcome: null });
+  const end = (outcome: string) =>
+    store.request(({ actions }) => actions.end(1, { state: 'done', outcome, endedAt: 5 }));
+  expect(end('once')).toBe(true);
+  expect(end('twice')).toBe(false);
+  expect(store.actions.get(1)).toMatchObject({ outcome: 'once', endedAt: 5 });
+  expect(store.actions.asked(0).map(({ id }) => id)).toEqual([2]);
+  expect(store.actions.asked(2)).toEqual([]);
+});
+
+it('lists the decisions about a run apart from those about a sink of the same name', () => {
+  const { store, add } = open();
+  add({ target: '12' });
+  add({ action: 'approve', target: '12' });
+  add({ action: 'approve', target: '1' });
+  expect(store.actions.of('12', ['approve', 'reject'], 10).map(({ id }) => id)).toEqual([2]);
+  expect(store.actions.of('12', ['pause'], 10).map(({ id }) => id)).toEqual([1]);
+  expect(store.actions.list(2).map(({ id }) => id)).toEqual([3, 2]);
+  expect(store.actions.list(5, 3).map(({ id }) => id)).toEqual([2, 1]);
+});

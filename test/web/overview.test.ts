@@ -1,0 +1,164 @@
+import { expect, it } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/store/store.ts';
+import { load } from '../support/load.ts';
+import { mutate } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
+import { emptyMirror, serve } from './place.ts';
+import { get, openReader } from './reader.ts';
+
+const HOUR = 3_600_000;
+/** Makes this process the daemon of the mirror. @returns a function that ends it */
+function beDaemon(db: string): () => void {
+  const store = openStore(db);
+  store.daemonLease.acquire(Date.now());
+  store.close();
+  return () => execute(db, 'UPDATE lease SET holder = NULL');
+}
+
+/** The text of one section of a page, and of the whole page. */
+async function overviewOf(url: string, id?: string): Promise<string> {
+  const { status, text } = await get(url, { headers: { accept: 'text/html' } });
+  expect(status).toBe(200);
+  const part = id === undefined ? text : (new RegExp(`<section id="${id}".*?</section>`, 's').exec(text)?.[0] ?? '');
+  return part.replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ');
+}
+
+it('says of an empty mirror what happens now', async () => {
+  const db = emptyMirror();
+  const next = Date.now() + 20 * 60_000 + 5_000;
+  const { web } = await serve(db, { plans: () => ({ nextFull: next, nextDelta: null }) });
+  expect(await overviewOf(web.url, 'mirror')).toMatch(/empty, and no daemon is running .* npx catchword daemon/);
+  expect(await overviewOf(web.url, 'attention')).toContain('Nothing needs a decision');
+  beDaemon(db);
+  expect(await overviewOf(web.url, 'mirror')).toMatch(
+    /The mirror is empty.* it starts in 20 minutes .*Not complete yet/,
+  );
+  execute(db, "INSERT INTO runs (kind, state, started_at) VALUES ('full', 'planned', 1)");
+  expect(await overviewOf(web.url, 'mirror')).toContain('The first full load is under way');
+  expect(await overviewOf(web.url, 'run')).toMatch(/Run 1 reads the whole catalog: it waits for the first page/);
+});
+
+it('says how fresh a mirror is, what the last run did and when the next ones start', async () => {
+  const { db, settings } = await filled({ items: 30 });
+  await load(settings, 'delta');
+  beDaemon(db);
+  let aheadMs = 0;
+  const clock = { ...systemClock, now: () => Date.now() + aheadMs };
+  const plans = () => ({ nextFull: Date.now() + 5 * HOUR, nextDelta: Date.now() + aheadMs + 30_000 });
+  const { web } = await serve(db, { clock, plans, readyMaxAgeMs: 26 * HOUR });
+  const fresh = await overviewOf(web.url, 'mirror');
+  expect(fresh).toMatch(/Up to date , as of less than a minute ago .*Products 30 .*Delta run 2 complete/);
+  expect(fresh).toMatch(/changes in less than a minute .*everything in 5 hours/);
+  expect(fresh).toContain('Changes in the last 24 hours 30 created Size');
+  expect(fresh).toMatch(/\d+ kB, .* of the disk free/);
+  expect(await overviewOf(web.url, 'run')).toContain('No run is under way');
+  aheadMs = 25 * HOUR;
+  expect(await overviewOf(web.url, 'mirror')).toMatch(/Up to date , as of 25 hours ago .*24 hours none Size/);
+  aheadMs = 27 * HOUR;
+  expect(await overviewOf(web.url, 'mirror')).toContain('Too old to rely on');
+  aheadMs = -27 * HOUR;
+  expect(await overviewOf(web.url, 'mirror')).toContain('Age unknown');
+});
+
+it('puts what needs a decision first, with the reason and the way to it', async () => {
+  const { db, settings, sandbox } = await filled({ items: 2_500, withdrawnForMs: 0 });
+  await mutate(sandbox.url, { remove: 150, seed: 1 });
+  const held = await load(settings, 'full');
+  expect(held).toMatchObject({ state: 'held' });
+  const endDaemon = beDaemon(db);
+  const { web } = await serve(db);
+  const { text } = await get(web.url);
+  expect(text).toMatch(/<main id="main"[^>]*><h1>Overview<\/h1><section id="attention"/);
+  expect(text).toContain('<a href="/runs/2">Look at them and decide</a>');
+  expect(await overviewOf(web.url, 'attention')).toMatch(
+    /Run 2 would remove 150 products. It was held back because \d+ removals are more than the limit of 100/,
+  );
+  const now = Date.now();
+  execute(
+    db,
+    `UPDATE runs SET state = 'failed', error = 'the service <b>said no</b>', proof = NULL WHERE id = 2;
+     INSERT INTO runs (kind, state, started_at, finished_at, error) VALUES ('delta', 'failed', ${now}, ${now}, 'no connection');
+     UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + HOUR},
+       retry_at = ${now + HOUR}, retry_kind = 'delta', retry_reason = 'no connection';
+     INSERT INTO sinks (id, name, kind, address, identity, state, error) VALUES
+       (1, 'shop', 'webhook', 'https://shop.example', 'a', 'stopped', 'answered "<script>alert(1)</script>"'),
+       (2, 'search', 'webhook', 'https://search.example', 'b', 'running', NULL);
+     INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (2, 3, 'V', 'refused', 'too long', 1, '{}')`,
+  );
+  const troubled = await overviewOf(web.url, 'attention');
+  expect(troubled).toMatch(/The sink shop is stopped: it receives nothing\. Answered &quot;&lt;script>/);
+  expect(troubled).toMatch(/The sink search refused changes\. 1 event is parked/);
+  expect(troubled).toMatch(/The last 2 runs failed\. No connection\. It is tried again at/);
+  expect(troubled).toMatch(/The service asked for no request before/);
+  expect(await overviewOf(web.url, 'mirror')).toContain('Usable, but the last run failed');
+  expect(await overviewOf(web.url, 'sinks')).toMatch(/shop stopped 2,\d+ changes, for .*search backfill|search live/);
+  const page = await get(web.url);
+  expect(page.text).not.toMatch(/<script>|<b>said/);
+
+  execute(db, `UPDATE runs SET state = 'complete', proof = 'open', error = NULL, kind = 'full' WHERE id IN (2, 3)`);
+  endDaemon();
+  const open = await overviewOf(web.url, 'attention');
+  expect(open).toMatch(/The last 2 full runs could not prove/);
+  expect(open).toContain('No daemon is running');
+});
+
+it('sends what has changed while it is watched', async () => {
+  const { db, settings } = await filled({ items: 10 });
+  const { web } = await serve(db);
+  const reader = await openReader(`${web.url}/live/`);
+  const section = (id: string, words: string) =>
+    reader.until(
+      ({ event, data = '' }) => event === 'section' && data.includes(`"id":"${id}"`) && data.includes(words),
+    );
+  await section('mirror', 'Full run 1');
+  await load(settings, 'delta');
+  await section('mirror', 'Delta run 2');
+});
+
+it('shows the progress of a run, and that nothing makes it', async () => {
+  const { db } = await filled({ items: 10 });
+  execute(
+    db,
+    `INSERT INTO runs (id, kind, state, started_at) VALUES (7, 'full', 'reading', 1);
+     INSERT INTO passes (run_id, pass, num_items, per_page) VALUES (7, 1, 4000, 1000);
+     INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
+       restored, rejected, requests, ids) VALUES (7, 1, 1, 1000, 4000, 4, 1, 1000, 1000, 0, 0, 0, 2, x'')`,
+  );
+  const { web } = await serve(db);
+  expect(await overviewOf(web.url, 'run')).toMatch(
+    /Run 7 reads the whole catalog: 1,000 of about 4,000 products, 2 requests so far\. It was interrupted\. Start the daemon/,
+  );
+  expect((await get(web.url)).text).toContain('<progress max="4000" value="1000"');
+});
+
+it('lists the first of many held runs, sinks and parked events, and counts the rest', async () => {
+  const { db } = await filled({ items: 1_200 });
+  execute(
+    db,
+    `WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n LIMIT 100)
+       INSERT INTO runs (id, kind, state, started_at, finished_at, reasons)
+       SELECT n, 'full', 'held', 1, 2, '["held: ' || hex(zeroblob(5000)) || '"]' FROM n;
+     INSERT INTO held_removals SELECT runs.id, products.id FROM runs, products WHERE state = 'held';
+     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 50)
+       INSERT INTO sinks (id, name, kind, address, identity, state)
+       SELECT n, 'sink' || n, 'webhook', 'https://shop.example', n, iif(n % 2, 'running', 'disabled') FROM n;
+     WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 10000)
+       INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change)
+       SELECT 1 + 2 * (n % 2), n, 'V', 'refused', 'no', 1, '{}' FROM n`,
+  );
+  const { web } = await serve(db);
+  const text = await overviewOf(web.url, 'attention');
+  expect(text.match(/would remove more than 1,000 products/g)).toHaveLength(3);
+  expect(text).toContain('97 more runs wait for a decision');
+  expect(text.match(/is disabled: it receives nothing/g)).toHaveLength(3);
+  expect(text).toContain('24 more sinks need a decision');
+  expect(text.length).toBeLessThan(5_000);
+  expect(await overviewOf(web.url, 'sinks')).toContain('40 more sinks');
+  // The figures of commands are exact.
+  const store = openStore(db);
+  expect(store.removals.heldCount(2)).toBe(1_200);
+  expect(store.sinks.parkedCount(1)).toBe(5_000);
+  store.close();
+});
