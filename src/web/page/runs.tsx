@@ -129,7 +129,8 @@ export const runs: View = {
       sections: [
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
-        decisionsSection(store),
+        // What becomes of a start is shown where it was asked for.
+        ...(before === null ? [decisionsSection(store)] : []),
       ],
     };
   },
