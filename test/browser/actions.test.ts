@@ -74,11 +74,13 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
   it('pauses, resumes and replays a sink, and retries and skips what it rejected', async () => {
     const rejected = new Set(['100', '101', '102']);
     const seen: string[] = [];
-    const receiver = await serveHttp(async (request, response) => {
-      const events = JSON.parse((await buffer(request)).toString()) as { subject: string }[];
-      const isRejected = events.some(({ subject }) => rejected.has(subject));
-      if (!isRejected) seen.push(...events.map(({ subject }) => subject));
-      response.writeHead(isRejected ? 422 : 204).end();
+    const receiver = await serveHttp((request, response) => {
+      void buffer(request).then((body) => {
+        const events = JSON.parse(body.toString()) as { subject: string }[];
+        const isRejected = events.some(({ subject }) => rejected.has(subject));
+        if (!isRejected) seen.push(...events.map(({ subject }) => subject));
+        response.writeHead(isRejected ? 422 : 204).end();
+      });
     });
     const hook = `webhook+${receiver}/#allow=private&batch=50`;
     const { url } = await hostileDaemon({ CATCHWORD_SINK_SHOP: hook });
