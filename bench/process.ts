@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 export const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
@@ -31,6 +33,26 @@ function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
 /** Peak resident set of a process so far, bytes; 0 if it has ended. */
 export function peakBytes(pid: number): number {
   return look(pid)?.peakBytes ?? 0;
+}
+
+/** Resident set of a process now, bytes; 0 if it has ended. */
+export function residentBytes(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** Processor time of a process so far, seconds; 0 if it has ended. */
+export function cpuSeconds(pid: number): number {
+  try {
+    // The name, in brackets, may contain spaces. Times are in ticks of 10 ms.
+    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+    return (Number(fields[11]) + Number(fields[12])) / 100;
+  } catch {
+    return 0;
+  }
 }
 
 const LOOK_MS = 20;
@@ -71,6 +93,46 @@ export async function serveSandbox(...args: readonly string[]) {
   const ended = once(child, 'close');
   return {
     ...(JSON.parse(line) as { readonly url: string; readonly environment: Record<string, string> }),
+    stop: async () => {
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** A role in its own process. */
+interface Served {
+  readonly url: string;
+  readonly pid: number;
+  /** Waits for a line of the log. */
+  readonly logged: (message: string) => Promise<void>;
+  readonly stop: () => Promise<void>;
+}
+
+/** Starts `daemon` or `web`, and waits until it listens. */
+export async function serveRole(role: string, env: Record<string, string>): Promise<Served> {
+  const child = spawn(process.execPath, [CLI, role], {
+    env: { ...process.env, ...env, LOG_LEVEL: 'info' },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const seen = new Map<string, Record<string, unknown>>();
+  createInterface({ input: child.stderr }).on('line', (text) => {
+    const line = JSON.parse(text) as Record<string, unknown>;
+    seen.set(String(line.msg), line);
+    if (Number(line.level) >= 50) print(text);
+  });
+  const logged = async (message: string) => {
+    while (!seen.has(message)) {
+      if (child.exitCode !== null) throw new Error(`${role} ended with ${child.exitCode}`);
+      await delay(50);
+    }
+  };
+  await logged('listening');
+  const ended = once(child, 'exit');
+  return {
+    url: String(seen.get('listening')?.address),
+    pid: child.pid ?? 0,
+    logged,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;

@@ -125,6 +125,21 @@ const local = imports
   .filter(({ from }) => from.startsWith('.'))
   .map(({ file, from }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), from)) }));
 
+/** The files and packages that are loaded with a file, without those that it imports on demand. */
+function loadedBy(entry: string): Set<string> {
+  const loaded = new Set<string>();
+  const load = (file: string): void => {
+    loaded.add(file);
+    const text = /\.tsx?$/.test(file) ? readFileSync(join(SRC, file), 'utf8') : '';
+    for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
+      const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
+      if (!loaded.has(next)) load(next);
+    }
+  };
+  load(entry);
+  return loaded;
+}
+
 describe('architecture', () => {
   it('finds imports', () => {
     expect(local.length).toBeGreaterThan(100);
@@ -176,19 +191,16 @@ describe('architecture', () => {
   });
 
   it('the entry loads no command, and no package but commander', () => {
-    const loaded = new Set<string>();
-    const load = (file: string): void => {
-      loaded.add(file);
-      const text = /\.tsx?$/.test(file) ? readFileSync(join(SRC, file), 'utf8') : '';
-      for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
-        const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
-        if (!loaded.has(next)) load(next);
-      }
-    };
-    load('cli.ts');
+    const loaded = loadedBy('cli.ts');
     const others = [...loaded].filter((name) => !/^(node:.*|[^/]*\.ts)$/.test(name));
     expect(others).toEqual(['commander']);
     expect(loaded.size).toBeLessThan(20);
+  });
+
+  it('a daemon without channels and a heartbeat loads nothing that sends notifications', () => {
+    const loaded = [...loadedBy('notify/notifier.ts'), ...loadedBy('notify/heartbeat.ts')];
+    expect(loaded).toContain('relay/sink-config.ts');
+    expect(loaded.filter((name) => /^(nodemailer|undici|standardwebhooks)$|^notify.channels/.test(name))).toEqual([]);
   });
 
   it('prepares no statement that could be garbage-collected (see store/statements.ts)', () => {

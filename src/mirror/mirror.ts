@@ -190,7 +190,7 @@ function startOf(store: Store, after: number | string): number {
 
 /**
  * Opens a mirror for reading. It never writes to the file, and does not upgrade one of an older version. Reading takes
- * microseconds to milliseconds of the calling thread; a search may take tens of milliseconds.
+ * milliseconds or less of the calling thread; a search may take tens of milliseconds.
  * @param path the path of the file, as in `CATCHWORD_DB`
  * @throws CatchwordError NOT_FOUND, MIRROR_UNUSABLE, MIRROR_BUSY, MIRROR_REPLACED
  */

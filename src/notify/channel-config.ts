@@ -46,7 +46,8 @@ const KINDS: Readonly<Record<string, Kind>> = {
 
 /** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
 function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
-  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname);
+  // A second question mark: the first one is in the password.
+  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?');
   return port !== '' && `${pathname}${search}${hash}`.includes('@');
 }
 

@@ -13,7 +13,7 @@ export interface ChannelEvent {
   readonly host: string;
 }
 
-/** What a channel sends. Usually about one event; about several that wait at the same time, so that they are no storm. */
+/** What a channel sends: usually about one event, but everything that waits at the same time goes into one message. */
 export interface Message {
   readonly id: string;
   /** One line. */

@@ -1,6 +1,6 @@
 import { withDeadline } from '../abort.ts';
-import { backoffMs } from '../backoff.ts';
-import { type Clock, LONGEST_PAUSE_MS } from '../clock.ts';
+import { backoffMs, PATIENCE_MS } from '../backoff.ts';
+import type { Clock } from '../clock.ts';
 import { iso } from '../iso-time.ts';
 import type { Logger } from '../log.ts';
 import { isSinkError } from '../relay/sink.ts';
@@ -24,13 +24,13 @@ const GIVE_UP_MS = 86_400_000;
 const TIMEOUT_MS = 120_000;
 const MAX_PAUSE_MS = 10 * 60_000;
 /** For failures that do not pass by themselves, such as a rejected password. */
-const MAX_LASTING_PAUSE_MS = 60 * 60_000;
+const MAX_LASTING_PAUSE_MS = PATIENCE_MS;
 
 /** Whether a channel that failed is to be left alone. A pause that is longer than any was written by a clock ahead. */
 function isPaused(waiting: readonly WaitingNotice[], nowMs: number): boolean {
   const tried = waiting.filter(({ attempts }) => attempts > 0);
   const leftMs = Math.max(0, ...tried.map(({ nextTryAt }) => nextTryAt - nowMs));
-  return leftMs > 0 && leftMs <= LONGEST_PAUSE_MS;
+  return leftMs > 0 && leftMs <= PATIENCE_MS;
 }
 
 /** How long to leave the channel alone after a failure: a growing, random time, or what it asked for if that is longer. */
@@ -38,7 +38,7 @@ function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions)
   const { failure, retryAfterMs = 0 } = isSinkError(error) ? error : { failure: 'unavailable' };
   const ceilingMs = failure === 'unavailable' ? MAX_PAUSE_MS : MAX_LASTING_PAUSE_MS;
   const backoff = backoffMs(attempts, () => clock.random(), ceilingMs);
-  return Math.round(Math.max(Math.min(retryAfterMs, LONGEST_PAUSE_MS), backoff));
+  return Math.round(Math.max(Math.min(retryAfterMs, PATIENCE_MS), backoff));
 }
 
 /** Sends one message, within a time that no channel exceeds. */

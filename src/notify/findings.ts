@@ -8,7 +8,7 @@ import { duration, plural, time } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
 
 /*
- * What is wrong, as the mirror shows it now. docs/notifications.md lists the topics; the limits are those of
+ * Problems, as the mirror shows them now. docs/notifications.md lists the topics; the limits are those of
  * ops/alerts.yml where it has the same alert.
  */
 
@@ -16,7 +16,7 @@ import type { Store } from '../store/store.ts';
 export interface Finding {
   /** At most one episode of a topic is open at a time. */
   readonly topic: string;
-  /** Says what is wrong, in one short line, and then what it means and what to do. Called when an episode begins. */
+  /** Names the problem in one short line, then says what it means and what to do. Called when an episode begins. */
   readonly describe: () => Description;
   /** For how long it must be so before an episode begins, milliseconds. */
   readonly forMs: number;
@@ -83,10 +83,11 @@ function failingRuns(store: Store): Found[] {
     // One failure may pass by itself.
     found.push({ topic: 'runs', describe: says(title, advice), forMs: failed >= TWICE ? MINUTE_MS : LASTING_MS });
   }
-  const open = openInARow(ended);
+  // A run that failed proves nothing either, but it is reported above.
+  const open = openInARow(ended.filter(({ state }) => state !== 'failed'));
   if (open >= TWICE) {
     const title = `The newest ${open} full runs were not sealed`;
-    const reason = quoted(ended.find(({ kind }) => kind === 'full')?.reasons[0] ?? null);
+    const reason = quoted(ended.find(({ kind, state }) => kind === 'full' && state !== 'failed')?.reasons[0] ?? null);
     const advice = `Nothing proves that they saw every product${reason}. See: npx catchword runs`;
     found.push({ topic: 'open', describe: says(title, advice) });
   }

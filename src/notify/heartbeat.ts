@@ -1,3 +1,4 @@
+import { withAbort } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
@@ -23,8 +24,9 @@ const SUFFIXES: Readonly<Record<Beat, string>> = { start: '/start', complete: ''
 const TIMEOUT_MS = 5_000;
 /** Pauses between the tries of one beat, milliseconds. */
 const PAUSES_MS = [1_000, 3_000];
-/** How long a process that ends waits for the last beat. */
-const GRACE_MS = 5_000;
+/** How long a process that ends waits: for an earlier beat, so that they arrive in order, and in all. */
+const EARLIER_MS = 2_000;
+const GRACE_MS = 7_000;
 
 /**
  * Calls an address when runs start and end, as healthchecks.io expects it. Beats are sent one after the other, apart from
@@ -36,27 +38,34 @@ export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Hea
   const stopping = new AbortController();
   let waiting: Beat[] = [];
   let sending: Promise<void> | null = null;
+  /** Ends the try of the current beat. */
+  let current = new AbortController();
   let hasFailed = false;
 
+  async function tryOnce(beat: Beat): Promise<void> {
+    current = new AbortController();
+    // Loaded when the first run starts.
+    const { createHttpTarget } = await import('../relay/http-target.ts');
+    const isPrivateAllowed = url.hash === '#allow=private';
+    const target = createHttpTarget({ url, timeoutMs: TIMEOUT_MS, isPrivateAllowed });
+    const agent = target.connect();
+    try {
+      await withAbort([stopping.signal, current.signal], (signal) => target.get(agent, SUFFIXES[beat], signal));
+    } finally {
+      await agent.destroy();
+    }
+  }
+
   async function send(beat: Beat): Promise<void> {
-    for (let attempt = 0; ; attempt++) {
+    for (let attempt = 0; !stopping.signal.aborted; attempt++) {
       try {
-        // Loaded when the first run starts.
-        const { createHttpTarget } = await import('../relay/http-target.ts');
-        const isPrivateAllowed = url.hash === '#allow=private';
-        const target = createHttpTarget({ url, timeoutMs: TIMEOUT_MS, isPrivateAllowed });
-        const agent = target.connect();
-        try {
-          await target.get(agent, SUFFIXES[beat], stopping.signal);
-        } finally {
-          await agent.destroy();
-        }
+        await tryOnce(beat);
         if (hasFailed) log.info({}, 'heartbeats are answered again');
         hasFailed = false;
         return;
       } catch (error) {
+        const pauseMs = waiting.length > 0 ? undefined : PAUSES_MS[attempt];
         if (stopping.signal.aborted) return;
-        const pauseMs = PAUSES_MS[attempt];
         if (pauseMs === undefined) {
           const reason = withoutSecrets({ secrets }, messageOf(error));
           if (!hasFailed) log.warn({ reason }, 'CATCHWORD_HEARTBEAT_URL does not take heartbeats; runs go on');
@@ -64,6 +73,7 @@ export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Hea
           return;
         }
         await clock.sleep(pauseMs, stopping.signal).catch(() => {});
+        if (waiting.length > 0) return;
       }
     }
   }
@@ -82,9 +92,13 @@ export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Hea
       sending ??= sendAll();
     },
     stop: async () => {
-      const timer = setTimeout(() => stopping.abort(), GRACE_MS);
+      // The last beat says most.
+      const preferLast = (): void => {
+        if (waiting.length > 0) current.abort(new Error('a later heartbeat takes precedence'));
+      };
+      const timers = [setTimeout(preferLast, EARLIER_MS), setTimeout(() => stopping.abort(), GRACE_MS)];
       await sending;
-      clearTimeout(timer);
+      for (const timer of timers) clearTimeout(timer);
       stopping.abort();
     },
   };

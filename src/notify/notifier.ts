@@ -19,7 +19,7 @@ export function notifierSettings({ channels, readyMaxAgeMs, name }: Config) {
 }
 
 /**
- * Notes in the mirror what is wrong, and notifies the channels: once when an episode begins, and once when it ends.
+ * Notes problems in the mirror, and notifies the channels: once when an episode begins, and once when it ends.
  * Runs in the process that holds the daemon's lease, and does nothing once that is lost.
  */
 export function startNotifier(options: NotifierOptions): Service {

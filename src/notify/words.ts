@@ -17,7 +17,7 @@ export interface Sender {
 const LISTED = 20;
 const MAX_SUBJECT = 120;
 
-/** The text of an episode: its first line says what is wrong. */
+/** The text of an episode: its first line names the problem. */
 export function episodeText({ title, advice }: Description): string {
   return printableLines(`${printable(title)}.\n${printable(advice)}`);
 }
@@ -26,7 +26,7 @@ function titleOf({ message }: Pick<Episode, 'message'>): string {
   return (message.split('\n', 1)[0] ?? '').replace(/\.$/, '');
 }
 
-/** What one message says about an episode. A beginning that was not delivered in time is said together with the end. */
+/** What one message says about an episode. It covers a beginning that was not delivered in time, too. */
 function aboutEpisode({ message, beganAt, endedAt, phase, knowsBeginning, ...about }: WaitingNotice): string {
   if (phase === 'began' || endedAt === null) return `${message}\nSince ${time(beganAt)}.`;
   const times = `It began ${time(beganAt)} and ended ${time(endedAt)} (${duration(endedAt - beganAt)}).`;

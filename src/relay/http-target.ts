@@ -78,8 +78,6 @@ function privateAddressError(host: string): SinkError {
   return new SinkError('misconfigured', `${host} is a private address; append #allow=private to allow it. ${QUOTE}`);
 }
 
-export type HttpTarget = ReturnType<typeof createHttpTarget>;
-
 /** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
 export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: HttpTargetOptions) {
   if (url.protocol === 'http:' && !isPrivateAllowed) {

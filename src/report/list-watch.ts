@@ -65,6 +65,37 @@ function createSequence(layout: Pass) {
   };
 }
 
+/** Compares each window with its neighbours when they are read, and forgets its ids afterwards. */
+function createJoints(windowAt: (at: number) => Window) {
+  const waiting = new Map<number, readonly number[]>();
+  const joints: (Joint | undefined)[] = [];
+  const seqs: number[] = [];
+
+  function compare(at: number, before: readonly number[] | undefined, after: readonly number[] | undefined): void {
+    if (at < 0 || before === undefined || after === undefined) return;
+    const shift = startOf(windowAt(at + 1)) - startOf(windowAt(at));
+    const seq = Math.min(seqs[at] ?? 0, seqs[at + 1] ?? 0);
+    joints[at] = { still: standStill(shift, before, after), shared: sharedBy(before, after), seq };
+  }
+
+  return {
+    /** Between each window and the next; undefined while they are not compared. */
+    joints,
+    /** The newest change when each window was applied. */
+    seqs,
+    noteIds: (at: number, ids: readonly number[], seq: number): void => {
+      seqs[at] = seq;
+      compare(at - 1, waiting.get(at - 1), ids);
+      compare(at, ids, waiting.get(at + 1));
+      waiting.set(at, ids);
+      for (const one of [at - 1, at, at + 1]) {
+        const isCompared = (one <= 0 || joints[one - 1] !== undefined) && joints[one] !== undefined;
+        if (isCompared) waiting.delete(one);
+      }
+    },
+  };
+}
+
 /** Whether a chain of windows, each of which shares a product with the next, leads from one window to the other. */
 function isChained(from: readonly number[], to: readonly number[], between: readonly (readonly number[])[]): boolean {
   const found = new Set(from);
@@ -101,9 +132,7 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
   const { windowAt, indexOf, overlapping } = createSequence(pass);
   const states: WindowState[] = [];
   const again = new Set<number>();
-  const waiting = new Map<number, readonly number[]>();
-  const joints: (Joint | undefined)[] = [];
-  const seqs: number[] = [];
+  const { joints, seqs, noteIds } = createJoints(windowAt);
   const repairs: Repair[] = [];
   let repaired = new Set<number>();
   let isStale = false;
@@ -121,36 +150,18 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
     return id !== 0 && modifiedIn(id) <= inPass && (pass.kind === 'list' || store.products.changedSeq(id) <= seq);
   }
 
-  function compare(at: number, before: readonly number[] | undefined, after: readonly number[] | undefined): void {
-    if (at < 0 || before === undefined || after === undefined) return;
-    const shift = startOf(windowAt(at + 1)) - startOf(windowAt(at));
-    const seq = Math.min(seqs[at] ?? 0, seqs[at + 1] ?? 0);
-    joints[at] = { still: standStill(shift, before, after), shared: sharedBy(before, after), seq };
-  }
-
-  function noteIds(at: number, ids: readonly number[]): void {
-    compare(at - 1, waiting.get(at - 1), ids);
-    compare(at, ids, waiting.get(at + 1));
-    waiting.set(at, ids);
-    for (const one of [at - 1, at, at + 1]) {
-      const isCompared = (one <= 0 || joints[one - 1] !== undefined) && joints[one] !== undefined;
-      if (isCompared) waiting.delete(one);
-    }
-  }
-
   function note(window: ReadWindow): void {
     const at = indexOf(window);
     if (at === undefined || stateOf(at) !== '.') return;
     plan.note(window);
     read++;
     total = window.numItems;
-    seqs[at] = window.seq;
     states[at] = window.doubt !== null ? 'd' : window.rejected > 0 ? 'x' : 'w';
     if (window.items > 0) {
       lastWithItems = Math.max(lastWithItems, at);
       reach = Math.max(reach, startOf(window) + window.items);
     }
-    if (withSeams && pass.seam > 0) noteIds(at, window.ids());
+    if (withSeams && pass.seam > 0) noteIds(at, window.ids(), window.seq);
   }
 
   function noteRepair(window: ReadWindow): void {

@@ -2,7 +2,7 @@ import { iso } from '../iso-time.ts';
 import type { Reader } from '../store/reader.ts';
 import { plural, time } from './text.ts';
 
-/** What is wrong now, as `status --json` prints it. */
+/** Problems that are open, as `status --json` prints it. */
 export function episodesJson({ episodes }: Reader) {
   return episodes.open().map(({ topic, message, beganAt }) => {
     return { topic, message: message.replace('\n', ' '), began_at: iso(beganAt) };

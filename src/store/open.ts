@@ -96,7 +96,7 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   if (sqlite.readonly) {
     if (schema === newest) return orm;
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
-    throw unusable(path, 'was written by an older catchword, and this user may not upgrade it', hint);
+    throw unusable(path, 'was written by an older catchword, and is open for reading only', hint);
   }
   // Takes effect only while the file is empty. 2-KB bodies would waste half of a 4-KB page.
   sqlite.exec('PRAGMA page_size = 16384');

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PRODUCT } from '../events/product.ts';
 import { EVENT } from '../events/schema.ts';
+import { STATUS as STATUS_OF } from './http-error.ts';
 
 /* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
 
@@ -13,7 +14,9 @@ const textOrNull = (description: string) => z.string().nullable().meta({ descrip
 export const ERROR = z
   .object({
     error: z.object({
-      code: text('What went wrong, for programs: it stays the same when the message changes.'),
+      code: text(
+        `For programs: it stays the same when the message changes. One of ${Object.keys(STATUS_OF).join(', ')}; later versions may have more.`,
+      ),
       message: text('What went wrong.'),
       hint: text('What to do.'),
     }),

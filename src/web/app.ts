@@ -1,5 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../log.ts';
+import { answerBrokenRequest } from './broken-request.ts';
 import { answerError, sendError } from './http-error.ts';
 import { acceptZodSchemas } from './route-schema.ts';
 
@@ -15,6 +16,8 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     routerOptions: { maxParamLength: 1_000 },
     // An invalid URL reaches neither hooks nor routes.
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
+    // Not even a request: neither hooks nor routes see it.
+    clientErrorHandler: answerBrokenRequest,
   });
   acceptZodSchemas(app);
   app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));

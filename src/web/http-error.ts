@@ -19,6 +19,9 @@ export const STATUS = {
   STOPPING: 503,
 } as const;
 
+/** Some messages quote the request. */
+const MAX_MESSAGE = 500;
+
 export interface HttpError {
   readonly code: keyof typeof STATUS;
   readonly message: string;
@@ -38,7 +41,7 @@ export function statusCodeOf({ code }: HttpError): number {
 }
 
 /** Paths that programs use: they get JSON, whatever they accept. */
-const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json)(?:[/?]|$)/;
+const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json|schemas)(?:[/?]|$)/;
 
 /** Whether a browser shows the response to a person. Some programs accept HTML too, but a browser sends no bearer token. */
 export function isForPerson({ headers, url }: FastifyRequest): boolean {
@@ -56,11 +59,12 @@ export function setSafetyHeaders(reply: FastifyReply): void {
 }
 
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { code, message, hint, headers = {} } = error;
+  const { code, hint, headers = {} } = error;
   setSafetyHeaders(reply);
   reply.code(statusCodeOf(error)).headers(headers);
   const { sendErrorPage } = reply.server;
-  if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, error);
+  const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
+  if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });
   return reply.send({ error: { code, message, hint } });
 }
 

@@ -39,12 +39,14 @@ function errorOf(schema: z.ZodType, { issues }: z.ZodError, given: unknown): Cat
     const hint = names.length === 0 ? 'Remove it.' : `Use ${names.join(' and ')} only.`;
     return usageError(`unknown parameter ${shown(unknown.keys[0])}`, hint);
   }
-  const [{ path: [name = ''] = [], message = '' } = {}] = issues;
-  const value = (given as Readonly<Record<PropertyKey, unknown>>)[name];
-  if (Array.isArray(value))
-    return usageError(`${String(name)} is given more than once: ${shown(value)}`, 'Send one value.');
-  if (value === undefined || String(value).trim() === '') return usageError(`${String(name)} is missing`, message);
-  return usageError(`${String(name)}: ${shown(value)} is not valid`, message);
+  const [issue] = issues;
+  const name = String(issue?.path[0]);
+  const hint = issue?.message ?? '';
+  const value = (given as Readonly<Record<string, string | readonly string[] | undefined>>)[name];
+  if (value === undefined) return usageError(`${name} is missing`, hint);
+  if (typeof value !== 'string')
+    return usageError(`${name} is given more than once: ${shown(value)}`, 'Send one value.');
+  return usageError(value.trim() === '' ? `${name} is missing` : `${name}: ${shown(value)} is not valid`, hint);
 }
 
 /**

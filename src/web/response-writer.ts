@@ -17,7 +17,7 @@ const MESSAGES = {
   TOO_MANY_STREAMS: 'as many streams are open as are allowed; reconnect later',
   OVERLOADED: 'too much data waits for slow readers; reconnect later',
   NOT_FOUND: 'this page does not exist any more',
-  UNAUTHORIZED: 'the session has ended',
+  OVER: 'this page changes no more; load it once more',
 };
 
 export type EndCode = keyof typeof MESSAGES;
@@ -38,8 +38,6 @@ export interface WriterParts {
     readonly graceMs: number;
   };
 }
-
-export type ResponseWriter = ReturnType<typeof createWriter>;
 
 /**
  * Writes a response no faster than its reader takes it: the socket holds at most its high-water mark and one piece.

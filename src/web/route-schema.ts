@@ -46,21 +46,22 @@ const failed = (description: string) => body(description, 'application/json', ER
 const ERRORS = {
   400: failed('A parameter is not valid.'),
   401: failed('The token is missing or wrong.'),
-  403: failed('Without a token, only local host names are allowed.'),
+  403: failed('Without a token, only local host names are allowed. A page of another site may never ask.'),
   404: failed('The mirror has no such product.'),
+  429: failed('Too many wrong tokens came from this address. Retry after the time of `Retry-After`.'),
   500: failed('catchword failed; its log says why.'),
-  503: failed('catchword is stopping, or serves as many streams as it may. Retry after the time of `Retry-After`.'),
+  503: failed('catchword is stopping, or serves as many readers as it may. Retry after the time of `Retry-After`.'),
 };
 type Status = keyof typeof ERRORS;
 
 function errorsOf({ security }: About, statuses: readonly Status[]): object {
-  const token: readonly Status[] = security === undefined ? [401] : [];
+  const token: readonly Status[] = security === undefined ? [401, 429] : [];
   return Object.fromEntries([...token, 403, 500, 503, ...statuses].map((status) => [status, ERRORS[status as Status]]));
 }
 
 /**
  * The schema of a route that answers JSON.
- * @param errors what it may answer besides 401, 403, 500 and 503
+ * @param errors what it may answer besides 401, 403, 429, 500 and 503
  */
 export function answering<T extends z.ZodType>(answer: T, about: About, ...errors: Status[]) {
   return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };

@@ -49,7 +49,10 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   const store = openStore(options.db, { forReading: true, mode: options.dbMode });
   const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
   try {
-    const app = createApp(log, 'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream.');
+    const app = createApp(
+      log,
+      'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream; /openapi.json describes them.',
+    );
     addAuth(app, { token, clock, log, login: true });
     const drain = addDrain(app);
     const waiting = addWaiting(app, { clock, log, limits });
@@ -79,7 +82,6 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       drained.abort();
       await app.close();
       await ended;
-      await waiting.stop();
       await metrics.close();
       store.close();
     };

@@ -37,7 +37,7 @@ const SCHEMA = sending(
     operationId: 'streamChanges',
     summary: 'The change log as a stream',
     description:
-      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive.',
+      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive. A reader that accepts `text/event-stream` is never refused with 503: it gets an `end` that says when to come back.',
     tags: ['changes'],
   },
   400,

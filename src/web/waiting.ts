@@ -123,7 +123,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
       end(connection);
       ended++;
     }
-    log.warn({ waitingBytes: bytes, ended }, 'too much data waits for slow readers');
+    if (ended > 0) log.warn({ waitingBytes: bytes, ended }, 'too much data waits for slow readers');
   }
 
   async function watch(): Promise<void> {
@@ -143,7 +143,8 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     reply.removeHeader('content-length').removeHeader('content-encoding');
     return JSON.stringify({ error: { code, message, hint } });
   });
-  const watching = watch();
+  app.server.once('listening', () => void watch());
+  app.server.once('close', () => stopping.abort());
   return {
     /** Names a response that is written piece by piece. */
     watch: (response: ServerResponse, reader: Reader): void => {
@@ -151,11 +152,5 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     },
     /** Whether more waits than may, so that nothing large is started. */
     isFull,
-    /** Bytes that wait for all readers together. */
-    bytes: (): number => measure().bytes,
-    stop: async (): Promise<void> => {
-      stopping.abort();
-      await watching;
-    },
   };
 }

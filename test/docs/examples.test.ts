@@ -1,10 +1,13 @@
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { installPackage } from '../support/package.ts';
 
@@ -25,6 +28,27 @@ function blocks(document: string, language: string): string[] {
 let project: string;
 let sandbox: Sandbox;
 let environment: Record<string, string>;
+
+/** Starts a program, whose output is read line by line. */
+function start(...args: string[]) {
+  const child = spawn(process.execPath, args, { cwd: project, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const ended = once(child, 'exit');
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return {
+    line: async (): Promise<string> => {
+      const { value, done } = await lines.next();
+      if (done) throw new Error('the program ended');
+      return value;
+    },
+    /** @returns its exit code */
+    stop: async (): Promise<unknown> => {
+      child.kill('SIGTERM');
+      const [code] = (await ended) as [number | null];
+      return code;
+    },
+  };
+}
 
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'catchword-examples-'));
@@ -61,6 +85,48 @@ describe('examples of the documents', () => {
       );
       expect([line, result]).toEqual([line, expect.not.stringMatching(/^failed/)]);
     }
+  });
+
+  it('run on the mirror, and on its events, as TypeScript and as programs', async () => {
+    const code = blocks('docs/node.md', 'ts');
+    expect(code).toHaveLength(2);
+    for (const [nth, text] of code.entries()) {
+      writeFileSync(join(project, `node-${nth}.ts`), text);
+      const { stdout, stderr } = await run(TSX, [`node-${nth}.ts`], { cwd: project, env: environment });
+      expect(stderr).toBe('');
+      expect(stdout).toMatch(nth === 0 ? /^\d{4} products, complete at \d{4}-[\s\S]*\n1000\n/ : /EVENT_INVALID\n$/);
+    }
+    const examples = join(project, 'node_modules/catchword/examples');
+    const index = start(join(examples, 'shop-index.mjs'), 'data/catalog.db');
+    const [, count] = /^(\d+) products to sell$/.exec(await index.line()) ?? [];
+    sandbox.catalog.mutate({ create: 1, seed: 9 });
+    await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
+    expect(await index.line()).toMatch(new RegExp(`^created \\S+: ${Number(count) + 1} products to sell$`));
+    expect(await index.stop()).toBe(0);
+  });
+
+  it('receive what a webhook sends', async () => {
+    const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
+    environment.WEBHOOK_SECRET = secret;
+    environment.PORT = '0';
+    const receiver = start(join(project, 'node_modules/catchword/examples/receive-webhook.mjs'));
+    const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
+    const url = `http://127.0.0.1:${port}/`;
+    const post = async (body: string, key = secret): Promise<number> => {
+      const [id, at] = ['msg_1', new Date()];
+      const headers = {
+        'webhook-id': id,
+        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+        'webhook-signature': new Webhook(key).sign(id, at, body),
+      };
+      return (await fetch(url, { method: 'POST', headers, body })).status;
+    };
+    const { stdout } = await run('npx', ['catchword', 'changes', '--limit', '3'], { cwd: project, env: environment });
+    expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
+    expect(await receiver.line()).toMatch(/^\d+: sell /);
+    expect(await post('[{}]')).toBe(400);
+    expect(await post('[]', `whsec_${Buffer.from('another secret of the same length').toString('base64')}`)).toBe(401);
+    expect(await receiver.stop()).toBe(0);
   });
 
   it.each(['README.md', 'docs/client.md'])('run as TypeScript: %s', async (document) => {

@@ -89,6 +89,6 @@ export function settingsPage(): string {
     `## Sinks\n\n${named(SINK_OPTIONS)}`,
     'See [sinks](sinks.md) for the addresses and options of each kind.',
     `## Channels\n\n${named(CHANNEL_OPTIONS)}`,
-    'See [notifications](notifications.md) for the addresses of each kind, and for what is sent.',
+    'See [notifications](notifications.md) for the addresses of each kind, and for the messages.',
   ].join('\n\n')}\n`;
 }

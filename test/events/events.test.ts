@@ -84,8 +84,7 @@ describe('schemas/event.json', () => {
   });
 
   it('fits every event of a mirror, as parseEvent does', async () => {
-    const { db, settings, sandbox, directory } = await filled({ items: 300, details: true });
-    const { removed = [] } = { removed: [] as string[] };
+    const { db, settings, sandbox, directory } = await filled({ items: 1_500, details: true, withdrawnForMs: 0 });
     sandbox.catalog.mutate({ update: 20, remove: 5, create: 3, seed: 1 });
     await load(settings, 'full');
     const undone = await runHere(['runs', 'undo', '2'], settings, directory);
@@ -102,13 +101,11 @@ describe('schemas/event.json', () => {
     }
     expect([...ops].sort()).toEqual(['created', 'removed', 'restored', 'updated']);
     const store = openStore(db);
-    for (const change of createHistory(store).after(0, 1000)) {
-      const line = stdout
-        .split('\n')
-        .find((one) => one.includes(`"sequence":"${String(change.seq).padStart(20, '0')}"`));
-      expect(productText(line ?? '')).toBe(change.body);
-    }
+    const lines = stdout.trimEnd().split('\n');
+    const bodies = createHistory(store)
+      .after(0, 10_000)
+      .map(({ body }) => body);
     store.close();
-    expect(removed).toEqual([]);
+    expect(lines.map(productText)).toEqual(bodies);
   });
 });

@@ -73,6 +73,8 @@ describe('the published package', () => {
   it('can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
     const script = `import type { Sink, SinkEvent } from 'catchword/sink';
       import type { SinkCheck, SinkSubject } from 'catchword/sink-contract';
+      import { type CatchwordEvent, parseEvent } from 'catchword/events';
+      import { type Mirror, type MirrorProduct, openMirror } from 'catchword/mirror';
       import { type Asset, type AssetFields, CatchwordError, type Client, type ClientOptions, createClient } from 'catchword';
       declare const process: { readonly argv: readonly string[]; readonly stdout: { write(text: string): void } };
       const options: ClientOptions = { baseUrl: process.argv[2] ?? '', apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' };
@@ -81,6 +83,18 @@ describe('the published package', () => {
       export const title = (one: Asset): string | undefined => one.variants?.[0]?.prices?.[0]?.price;
       export const isLarge = ({ text }: SinkEvent, { batch }: Sink): boolean => text.length > batch.chars;
       export const isOnce = ({ effectivelyOnce }: SinkSubject, { name }: SinkCheck): boolean => effectivelyOnce && name !== '';
+      export const titleNow = ({ data }: CatchwordEvent): string | null | undefined => data.op === 'removed' ? data.before?.title : data.product.title;
+      export const extra = (text: string): unknown => parseEvent(text).data.product?.['field of one service'];
+      export const price = ({ product }: MirrorProduct) => product.variants?.[0]?.prices?.[0]?.value;
+      export async function copy(path: string): Promise<number> {
+        const mirror: Mirror = openMirror(path);
+        for await (const batch of mirror.products({ batch: 10 })) batch.map(price);
+        for await (const { data } of mirror.changes({ follow: true, signal: new AbortController().signal })) if (data.run > 1) break;
+        mirror.close();
+        return mirror.search('a').length;
+      }
+      // @ts-expect-error a removed product is null
+      export const wrongOp = ({ data }: CatchwordEvent): string => data.op === 'removed' ? data.product.title : '';
       // @ts-expect-error a misspelt field
       export const wrong: AssetFields = { titel: 'A' };
       // @ts-expect-error a title must be a string
@@ -106,10 +120,11 @@ describe('the published package', () => {
 
   it('has no effect when imported, and exports only its public entries', async () => {
     const script = `import 'catchword';
-      const tried = await Promise.allSettled([import('catchword/dist/config.js'), import('catchword/sink'), import('catchword/sink-contract')]);
+      const tried = await Promise.allSettled([import('catchword/dist/config.js'), import('catchword/sink'), import('catchword/sink-contract'),
+        import('catchword/events'), import('catchword/mirror'), import('catchword/schemas/event.json', { with: { type: 'json' } })]);
       process.stdout.write(JSON.stringify(tried.map(({ status }) => status)));`;
     writeFileSync(join(project, 'entries.js'), script);
     const { stdout } = await run(process.execPath, ['entries.js'], { cwd: project });
-    expect(JSON.parse(stdout)).toEqual(['rejected', 'fulfilled', 'fulfilled']);
+    expect(JSON.parse(stdout)).toEqual(['rejected', ...Array<string>(5).fill('fulfilled')]);
   });
 });

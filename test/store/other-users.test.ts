@@ -208,7 +208,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     for (const path of [dirname(directory), directory]) chmodSync(path, 0o755);
     const { code, stderr } = asOther({ db }, 'status');
     expect(code).toBe(2);
-    expect(stderr).toMatch(/was written by an older catchword, and this user may not upgrade it/);
+    expect(stderr).toMatch(/was written by an older catchword, and is open for reading only/);
     sqlite.close();
     store.close();
   });

@@ -1,4 +1,6 @@
 import { existsSync } from 'node:fs';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../src/clock.ts';
@@ -12,11 +14,11 @@ const ERROR_BODY = z.strictObject({
 });
 
 async function errorOf(url: string, asking: Parameters<typeof get>[1] = {}) {
-  const { status, headers, text } = await get(url, asking);
+  const { status, headers, text: answered } = await get(url, asking);
   expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'cache-control': 'no-store' });
   expect(headers['content-type']).toMatch(/^application\/json/);
   expect(headers['access-control-allow-origin']).toBeUndefined();
-  return { status, headers, ...ERROR_BODY.parse(JSON.parse(text)).error };
+  return { status, headers, ...ERROR_BODY.parse(JSON.parse(answered)).error };
 }
 
 describe('an invalid request', () => {
@@ -81,6 +83,34 @@ describe('an invalid request', () => {
       const head = await get(`${web.url}${path}`, { method: 'HEAD' });
       expect(head).toMatchObject({ status: 200, text: '' });
     }
+  });
+
+  it('gets a short error of the same shape if it is not even HTTP', async () => {
+    const { web } = await serve(emptyMirror());
+    const { port } = new URL(web.url);
+    const clientHello = Buffer.from('16030100c8010000c40303', 'hex');
+    const broken: [string | Buffer, number, RegExp][] = [
+      ['nonsense\r\n\r\n', 400, /not valid HTTP/],
+      [`GET / HTTP/1.1\r\nhost: localhost\r\nbad header\r\n\r\n`, 400, /not valid HTTP/],
+      [`GET /${'x'.repeat(20_000)} HTTP/1.1\r\nhost: localhost\r\n\r\n`, 431, /too long/],
+      [`GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /too long/],
+      [clientHello, 400, /TLS/],
+    ];
+    for (const [sent, status, message] of broken) {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write(sent);
+      const answer = (await text(socket)).split('\r\n');
+      expect(answer[0]).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+      expect(answer).toContain('cache-control: no-store');
+      const { error } = ERROR_BODY.parse(JSON.parse(answer.at(-1) ?? ''));
+      expect(error).toMatchObject({ code: 'USAGE', message: expect.stringMatching(message) as string });
+    }
+    for (const path of [`/%zz${'x'.repeat(15_000)}`, `/api/products/%zz${'y'.repeat(15_000)}`]) {
+      const { status, message } = await errorOf(`${web.url}${path}`);
+      expect(status).toBe(400);
+      expect(message.length).toBeLessThan(600);
+    }
+    expect((await errorOf(`${web.url}/api/products/${'"'.repeat(900)}`)).message.length).toBeLessThan(600);
   });
 
   it('gets no detail of an error of the mirror, which is logged', async () => {

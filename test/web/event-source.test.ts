@@ -3,6 +3,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';
@@ -16,6 +17,8 @@ import { serve } from './place.ts';
  * than 200 ends it for good.
  */
 
+/** Random number that makes a refused reader come back at once, not after ten seconds. */
+const WITHIN_A_SECOND = -0.45;
 const PATIENCE = { timeout: 30_000, interval: 20 };
 
 interface Event {
@@ -119,6 +122,25 @@ it('resumes where it started if it was cut off before its first event', async ()
   await load(settings, 'delta');
   await serve(db, { port });
   await expect.poll(() => [...follower.seqs], PATIENCE).toEqual([31, 32, 33]);
+});
+
+it('comes back by itself if it was refused because too many streams are open', async () => {
+  const { db } = await filled({ items: 30 });
+  const { web, logged } = await serve(db, {
+    limits: { maxStreams: 1 },
+    clock: { ...systemClock, random: () => WITHIN_A_SECOND },
+  });
+  const first = follow(`${web.url}/api/changes/stream`);
+  await expect.poll(() => first.seqs.length, PATIENCE).toBe(30);
+  const refused = follow(`${web.url}/api/changes/stream?after=20`);
+  const reasons: string[] = [];
+  refused.source.addEventListener('end', ({ data }) => reasons.push(String(data)));
+  await expect.poll(refused.failures, PATIENCE).toBeGreaterThanOrEqual(1);
+  expect(refused.source.readyState).toBe(EventSource.CONNECTING);
+  expect(reasons[0]).toContain('TOO_MANY_STREAMS');
+  first.source.close();
+  await logged('stream ended');
+  await expect.poll(() => [...refused.seqs], PATIENCE).toEqual(Array.from({ length: 10 }, (_, index) => 21 + index));
 });
 
 /** Copies a mirror that no process has open. */

@@ -27,8 +27,10 @@ const SOURCE_FIELDS = ['Product', 'ChangedFields'];
 function closed(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(closed);
   if (typeof schema !== 'object' || schema === null) return schema;
+  // The one that describes any object has no properties.
+  const isNamed = 'properties' in schema && Object.keys(schema.properties as object).length > 0;
   const entries = Object.entries(schema).map(([key, value]) => [key, key === 'examples' ? value : closed(value)]);
-  return { ...Object.fromEntries(entries), ...('properties' in schema && { additionalProperties: false }) };
+  return { ...Object.fromEntries(entries), ...(isNamed && { additionalProperties: false }) };
 }
 
 function createChecks({ paths, components }: Described) {
@@ -98,13 +100,15 @@ it('describes the parameters as the routes take them', async () => {
   for (const [path, operations] of Object.entries(paths)) {
     for (const { name, schema, in: place } of operations.get?.parameters ?? []) {
       if (place !== 'query' || typeof schema.maximum !== 'number') continue;
-      expect((await get(`${web.url}${path}?q=a&${name}=${schema.maximum + 1}`)).text).toContain(`Use a whole number`);
+      expect(
+        (await get(`${web.url}${path}?${path === '/api/products' ? 'q=a&' : ''}${name}=${schema.maximum + 1}`)).text,
+      ).toContain(`Use a whole number`);
     }
   }
 });
 
 it('describes every answer of a server exactly', async () => {
-  const { db, settings, sandbox } = await filled({ items: 3_000, details: true });
+  const { db, settings, sandbox } = await filled({ items: 3_000, details: true, withdrawnForMs: 0 });
   sandbox.catalog.mutate({ update: 5, remove: 2, seed: 1 });
   await load(settings, 'full');
   const store = openStore(db);

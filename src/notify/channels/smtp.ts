@@ -36,11 +36,13 @@ function mailError(error: unknown): SinkError {
   const code = systemCodeOf(error);
   if (code === 'EAUTH')
     return new SinkError('misconfigured', `the mail server rejected the sign-in: ${messageOf(error)}`);
+  if (code === 'ETLS' || /certificate|altnames/i.test(messageOf(error))) {
+    return new SinkError('misconfigured', `the connection cannot be encrypted (${messageOf(error)})`);
+  }
   if (responseCode >= 400) {
     const failure = responseCode >= 500 ? 'misconfigured' : 'unavailable';
     return new SinkError(failure, `the mail server answered: ${response.slice(0, 300)}`);
   }
-  if (code === 'ETLS') return new SinkError('misconfigured', `the connection cannot be encrypted: ${messageOf(error)}`);
   return new SinkError('unavailable', `the mail server cannot be reached: ${messageOf(error)} (${code ?? 'no code'})`);
 }
 

@@ -4,7 +4,7 @@ import { errorFields, type Logger } from '../../log.ts';
 import { createWriter, type EndCode, endBlock, type WriterParts } from '../response-writer.ts';
 import { refuse, STREAM_HEADERS } from '../sse-refusal.ts';
 import { OVERLOADED, type Waiting } from '../waiting.ts';
-import { sectionHtml } from './layout.tsx';
+import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
 import type { Content } from './view.ts';
 
 /*
@@ -12,38 +12,19 @@ import type { Content } from './view.ts';
  *
  *     render the page, or share a rendering that is less than half a second old
  *          │
- *     send the sections that have changed, wait a second, and again …
- *
- * Pages are rendered one after another, with a pause after each, so that however many different pages are open, all of
- * them together take a small part of the time. With many pages open, each is updated less often.
+ *     send the sections that have changed ──► none is live any more: OVER, and the browser loads the page once more
+ *          │
+ *     wait a second, and again …
  */
 
-/** How often live sections are rendered, milliseconds. */
-const EVERY_MS = 1_000;
-/** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
-const PAUSE = 60;
 /** A comment is sent if nothing changed for this long, so that proxies keep the connection. */
 const HEARTBEAT_MS = 15_000;
-/** How often it is checked that a browser may still follow the page. */
-const ALLOWED_MS = 60_000;
 /** Pages that may be followed at once. For safety. */
 const MAX_LIVE = 100;
 /** How long a browser waits before it connects again, milliseconds. */
 const RETRY_MS = 2_000;
 /** The same if the page could not be rendered. */
 const RETRY_AFTER_ERROR_MS = 10_000;
-
-type Html = ReadonlyMap<string, string>;
-
-/** A page that browsers follow. */
-interface Page {
-  followers: number;
-  /** Sections that were live once: their last state is sent as well. */
-  readonly sections: Set<string>;
-  html: Html;
-  renderedAt: number;
-  rendering: Promise<Html> | null;
-}
 
 export interface LiveParts extends WriterParts {
   readonly waiting: Pick<Waiting, 'watch' | 'isFull'>;
@@ -55,8 +36,6 @@ export interface Followed {
   readonly key: string;
   /** @throws CatchwordError NOT_FOUND, USAGE */
   readonly show: () => Content;
-  /** Whether the browser may still see the page; asked every minute. */
-  readonly isAllowed?: () => boolean;
 }
 
 /** Whether the page itself is the error, so that it does not pass. */
@@ -67,57 +46,16 @@ function isGone(error: unknown): boolean {
 /** Sends browsers the live sections of what they show. */
 export function createLivePages(parts: LiveParts) {
   const { clock, log, waiting } = parts;
-  const pages = new Map<string, Page>();
+  const pages = new Map<string, SharedPage>();
   const open = new Map<AbortController, Promise<void>>();
   const stopping = new AbortController();
-  /** When the next rendering may begin. */
-  let turn: Promise<void> = Promise.resolve();
+  const rendering = createRendering(clock, stopping.signal);
 
-  function htmlOf(page: Page, { sections }: Content): Html {
-    const html = new Map<string, string>();
-    for (const section of sections) {
-      if (section.live) page.sections.add(section.id);
-      if (page.sections.has(section.id)) html.set(section.id, sectionHtml(section));
-    }
-    Object.assign(page, { html, renderedAt: clock.now() });
-    return html;
-  }
-
-  async function renderInTurn(page: Page, show: () => Content): Promise<Html> {
-    const mine = turn;
-    let pass = (): void => {};
-    turn = new Promise((resolve) => {
-      pass = resolve;
-    });
-    await mine;
-    const startedAt = performance.now();
-    try {
-      return page.followers === 0 || stopping.signal.aborted ? page.html : htmlOf(page, show());
-    } finally {
-      const pauseMs = (performance.now() - startedAt) * PAUSE;
-      void clock
-        .sleep(pauseMs, stopping.signal)
-        .catch(() => {})
-        .then(pass);
-    }
-  }
-
-  async function current(page: Page, show: () => Content): Promise<Html> {
-    if (Math.abs(clock.now() - page.renderedAt) < EVERY_MS / 2) return page.html;
-    page.rendering ??= renderInTurn(page, show).finally(() => {
-      page.rendering = null;
-    });
-    return await page.rendering;
-  }
-
-  async function sendSections(reply: FastifyReply, page: Page, followed: Followed, ending: AbortController) {
+  async function sendSections(reply: FastifyReply, page: SharedPage, followed: Followed, ending: AbortController) {
     const { signal } = ending;
     const writer = createWriter(reply.raw, ending, parts);
     const sent = new Map<string, string>();
-    let allowedAt = clock.now();
-    let sentAt = allowedAt;
-    /** Whether so much time has passed; also if the clock was set back. */
-    const isPast = (since: number, ms: number): boolean => Math.abs(clock.now() - since) >= ms;
+    let sentAt = clock.now();
 
     async function write(text: string): Promise<void> {
       await writer.write(text);
@@ -125,16 +63,14 @@ export function createLivePages(parts: LiveParts) {
     }
 
     async function update(): Promise<void> {
-      if (isPast(allowedAt, ALLOWED_MS)) {
-        allowedAt = clock.now();
-        if (followed.isAllowed?.() === false) return ending.abort('UNAUTHORIZED' satisfies EndCode);
-      }
-      for (const [id, html] of await current(page, followed.show)) {
+      for (const [id, html] of await rendering.current(page, followed.show)) {
         if (signal.aborted || sent.get(id) === html) continue;
         sent.set(id, html);
         await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
       }
-      if (isPast(sentAt, HEARTBEAT_MS)) await write(': still here\n\n');
+      if (!page.isLive) ending.abort('OVER' satisfies EndCode);
+      // Also if the clock was set back.
+      else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
     }
 
     let retryMs = RETRY_MS;
@@ -142,7 +78,7 @@ export function createLivePages(parts: LiveParts) {
       await write(`retry: ${RETRY_MS}\n\n`);
       while (!signal.aborted) {
         await update();
-        await clock.sleep(EVERY_MS, signal).catch(() => {});
+        await clock.sleep(RENDER_EVERY_MS, signal).catch(() => {});
       }
     } catch (error) {
       retryMs = RETRY_AFTER_ERROR_MS;
@@ -152,7 +88,7 @@ export function createLivePages(parts: LiveParts) {
     if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
   }
 
-  function begin(reply: FastifyReply, page: Page, followed: Followed): void {
+  function begin(reply: FastifyReply, page: SharedPage, followed: Followed): void {
     const { key } = followed;
     const { raw } = reply.headers(STREAM_HEADERS).hijack();
     raw.writeHead(200, reply.getHeaders() as Record<string, string>);
@@ -187,9 +123,8 @@ export function createLivePages(parts: LiveParts) {
       }
       let page = pages.get(followed.key);
       if (page === undefined) {
-        page = { followers: 0, sections: new Set(), html: new Map(), renderedAt: 0, rendering: null };
         try {
-          htmlOf(page, followed.show());
+          page = rendering.begin(followed.show);
         } catch (error) {
           if (isGone(error)) throw error;
           log.error(errorFields(error), 'a live page could not be rendered');

@@ -32,7 +32,7 @@ function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
 
 function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
   return (
-    <Wide label="Products that would be removed">
+    <Wide label="Products that would be removed, a table">
       <table>
         <caption>{`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}</caption>
         <thead>

@@ -34,7 +34,7 @@ function Row(row: RejectedRow) {
   const { page, perPage, position, reason } = row;
   return (
     <tr>
-      <th scope="row">{`page ${count(page)} of ${count(perPage)}`}</th>
+      <th scope="row">{`page=${page}, per_page=${perPage}`}</th>
       <td class="number">{count(position + 1)}</td>
       <td>
         <Shown text={reason} />
@@ -79,7 +79,7 @@ export function Rejected({ store, run, from }: RejectedProps) {
         These items of the source are not valid products. The rest of each page was applied; a product that was in the
         mirror before stays as it was.
       </p>
-      <Wide label="Rejected items">
+      <Wide label="Rejected items, a table">
         <table>
           <caption>{`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}</caption>
           <thead>

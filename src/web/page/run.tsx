@@ -131,7 +131,7 @@ function Figures({ scene }: { readonly scene: Scene }) {
       .findLast((list) => list.pass.kind === 'list')
       ?.total() ?? null;
   const repairs = watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
-  const of = total !== null && !isOver ? <small>{` of about ${count(total)}`}</small> : null;
+  const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
   const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   return (
     <dl class="figures">

@@ -66,7 +66,7 @@ function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
 
 function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
   return (
-    <Wide label="Runs">
+    <Wide label="Runs, a table">
       <table>
         <caption>Newest first. A sealed run has proven that it missed nothing.</caption>
         <thead>

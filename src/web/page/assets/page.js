@@ -8,7 +8,7 @@ const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', time
 /** Why the page is not followed any more, by the code of the stream's last message. @type {Record<string, string>} */
 const OVER = {
   NOT_FOUND: 'this page does not exist any more',
-  UNAUTHORIZED: 'signed out; reload this page to sign in',
+  OVER: 'loading the final state',
 };
 
 /** How long to wait after the server has refused the stream, milliseconds. */
@@ -97,11 +97,14 @@ function follow(address) {
       update(id, html);
     });
     opened.addEventListener('end', ({ data }) => {
-      const reason = OVER[JSON.parse(data).code];
+      const { code } = JSON.parse(data);
+      const reason = OVER[code];
       if (reason === undefined) return;
       isOver = true;
       close();
       say('lost', reason);
+      // Its other sections have changed as well, and there may be more of them.
+      if (code === 'OVER') location.reload();
     });
     opened.addEventListener('error', () => {
       say('lost', 'not connected; this page may be out of date');

@@ -1,0 +1,96 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { startSandbox } from '../../src/sandbox/server.ts';
+import { runHere } from '../support/in-process.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+// Loaded before the runs, which are short: a beat that is late gives way to the next one.
+import '../../src/relay/http-target.ts';
+import { receiver } from './scene.ts';
+
+/** A sandbox, and settings with a heartbeat. */
+async function place(heartbeat: string, items = 300) {
+  const sandbox = await startSandbox({ items });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const more = { CATCHWORD_HEARTBEAT_URL: `${heartbeat}/ping/secret-uuid?tag=secret-tag#allow=private` };
+  return { sandbox, directory, settings: settingsFor(sandbox.url, db, more) };
+}
+
+const START = '/ping/secret-uuid/start?tag=secret-tag';
+const COMPLETE = '/ping/secret-uuid?tag=secret-tag';
+const FAIL = '/ping/secret-uuid/fail?tag=secret-tag';
+
+it('is called when a run starts and when it is complete', async () => {
+  const { url, received } = await receiver(() => ({ status: 200 }));
+  const { settings } = await place(url);
+  await load(settings, 'full');
+  await load(settings, 'delta');
+  expect(received.map(({ path }) => path)).toEqual([START, COMPLETE, START, COMPLETE]);
+});
+
+it('is called when a run fails, and gets nothing from commands that only compare', async () => {
+  const { url, received } = await receiver(() => ({ status: 200 }));
+  const { sandbox, directory, settings } = await place(url);
+  expect((await runHere(['sync'], settings, directory)).code).toBe(0);
+  received.length = 0;
+  expect((await runHere(['verify'], settings, directory)).code).toBe(0);
+  expect((await runHere(['sync', '--dry-run'], settings, directory)).code).toBe(0);
+  expect(received).toEqual([]);
+  await sandbox.stop();
+  const { code, stderr } = await runHere(['sync'], settings, directory);
+  expect(code).not.toBe(0);
+  expect(stderr).not.toContain('secret');
+  expect(received.map(({ path }) => path)).toEqual([START, FAIL]);
+});
+
+it('counts a run that holds removals as complete', async () => {
+  const { url, received } = await receiver(() => ({ status: 200 }));
+  const { settings } = await place(url);
+  await load(settings, 'full');
+  const empty = await startSandbox({ items: 0 });
+  onTestFinished(() => empty.stop());
+  standIn(settings.CATCHWORD_DB ?? '', empty.url);
+  const run = await load({ ...settings, CATCHWORD_BASE_URL: empty.url }, 'full');
+  expect(run.state).toBe('held');
+  expect(received.map(({ path }) => path).slice(-2)).toEqual([START, COMPLETE]);
+});
+
+it('delays and fails no run if it does not answer', async () => {
+  const { url, received } = await receiver(() => null);
+  const { directory, settings } = await place(url);
+  const ended = await runHere(['sync', '--json'], settings, directory);
+  expect(ended.code).toBe(0);
+  expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'complete' });
+  const paths = received.map(({ path }) => path);
+  expect([paths[0], paths.at(-1)]).toEqual([START, COMPLETE]);
+});
+
+it('warns once if the address answers with an error, without showing the address', async () => {
+  const { url, received } = await receiver(() => ({ status: 404 }));
+  const { directory, settings } = await place(url);
+  const ended = await runHere(['sync'], settings, directory);
+  expect(ended.code).toBe(0);
+  // A start that fails is not tried again once the run has ended.
+  const paths = received.map(({ path }) => path);
+  expect(paths.slice(-3)).toEqual([COMPLETE, COMPLETE, COMPLETE]);
+  expect(new Set(paths.slice(0, -3))).toEqual(new Set([START]));
+  const { stderr } = ended;
+  expect(stderr.match(/CATCHWORD_HEARTBEAT_URL does not take heartbeats/g)).toHaveLength(1);
+  expect(stderr).toContain('the receiver answered 404');
+  expect(stderr).not.toContain('secret');
+});
+
+it.each([
+  ['http://hc.example/ping', /must be an https address, or http:\/\/…#allow=private/],
+  ['https://shop:secret-word@hc.example/ping', /must not contain a user name or password/],
+  ['ftp://hc.example/secret-word', /must be an https address/],
+  ['https://hc.example/ping#secret-word', /must not contain a # other than #allow=private/],
+])('rejects the address %s', async (address, hint) => {
+  const environment = { CATCHWORD_HEARTBEAT_URL: address };
+  const { code, stdout, stderr } = await runHere(['settings'], environment, temporaryDirectory());
+  expect(code).toBe(2);
+  expect(stderr).toMatch(hint);
+  expect(stdout + stderr).not.toContain('secret-word');
+});

@@ -1,0 +1,178 @@
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { expect, it, onTestFinished } from 'vitest';
+import type { ChannelConfig } from '../../src/notify/channel-config.ts';
+import { sendWithin } from '../../src/notify/deliver.ts';
+import { testMessage } from '../../src/notify/words.ts';
+import { run } from '../support/cli.ts';
+import { listen } from '../support/listen.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { channel, MINUTE, mirrorScene } from './scene.ts';
+
+interface Mail {
+  readonly from: string;
+  readonly to: readonly string[];
+  readonly user: string | undefined;
+  readonly isEncrypted: boolean;
+  readonly text: string;
+}
+
+/** Starts a mail server. @returns the mails that it has got, and its port */
+async function mailServer(options: SMTPServerOptions = {}) {
+  const mails: Mail[] = [];
+  const server = new SMTPServer({
+    logger: false,
+    authOptional: true,
+    allowInsecureAuth: true,
+    onAuth: ({ username, password }, _session, done) => {
+      if (password === 'pass/word?') return done(null, { user: username ?? '' });
+      const encoded = Buffer.from(`\0${username}\0${password}`).toString('base64');
+      return done(new Error(`no: ${password} ${encoded}`));
+    },
+    onData: (stream, { envelope, user, secure }, done) => {
+      let text = '';
+      stream.on('data', (piece: Buffer) => {
+        text += piece.toString();
+      });
+      stream.on('end', () => {
+        const from = envelope.mailFrom === false ? '' : envelope.mailFrom.address;
+        const to = envelope.rcptTo.map(({ address }) => address);
+        mails.push({ from, to, user, isEncrypted: secure, text });
+        done();
+      });
+    },
+    ...options,
+  });
+  server.on('error', () => {});
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  onTestFinished(() => new Promise<void>((resolve) => server.close(() => resolve())));
+  return { mails, port: (server.server.address() as AddressInfo).port };
+}
+
+const TO = 'from=catchword@shop.example&to=ops+night@shop.example,boss@shop.example';
+
+function mail(port: number, query = `${TO}&tls=off`, account = ''): ChannelConfig {
+  return channel('mail', `smtp://${account}127.0.0.1:${port}?${query}`);
+}
+
+async function send(config: ChannelConfig, name: string | undefined = 'books'): Promise<string | null> {
+  const message = testMessage('mail', { name, host: 'shop-1' }, Date.now());
+  return await sendWithin(config, message, new AbortController().signal);
+}
+
+/** Why a mail was not sent, as the log shows it. */
+async function failure(config: ChannelConfig): Promise<string> {
+  return await send(config).then(
+    () => 'it was sent',
+    (error: unknown) => config.errorText(error),
+  );
+}
+
+it('mails a message to every address, once when an episode begins and once when it ends', async () => {
+  const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
+  const scene = mirrorScene();
+  scene.start([mail(port, `${TO}&tls=off`, 'shop:pass%2Fword%3F@')]);
+  scene.sink('shop', 'stopped', 'the receiver answered 410\r\nBcc: victim@shop.example\r\n\r\n.\r\nQUIT');
+  await scene.clock.pass(2 * MINUTE);
+  await expect.poll(() => mails.length).toBe(1);
+  scene.sink('shop', 'running');
+  await scene.clock.pass(7 * MINUTE);
+  await expect.poll(() => mails.length).toBe(2);
+  const [began, ended] = mails;
+  const to = ['ops+night@shop.example', 'boss@shop.example'];
+  expect(began).toMatchObject({ from: 'catchword@shop.example', to, user: 'shop', isEncrypted: false });
+  expect(began?.text).toMatch(/^Subject: \[catchword books\] Sink shop is stopped\r$/m);
+  expect(began?.text).toMatch(/^From: catchword <catchword@shop\.example>\r$/m);
+  expect(began?.text).toMatch(/^Auto-Submitted: auto-generated\r$/m);
+  expect(began?.text).not.toMatch(/^Bcc/m);
+  expect(ended?.text).toMatch(/^Subject: \[catchword books\] Over: Sink shop is stopped\r$/m);
+});
+
+it('encrypts with STARTTLS, and rejects a certificate that is not valid', async () => {
+  const { mails, port } = await mailServer();
+  expect(await failure(mail(port, TO))).toMatch(/^the connection cannot be encrypted \(.*certificate/);
+  expect(mails).toEqual([]);
+});
+
+it.each(['smtp', 'smtps'])('encrypts with a certificate that the system trusts (%s)', async (scheme) => {
+  const directory = temporaryDirectory();
+  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
+  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key];
+  await promisify(execFile)('openssl', ['req', '-x509', ...made, '-out', cert, ...names]);
+  const pair = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  const { mails, port } = await mailServer({ ...pair, secure: scheme === 'smtps' });
+  const environment = {
+    CATCHWORD_NOTIFY_MAIL: `${scheme}://shop:pass%2Fword%3F@127.0.0.1:${port}?${TO}`,
+    NODE_EXTRA_CA_CERTS: cert,
+  };
+  const ended = await run(['notify', 'test', 'mail'], environment, directory);
+  expect(ended).toMatchObject({ code: 0, stdout: `mail (smtp, 127.0.0.1:${port}) has taken a test message\n` });
+  expect(mails).toMatchObject([{ user: 'shop', isEncrypted: true }]);
+});
+
+it('does not send without encryption to a server that does not offer it', async () => {
+  const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
+  expect(await failure(mail(port, TO, 'shop:pass%2Fword%3F@'))).toMatch(/^the connection cannot be encrypted/);
+  expect(mails).toEqual([]);
+});
+
+it('shows why a sign-in was rejected, without the password', async () => {
+  const { port } = await mailServer({ disabledCommands: ['STARTTLS'] });
+  const text = await failure(mail(port, `${TO}&tls=off`, 'shop:wrong-word@'));
+  expect(text).toMatch(/^the mail server rejected the sign-in: .*535/);
+  expect(text).not.toContain('wrong-word');
+  expect(text).not.toContain(Buffer.from('\0shop\0wrong-word').toString('base64'));
+});
+
+it('shows what a server answers that refuses the mail', async () => {
+  const { port } = await mailServer({
+    disabledCommands: ['STARTTLS'],
+    onMailFrom: (_address, _session, done) => done(Object.assign(new Error('no such sender'), { responseCode: 550 })),
+  });
+  expect(await failure(mail(port))).toBe('the mail server answered: 550 no such sender');
+});
+
+it('names the addresses that the server refused, and delivers to the others', async () => {
+  const { mails, port } = await mailServer({
+    disabledCommands: ['STARTTLS'],
+    onRcptTo: ({ address }, _session, done) => done(address.startsWith('boss') ? new Error('unknown') : null),
+  });
+  expect(await send(mail(port))).toBe('the mail server refused boss@shop.example');
+  expect(mails.map(({ to }) => to)).toEqual([['ops+night@shop.example']]);
+});
+
+it('gives up a server that does not greet, when the daemon stops', async () => {
+  let connections = 0;
+  const port = await listen(createServer(() => connections++));
+  const scene = mirrorScene();
+  const stop = scene.start([mail(port)]);
+  scene.sink('shop', 'stopped');
+  await scene.clock.pass(2 * MINUTE);
+  await expect.poll(() => connections).toBe(1);
+  await stop();
+  expect(scene.store.episodes.waiting('mail')).toMatchObject([{ attempts: 0 }]);
+});
+
+it('gives a retried message the same Message-ID', async () => {
+  let isDown = true;
+  const { mails, port } = await mailServer({
+    disabledCommands: ['STARTTLS'],
+    onMailFrom: (_address, _session, done) => done(isDown ? new Error('later') : null),
+  });
+  const message = testMessage('mail', { name: undefined, host: 'shop-1' }, Date.now());
+  const { signal } = new AbortController();
+  await expect(sendWithin(mail(port), message, signal)).rejects.toThrow('later');
+  isDown = false;
+  await sendWithin(mail(port), message, signal);
+  await sendWithin(mail(port), message, signal);
+  const ids = mails.map(({ text }) => /^Message-ID: (<[0-9a-f]{32}@shop\.example>)\r$/m.exec(text)?.[1]);
+  expect(ids).toEqual([expect.any(String), ids[0]]);
+});

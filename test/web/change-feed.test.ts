@@ -1,0 +1,88 @@
+import { setMaxListeners } from 'node:events';
+import { expect, it, onTestFinished } from 'vitest';
+import { openStore } from '../../src/store/store.ts';
+import { type Batch, createChangeFeed } from '../../src/web/change-feed.ts';
+import { filled } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
+import { createHandClock } from '../support/test-clocks.ts';
+
+const POLL_MS = 250;
+
+async function feedOf(options: Parameters<typeof filled>[0]) {
+  const { db } = await filled(options);
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  const hand = createHandClock(Date.now());
+  let sleeps = 0;
+  const clock = {
+    ...hand,
+    sleep: (ms: number, signal?: AbortSignal) => {
+      sleeps++;
+      return hand.sleep(ms, signal);
+    },
+  };
+  const feed = createChangeFeed({ store, fallback: 'https://catalog.example/v4/products', clock, pollMs: POLL_MS });
+  return { db, feed, pass: (ms: number) => hand.pass(ms), sleeps: () => sleeps };
+}
+
+/** All batches from the first change on. */
+function batchesOf({ batch }: { batch: (seq: number) => Batch | null }): Batch[] {
+  const found: Batch[] = [];
+  for (let next = batch(0); next !== null; next = batch(next.to)) found.push(next);
+  return found;
+}
+
+it('reads a batch once for all readers at the same place', async () => {
+  const { feed, db } = await feedOf({ items: 300 });
+  const first = batchesOf(feed);
+  expect(first.length).toBeGreaterThan(2);
+  expect(first.at(-1)?.to).toBe(300);
+  // A reader of the same places does not read the mirror, which has nothing to read any more.
+  execute(db, 'DROP VIEW change_log; ALTER TABLE changes RENAME TO gone');
+  const second = [0, ...first.slice(0, -1).map(({ to }) => to)].map((seq) => feed.batch(seq));
+  expect(second.every((batch, nth) => batch === first[nth])).toBe(true);
+  expect(() => feed.batch(7)).toThrow(/no such table/);
+});
+
+it('does not keep batches without limit', async () => {
+  const { feed } = await feedOf({ items: 5_000, details: true });
+  const [start] = batchesOf(feed);
+  // Ten megabytes were read since.
+  expect(feed.batch(0)).not.toBe(start);
+  expect(feed.batch(0)).toEqual(start);
+});
+
+it('bounds a batch whatever the size of its events', async () => {
+  const { feed, db } = await feedOf({ items: 400 });
+  execute(
+    db,
+    `UPDATE products SET body = json_insert(body, '$.x', hex(zeroblob(100000))) WHERE id BETWEEN 100 AND 120`,
+  );
+  const batches = batchesOf(feed);
+  expect(batches.at(-1)?.to).toBe(400);
+  // At most one large event, after less than a piece of small ones.
+  for (const { bytes } of batches) expect(bytes.length).toBeLessThan(300_000);
+  const ids = batches.flatMap(({ bytes }) =>
+    [...bytes.toString().matchAll(/^id: [^:]+:(\d+):/gm)].map(([, seq]) => Number(seq)),
+  );
+  expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
+});
+
+it('polls once for all readers that wait, and not at all for none', async () => {
+  const { feed, pass, sleeps } = await feedOf({ items: 3 });
+  const leaving = new AbortController();
+  const staying = new AbortController();
+  setMaxListeners(0, leaving.signal, staying.signal);
+  const left = Array.from({ length: 20 }, () => feed.polled(leaving.signal).catch(() => 'left'));
+  const stayed = Array.from({ length: 20 }, () => feed.polled(staying.signal));
+  leaving.abort();
+  expect(await Promise.all(left)).toEqual(Array(20).fill('left'));
+  await pass(POLL_MS);
+  expect(await Promise.all(stayed)).toEqual(Array(20).fill(3));
+  await pass(20 * POLL_MS);
+  expect(sleeps()).toBe(1);
+  const next = feed.polled(staying.signal);
+  await pass(POLL_MS);
+  expect(await next).toBe(3);
+  expect(sleeps()).toBe(2);
+});
