@@ -37,7 +37,7 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     const { url } = await hostileDaemon();
     const [{ page }, other] = [await visit(), await visit()];
     await other.page.goto(`${url}/runs`);
-    const rowOf = (run: number) => other.page.getByRole('row').filter({ hasText: `Run ${run}` });
+    const rowOf = (run: number) => other.page.locator('#runs tr').filter({ hasText: `Run ${run}` });
     await rowOf(2).getByText('needs a decision').waitFor();
 
     await page.goto(`${url}/runs/2`);
@@ -49,8 +49,8 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
 
     await page.goto(`${url}/runs`);
     await decide(page, 'Start a delta load');
-    await rowOf(3).getByText('delta').waitFor();
-    await rowOf(3).getByText('complete').waitFor();
+    await rowOf(3).getByText('delta', { exact: true }).waitFor();
+    await rowOf(3).getByText('complete', { exact: true }).waitFor();
     await page.goto(`${url}/runs`);
     await decide(page, 'Start a full load');
     await rowOf(4).getByText('needs a decision').waitFor();
