@@ -50,7 +50,7 @@ it('says how to add the first sink, and that an unknown one does not exist', asy
 });
 
 it('shows how far a sink is, and its last error', async () => {
-  const { change, configure, relay, html } = await scene();
+  const { store, change, configure, relay, html } = await scene();
   change(books(1_234));
   configure();
   expect(await html('/sinks')).toMatch(/initial load.*1,234 changes, for/s);
@@ -60,7 +60,11 @@ it('shows how far a sink is, and its last error', async () => {
     sinks.fail(id, `cannot connect: ${HOSTILE}`, now, now + 60_000);
   });
   for (const path of ['/sinks', '/sinks/shop']) {
+    const lease = store.relayLease.acquire(Date.now());
+    expect(await html(path)).not.toContain('No daemon or relay is running');
+    lease.release();
     const text = await html(path);
+    expect(text).toContain('No daemon or relay is running');
     expect(text).toContain('up to date');
     expect(text).toMatch(/>100(\/s| events a second)</);
     expect(text).toContain('>retrying</strong>');

@@ -7,7 +7,7 @@ import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
 import { ProductLink, Shown } from './shown.tsx';
-import { LastError, lagText, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
+import { LastError, lagText, NoRelay, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
 import type { Section, View } from './view.ts';
 import { When } from './when.tsx';
 import { Wide } from './wide.tsx';
@@ -246,11 +246,18 @@ export const sink: View = {
   path: '/sinks/:name',
   show: ({ store, clock }, { params: { name = '' }, query }) => {
     const row = requireSink(store, name);
-    const summary = sinkSummary(store, row, clock.now());
+    const nowMs = clock.now();
+    const summary = sinkSummary(store, row, nowMs);
+    const state = (
+      <>
+        <NoRelay store={store} nowMs={nowMs} />
+        <State sink={summary} />
+      </>
+    );
     return {
       title: `Sink ${row.name}`,
       sections: [
-        { id: 'state', live: true, content: <State sink={summary} /> },
+        { id: 'state', live: true, content: state },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
         decisionsSection(store, row.name),

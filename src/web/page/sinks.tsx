@@ -1,5 +1,6 @@
 import { sinkSummary } from '../../report/sink.ts';
 import { count, duration, plural } from '../../report/text.ts';
+import type { Store } from '../../store/store.ts';
 import { Shown } from './shown.tsx';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
@@ -78,6 +79,16 @@ export function LastError({ sink: { error, error_at: at } }: { readonly sink: Si
   );
 }
 
+/** Says that nothing is delivered, if that is so. */
+export function NoRelay({ store, nowMs }: { readonly store: Store; readonly nowMs: number }) {
+  if (store.relayLease.holder(nowMs) !== null) return null;
+  return (
+    <p class="note warn">
+      No daemon or relay is running, so no sink gets anything. Start <code>npx catchword daemon</code>.
+    </p>
+  );
+}
+
 export function sinkPath(name: string): string {
   return `/sinks/${encodeURIComponent(name)}`;
 }
@@ -143,7 +154,13 @@ export const sinks: View = {
   show: ({ store, clock }) => {
     const nowMs = clock.now();
     const known = store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs));
-    const content = known.length === 0 ? NO_SINKS : <SinkTable sinks={known} />;
+    const table = (
+      <>
+        <NoRelay store={store} nowMs={nowMs} />
+        <SinkTable sinks={known} />
+      </>
+    );
+    const content = known.length === 0 ? NO_SINKS : table;
     return { title: 'Sinks', sections: [{ id: 'sinks', live: true, content }] };
   },
 };
