@@ -37,7 +37,7 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     const { url } = await hostileDaemon();
     const [{ page }, other] = [await visit(), await visit()];
     await other.page.goto(`${url}/runs`);
-    const rowOf = (run: number) => other.page.getByRole('row').filter({ hasText: `Run ${run}` });
+    const rowOf = (run: number) => other.page.locator('#runs tr').filter({ hasText: `Run ${run}` });
     await rowOf(2).getByText('needs a decision').waitFor();
 
     await page.goto(`${url}/runs/2`);
@@ -49,8 +49,8 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
 
     await page.goto(`${url}/runs`);
     await decide(page, 'Start a delta load');
-    await rowOf(3).getByText('delta').waitFor();
-    await rowOf(3).getByText('complete').waitFor();
+    await rowOf(3).getByText('delta', { exact: true }).waitFor();
+    await rowOf(3).getByText('complete', { exact: true }).waitFor();
     await page.goto(`${url}/runs`);
     await decide(page, 'Start a full load');
     await rowOf(4).getByText('needs a decision').waitFor();
@@ -74,11 +74,13 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
   it('pauses, resumes and replays a sink, and retries and skips what it rejected', async () => {
     const rejected = new Set(['100', '101', '102']);
     const seen: string[] = [];
-    const receiver = await serveHttp(async (request, response) => {
-      const events = JSON.parse((await buffer(request)).toString()) as { subject: string }[];
-      const isRejected = events.some(({ subject }) => rejected.has(subject));
-      if (!isRejected) seen.push(...events.map(({ subject }) => subject));
-      response.writeHead(isRejected ? 422 : 204).end();
+    const receiver = await serveHttp((request, response) => {
+      void buffer(request).then((body) => {
+        const events = JSON.parse(body.toString()) as { subject: string }[];
+        const isRejected = events.some(({ subject }) => rejected.has(subject));
+        if (!isRejected) seen.push(...events.map(({ subject }) => subject));
+        response.writeHead(isRejected ? 422 : 204).end();
+      });
     });
     const hook = `webhook+${receiver}/#allow=private&batch=50`;
     const { url } = await hostileDaemon({ CATCHWORD_SINK_SHOP: hook });

@@ -58,8 +58,8 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
     await shoot(page, 'run');
     await page.evaluate('window.before = true');
 
-    await page.locator('#headline').getByText('sealed').waitFor({ timeout });
-    await second.page.locator('#runs').getByText('sealed').waitFor({ timeout });
+    await page.locator('#headline').getByText('sealed', { exact: true }).waitFor({ timeout });
+    await second.page.locator('#runs').getByText('sealed', { exact: true }).waitFor({ timeout });
     expect(await page.evaluate('window.before')).toBe(true);
     await page.goto(page.url());
     await page.getByText('so nothing could slip between two pages').waitFor();
@@ -76,7 +76,7 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
     await page.goto(`${url}/runs`);
     await page.locator('summary', { hasText: 'Start a full load…' }).click();
     await page.getByRole('button', { name: 'Start a full load' }).click();
-    const row = page.getByRole('row').filter({ hasText: 'full' }).filter({ hasText: 'reading' });
+    const row = page.locator('#runs tr').filter({ hasText: 'full' }).filter({ hasText: 'reading' });
     await row.getByRole('link').click();
     await page.locator('summary', { hasText: 'Cancel this run…' }).click();
     await page.getByRole('button', { name: 'Cancel this run' }).click();

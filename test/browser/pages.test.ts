@@ -1,11 +1,8 @@
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { hostileDaemon } from './scene.ts';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Finding {
   readonly impact: string;
@@ -70,7 +67,7 @@ describe.skipIf(!browserAvailable)('every page', () => {
     const { page } = await visit({ viewport: { width: 390, height: 844 } });
     const visited = await crawl(page, url, async (path) => {
       // Not a script element, which the page's CSP would refuse.
-      await page.evaluate(AXE);
+      await page.evaluate(axe.source);
       const light = await seriousFindings(page);
       await page.emulateMedia({ colorScheme: 'dark' });
       const dark = await seriousFindings(page, { runOnly: ['color-contrast'] });

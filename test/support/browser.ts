@@ -33,7 +33,7 @@ export interface Visitor {
   /** Errors of the console (violations of the CSP are among them), of scripts and of requests; dialogs. */
   readonly problems: string[];
   /** Bytes received so far, as they were transferred: headers and compressed bodies. */
-  transferred(): number;
+  readonly transferred: () => number;
 }
 
 /**
