@@ -1,9 +1,9 @@
 import { statfsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Meter } from '@opentelemetry/api';
-import type { ChangeOp, Run, RunKind } from '../catalog/run.ts';
+import type { ChangeOp, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { endedRuns, failedInARow, openInARow } from '../report/in-a-row.ts';
+import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
@@ -89,22 +89,19 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
     (result) => {
       const now = clock.now();
       store.read(() => {
-        const runs = store.runs.list(RUNS);
-        const active = runs.find(({ state }) => state === 'planned' || state === 'reading');
-        const ended = endedRuns(runs);
-        const isComplete = ({ state }: Run): boolean => state === 'complete';
+        const active = store.runs.unfinished();
         const completedAt = completeAt(store);
         result.observe(gauges.products, store.products.living());
         result.observe(gauges.lastSeq, store.changes.lastSeq());
         if (completedAt !== null) result.observe(gauges.age, Math.max(0, now - completedAt) / 1000);
         for (const kind of KINDS) {
           result.observe(gauges.runActive, active?.kind === kind ? 1 : 0, { kind });
-          const last = ended.find((run) => run.kind === kind && isComplete(run));
+          const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
           if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
         }
         result.observe(gauges.runPages, active?.pages ?? 0);
-        result.observe(gauges.failed, failedInARow(ended));
-        result.observe(gauges.open, openInARow(ended));
+        result.observe(gauges.failed, failedInARow(store.recentRuns.ended(null, RUNS)));
+        result.observe(gauges.open, openInARow(store.recentRuns.ended('full', RUNS)));
         const totals = store.runs.totals();
         const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
         result.observe(pages, total('pages'));

@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { printable } from '../printable.ts';
-import { endedRuns, failedInARow, openInARow } from '../report/in-a-row.ts';
+import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
@@ -72,7 +72,7 @@ function staleMirror(store: Store, nowMs: number, maxAgeMs: number): Found[] {
 }
 
 function failingRuns(store: Store): Found[] {
-  const ended = endedRuns(store.runs.list(RUNS));
+  const ended = store.recentRuns.ended(null, RUNS);
   const found: Found[] = [];
   const failed = failedInARow(ended);
   const retry = store.schedule.retry();
@@ -84,10 +84,11 @@ function failingRuns(store: Store): Found[] {
     found.push({ topic: 'runs', describe: says(title, advice), forMs: failed >= TWICE ? MINUTE_MS : LASTING_MS });
   }
   // A run that failed proves nothing either, but it is reported above.
-  const open = openInARow(ended.filter(({ state }) => state !== 'failed'));
+  const full = store.recentRuns.ended('full', RUNS).filter(({ state }) => state !== 'failed');
+  const open = openInARow(full);
   if (open >= TWICE) {
     const title = `The newest ${open} full runs were not sealed`;
-    const reason = quoted(ended.find(({ kind, state }) => kind === 'full' && state !== 'failed')?.reasons[0] ?? null);
+    const reason = quoted(store.runs.get(full[0]?.id ?? 0)?.reasons[0] ?? null);
     const advice = `Nothing proves that they saw every product${reason}. See: npx catchword runs`;
     found.push({ topic: 'open', describe: says(title, advice) });
   }

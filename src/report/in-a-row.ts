@@ -1,6 +1,4 @@
-import type { Run } from '../catalog/run.ts';
-
-type Ended = Pick<Run, 'kind' | 'state' | 'proof'>;
+import type { EndedRun } from '../store/recent-runs.ts';
 
 /** How many of the newest elements in a row pass the test. */
 function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number {
@@ -8,18 +6,12 @@ function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number
   return end === -1 ? newestFirst.length : end;
 }
 
-/** Runs that ended by themselves: an operator's decision to cancel one says nothing about the source. */
-export function endedRuns(runs: readonly Run[]): Run[] {
-  return runs.filter(({ state }) => state !== 'planned' && state !== 'reading' && state !== 'cancelled');
+/** How many of the newest runs have failed. */
+export function failedInARow(newestFirst: readonly EndedRun[]): number {
+  return inARow(newestFirst, ({ state }) => state === 'failed');
 }
 
-/** @param ended runs that have ended, the newest first */
-export function failedInARow(ended: readonly Ended[]): number {
-  return inARow(ended, ({ state }) => state === 'failed');
-}
-
-/** How many of the newest full runs were not sealed. @param ended runs that have ended, the newest first */
-export function openInARow(ended: readonly Ended[]): number {
-  const full = ended.filter(({ kind }) => kind === 'full');
-  return inARow(full, ({ proof }) => proof !== 'sealed');
+/** How many of the newest full runs were not sealed. */
+export function openInARow(newestFirst: readonly EndedRun[]): number {
+  return inARow(newestFirst, ({ proof }) => proof !== 'sealed');
 }

@@ -2,15 +2,15 @@ import type { ChangeOp, Run, RunKind } from '../catalog/run.ts';
 import type { Queries } from './queries.ts';
 
 /** A run that has ended by itself. */
-export type EndedRun = Pick<Run, 'id' | 'kind' | 'state' | 'proof' | 'error'>;
+export type EndedRun = Pick<Run, 'id' | 'state' | 'proof' | 'error' | 'finishedAt'>;
 
 /** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
 const MAX_SUMMED = 1_500;
 
-/** What the overview reads of runs, every second: few rows, and no evidence. */
+/** What is read of runs every second or minute: few rows, and no evidence. */
 export function createRecentRunReader({ row, rows, number }: Queries) {
   const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
-    `SELECT id, kind, state, proof, error FROM runs
+    `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
      WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
   );
   const changes = row<[{ since: number }], Record<ChangeOp, number>>(
@@ -22,7 +22,7 @@ export function createRecentRunReader({ row, rows, number }: Queries) {
   );
 
   return {
-    /** The newest runs that have ended by themselves; those that were cancelled say nothing about the source. */
+    /** The newest runs that have ended, newest first; those that were cancelled say nothing about the source. */
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
     /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */
     changesSince: (since: number) => changes({ since }) as Record<ChangeOp, number>,

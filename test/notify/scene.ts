@@ -4,6 +4,7 @@ import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
+import type { RunKind } from '../../src/catalog/run.ts';
 import type { ChannelEvent } from '../../src/notify/channel.ts';
 import { type ChannelConfig, channelConfig } from '../../src/notify/channel-config.ts';
 import { type NotifierOptions, startNotifier } from '../../src/notify/notifier.ts';
@@ -53,9 +54,9 @@ export function mirrorScene() {
   }
 
   /** Adds a run that has ended. @param removals how many products it holds, at most 3 */
-  function ended(end: Partial<Omit<RunEnd, 'counts'>>, removals = 0): number {
+  function ended(end: Partial<Omit<RunEnd, 'counts'>>, removals = 0, kind: RunKind = 'full'): number {
     return writeUnder(store.keeperLease, clock.now(), (writer) => {
-      const id = writer.runs.create({ kind: 'full', from: null, startedAt: clock.now(), tick: null });
+      const id = writer.runs.create({ kind, from: null, startedAt: clock.now(), tick: null });
       const rest = { state: 'complete', proof: 'sealed', reasons: [], error: null } as const;
       writer.runs.end(id, { ...rest, ...end, finishedAt: clock.now(), counts: NO_COUNTS });
       writer.removals.hold(id, [1, 2, 3].slice(0, removals));

@@ -152,9 +152,14 @@ it('notices a run that does not get through', async () => {
 it('notices full runs that are not sealed', async () => {
   const scene = mirrorScene();
   scene.start([]);
-  for (let run = 0; run < 2; run++) scene.ended({ proof: 'open', reasons: ['3 seams are open'] });
+  for (let run = 0; run < 2; run++) {
+    scene.ended({ proof: 'open', reasons: ['3 seams are open'] });
+    // Deltas in between, such as one each quarter of an hour, change nothing.
+    for (let delta = 0; delta < 60; delta++) scene.ended({ proof: null }, 0, 'delta');
+  }
   await scene.clock.pass(2 * MINUTE);
   expect(topics(scene)).toEqual(['open']);
+  expect(scene.store.episodes.open()[0]?.message).toContain('(3 seams are open)');
   scene.ended({});
   await scene.clock.pass(6 * MINUTE);
   expect(topics(scene)).toEqual([]);
