@@ -39,7 +39,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   schedule: ['catalog', 'operator', 'store', 'sync'],
   metrics: ['catalog', 'store', 'report'],
   web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator'],
-  operator: ['catalog', 'config', 'store', 'sync', 'relay', 'report'],
+  operator: ['catalog', 'store', 'sync', 'relay', 'report'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   notify: ['config', 'store', 'report', 'relay'],
   events: ['catalog'],
@@ -59,7 +59,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'sync',
     'web',
   ],
-  sandbox: ['catalog', 'xml'],
+  sandbox: ['xml'],
   commands: ['*'],
   program: ['*'],
   cli: ['*'],
