@@ -6,11 +6,11 @@ import type { Logger } from '../log.ts';
 import { secretsOf, withoutSecrets } from '../relay/sink-config.ts';
 
 /** What a run did: it started, or it ended. */
-export type Beat = 'start' | 'complete' | 'fail';
+type Beat = 'start' | 'complete' | 'fail';
 
-export interface Heartbeat extends Service {
+interface Heartbeat extends Service {
   /** Returns at once. A newer beat replaces one that waits. */
-  beat(beat: Beat): void;
+  readonly beat: (beat: Beat) => void;
 }
 
 interface HeartbeatOptions {

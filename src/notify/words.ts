@@ -35,7 +35,7 @@ function aboutEpisode({ message, beganAt, endedAt, phase, knowsBeginning, ...abo
 }
 
 /** Drops the beginning of each episode whose end waits as well. */
-export function withoutOvertaken(waiting: readonly WaitingNotice[]): WaitingNotice[] {
+function withoutOvertaken(waiting: readonly WaitingNotice[]): WaitingNotice[] {
   const ended = new Set(waiting.filter(({ phase }) => phase === 'ended').map(({ episodeId }) => episodeId));
   return waiting.filter(({ phase, episodeId }) => phase === 'ended' || !ended.has(episodeId));
 }

@@ -8,14 +8,14 @@ export type ActionRow = Readonly<typeof actions.$inferSelect>;
 export type NewAction = Omit<ActionRow, 'id'>;
 
 /** How an asked decision ended. */
-export type ActionEnd = Required<Pick<ActionRow, 'outcome' | 'endedAt'>> & { readonly state: 'done' | 'failed' };
+type ActionEnd = Required<Pick<ActionRow, 'outcome' | 'endedAt'>> & { readonly state: 'done' | 'failed' };
 
 /** Older decisions are dropped, unless they are still asked. For safety. */
 const KEPT = 10_000;
 
 const COLUMNS = 'id, at, who, action, target, argument, state, outcome, ended_at AS endedAt';
 
-export type ActionReader = ReturnType<typeof createActionReader>;
+type ActionReader = ReturnType<typeof createActionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
 export function createActionReader({ row, rows, number }: Queries) {

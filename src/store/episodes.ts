@@ -16,10 +16,10 @@ export interface WaitingNotice extends Omit<Episode, 'id'> {
 }
 
 /** Which message. */
-export type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'>;
+type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'>;
 
 /** What a channel has got, and what it has not. Times are milliseconds since 1970. */
-export interface ChannelState {
+interface ChannelState {
   readonly channel: string;
   readonly deliveredAt: number | null;
   /** Messages that are still tried. */
@@ -34,7 +34,7 @@ export interface ChannelState {
 
 const IS_WAITING = 'delivered_at IS NULL AND next_try_at > 0';
 
-export type EpisodeReader = ReturnType<typeof createEpisodeReader>;
+type EpisodeReader = ReturnType<typeof createEpisodeReader>;
 
 export function createEpisodeReader({ rows, number }: Queries) {
   const columns = 'topic, message, began_at AS beganAt, ended_at AS endedAt';

@@ -1,7 +1,6 @@
-import type { FastifyInstance, FastifyReply } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import type { Plans } from '../catalog/tick.ts';
-import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { hitJson, productJson } from '../report/product.ts';
 import { runJson } from '../report/run.ts';
@@ -10,8 +9,9 @@ import { findProduct } from '../store/find-product.ts';
 import type { Store } from '../store/store.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { type PageParts, sendPieces } from './change-page.ts';
+import { sendPieces } from './change-page.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
+import type { RouteParts } from './response-writer.ts';
 import { answering, sending, typed } from './route-schema.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
@@ -29,15 +29,9 @@ const PAGE = parameters({
   limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
 });
 
-/** Sends JSON as text: it contains the source's own bodies, whose numbers must not be rounded. */
-function sendJson(reply: FastifyReply, text: string): FastifyReply {
-  return reply.type('application/json; charset=utf-8').send(text);
-}
-
-export interface ApiOptions extends PageParts {
+export interface ApiOptions extends RouteParts {
   readonly store: Store;
   readonly changes: ChangeFeed;
-  readonly clock: Clock;
   /** When the schedule starts the next runs. */
   readonly plans: (nowMs: number) => Plans;
 }
@@ -116,7 +110,8 @@ export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }
         const message = `the mirror has no product ${JSON.stringify(vbid)}`;
         throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
       }
-      return sendJson(reply, productJson(row));
+      // As text: numbers of the source must not be rounded.
+      return reply.type('application/json; charset=utf-8').send(productJson(row));
     },
   );
 

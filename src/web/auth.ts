@@ -65,7 +65,7 @@ function tokenError(request: FastifyRequest, check: TokenCheck, sessions: Sessio
   };
 }
 
-export interface AuthOptions {
+interface AuthOptions {
   readonly token: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;

@@ -60,7 +60,7 @@ function createKeptBatches() {
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
-export interface ChangeFeedOptions {
+interface ChangeFeedOptions {
   readonly store: Store;
   /** The `source` of events if the mirror has not stored its own. */
   readonly fallback: string;

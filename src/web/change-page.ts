@@ -1,21 +1,20 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
-import { errorFields, type Logger } from '../log.ts';
+import { errorFields } from '../log.ts';
 import { sendError } from './http-error.ts';
-import { createWriter, type EndCode, type WriterParts } from './response-writer.ts';
-import { OVERLOADED, type Waiting } from './waiting.ts';
-
-export interface PageParts extends WriterParts {
-  readonly waiting: Pick<Waiting, 'watch' | 'isFull'>;
-  readonly log: Logger;
-}
+import { createWriter, type EndCode, type RouteParts } from './response-writer.ts';
+import { OVERLOADED } from './waiting.ts';
 
 /**
  * Sends JSON that is made while it is taken, so that a client that takes nothing keeps only a piece in memory. A client
  * that is too slow, or whose page cannot be read to its end, sees a broken connection, not the end of a page.
  * @throws what the first piece throws; then nothing was sent
  */
-export async function sendPieces(reply: FastifyReply, pieces: Iterator<string, void>, parts: PageParts): Promise<void> {
+export async function sendPieces(
+  reply: FastifyReply,
+  pieces: Iterator<string, void>,
+  parts: RouteParts,
+): Promise<void> {
   const { raw, request } = reply;
   if (parts.waiting.isFull()) return void sendError(reply, OVERLOADED);
   let piece = pieces.next();

@@ -36,10 +36,6 @@ declare module 'fastify' {
   }
 }
 
-export function statusCodeOf({ code }: HttpError): number {
-  return STATUS[code];
-}
-
 /** Paths that programs use: they get JSON, whatever they accept. */
 const FOR_PROGRAMS = /^\/(?:api|live|assets|metrics|healthz|readyz|openapi\.json|schemas)(?:[/?]|$)/;
 
@@ -61,7 +57,7 @@ export function setSafetyHeaders(reply: FastifyReply): void {
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
   const { code, hint, headers = {} } = error;
   setSafetyHeaders(reply);
-  reply.code(statusCodeOf(error)).headers(headers);
+  reply.code(STATUS[code]).headers(headers);
   const { sendErrorPage } = reply.server;
   const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
   if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import type { Clock } from '../clock.ts';
+import type { Logger } from '../log.ts';
 import type { Waiting } from './waiting.ts';
 
 /** Bytes written at once. A reader that takes one piece in time is alive, however large the whole is. */
@@ -37,6 +38,12 @@ export interface WriterParts {
     /** How long the last message may take before the connection is destroyed. */
     readonly graceMs: number;
   };
+}
+
+/** The same for a route, which starts nothing large while too much waits. */
+export interface RouteParts extends WriterParts {
+  readonly log: Logger;
+  readonly waiting: Waiting;
 }
 
 /**

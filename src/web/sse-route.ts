@@ -2,20 +2,19 @@ import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { parsePosition } from '../catalog/position.ts';
-import { errorFields, type Logger } from '../log.ts';
+import { errorFields } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { parameters, textParameter } from './parameters.ts';
-import type { EndCode } from './response-writer.ts';
+import type { EndCode, RouteParts } from './response-writer.ts';
 import { body, sending, typed } from './route-schema.ts';
 import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
-import { type StreamParts, streamChanges } from './sse-stream.ts';
-import { OVERLOADED, type Waiting } from './waiting.ts';
+import { type StreamLimits, streamChanges } from './sse-stream.ts';
+import { OVERLOADED } from './waiting.ts';
 
-export interface SseOptions extends StreamParts {
+interface SseOptions extends RouteParts {
+  readonly limits: StreamLimits;
   readonly changes: ChangeFeed;
-  readonly waiting: Waiting;
-  readonly log: Logger;
 }
 
 const MAX_LOGGED = 80;

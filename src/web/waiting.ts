@@ -45,7 +45,7 @@ interface Connection {
   isEnded: boolean;
 }
 
-export interface WaitingOptions {
+interface WaitingOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly limits: {

@@ -31,7 +31,7 @@ describe.skipIf(!browserAvailable)('signing in with a browser', () => {
     const other = createServer((_request, response) => {
       response.setHeader('content-type', 'text/html').end(`<a href="${web.url}/sinks">a link</a>`);
     }).listen(0, '127.0.0.1');
-    onTestFinished(() => void other.close().closeAllConnections());
+    onTestFinished(() => other.close().closeAllConnections());
     await once(other, 'listening');
     await page.goto(`http://localhost:${(other.address() as AddressInfo).port}/`);
     await page.getByRole('link', { name: 'a link' }).click();

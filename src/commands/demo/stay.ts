@@ -21,7 +21,7 @@ const FULL_MINUTES = 10;
 const PORT = { first: 8080, tries: 20 };
 
 /** Products at the service. */
-export const STAY_ITEMS = 30_000;
+const STAY_ITEMS = 30_000;
 
 /** @returns whether nothing else listens on a port of 127.0.0.1; `port` 0 finds any free one */
 async function freePort(port: number): Promise<number | null> {

@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../errors.ts';
-import { errorFields, type Logger } from '../../log.ts';
-import { createWriter, type EndCode, endBlock, type WriterParts } from '../response-writer.ts';
+import { errorFields } from '../../log.ts';
+import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
 import { refuse, STREAM_HEADERS } from '../sse-refusal.ts';
-import { OVERLOADED, type Waiting } from '../waiting.ts';
+import { OVERLOADED } from '../waiting.ts';
 import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
 import type { Content } from './view.ts';
 
@@ -26,12 +26,7 @@ const RETRY_MS = 2_000;
 /** The same if the page could not be rendered. */
 const RETRY_AFTER_ERROR_MS = 10_000;
 
-export interface LiveParts extends WriterParts {
-  readonly waiting: Pick<Waiting, 'watch' | 'isFull'>;
-  readonly log: Logger;
-}
-
-export interface Followed {
+interface Followed {
   /** Everything that `show` depends on: browsers with the same key share the rendering. */
   readonly key: string;
   /** @throws CatchwordError NOT_FOUND, USAGE */
@@ -44,7 +39,7 @@ function isGone(error: unknown): boolean {
 }
 
 /** Sends browsers the live sections of what they show. */
-export function createLivePages(parts: LiveParts) {
+export function createLivePages(parts: RouteParts) {
   const { clock, log, waiting } = parts;
   const pages = new Map<string, SharedPage>();
   const open = new Map<AbortController, Promise<void>>();

@@ -2,7 +2,7 @@ import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { usageError } from '../../errors.ts';
-import { type HttpError, statusCodeOf } from '../http-error.ts';
+import { type HttpError, STATUS } from '../http-error.ts';
 import type { TokenCheck } from '../token-check.ts';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
@@ -15,7 +15,7 @@ const FORM = z.object({ token: z.string(), name: z.string().default(''), back: z
 type Form = z.infer<typeof FORM>;
 
 /** Where a browser goes after the login: a path of this server, never an address of another one. */
-export function localPath(given: unknown): string {
+function localPath(given: unknown): string {
   const base = 'http://local.invalid';
   if (typeof given !== 'string' || !given.startsWith('/') || !URL.canParse(given, base)) return '/';
   const { origin, pathname, search } = new URL(given, base);
@@ -87,7 +87,7 @@ export function addLogin(app: FastifyInstance, check: TokenCheck, sessions: Sess
       const { token, name, back } = form;
       const error = check(token, request.ip);
       if (error !== null)
-        return sendForm(reply.code(statusCodeOf(error)).headers(error.headers ?? {}), { name, back }, error);
+        return sendForm(reply.code(STATUS[error.code]).headers(error.headers ?? {}), { name, back }, error);
       sessions.begin(request, reply, name);
       return reply.redirect(localPath(back), 303);
     });

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { RouteParts } from '../response-writer.ts';
 import { LIVE_PATH } from '../sse-refusal.ts';
 import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
@@ -6,7 +7,7 @@ import { changes } from './changes.tsx';
 import { sendErrorPage } from './error-page.tsx';
 import { sendHtml } from './html.ts';
 import { documentHtml } from './layout.tsx';
-import { createLivePages, type LiveParts } from './live.ts';
+import { createLivePages } from './live.ts';
 import { overview } from './overview.tsx';
 import { product } from './product.tsx';
 import { products } from './products.tsx';
@@ -25,7 +26,7 @@ function visitOf({ params, url }: FastifyRequest): Visit {
   return { params: params as Record<string, string>, query: new URLSearchParams(query) };
 }
 
-export type PageOptions = PageParts & LiveParts;
+type PageOptions = PageParts & RouteParts;
 
 /**
  * Serves the pages, and for each the stream of its live sections at `/live` and its path.
