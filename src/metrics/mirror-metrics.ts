@@ -1,8 +1,8 @@
-import { statfsSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { statSync } from 'node:fs';
 import type { Meter } from '@opentelemetry/api';
 import type { ChangeOp, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
+import { diskOf } from '../report/disk.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
@@ -121,9 +121,9 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
       });
       result.observe(gauges.fileBytes, fileBytes(store.path));
       result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
-      const { bavail, blocks, bsize } = statfsSync(dirname(store.path));
-      result.observe(gauges.diskFree, bavail * bsize);
-      result.observe(gauges.diskSize, blocks * bsize);
+      const { free, size } = diskOf(store.path);
+      result.observe(gauges.diskFree, free);
+      result.observe(gauges.diskSize, size);
     },
     [...Object.values(gauges), delivered, pages, changes, rejected],
   );

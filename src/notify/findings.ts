@@ -1,8 +1,7 @@
-import { statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { printable } from '../printable.ts';
+import type { Disk } from '../report/disk.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
-import { sinkSummary } from '../report/sink.ts';
+import { isHalted, sinkLag } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
@@ -32,8 +31,8 @@ export interface Description {
 export interface FindingOptions {
   /** CATCHWORD_READY_MAX_AGE. */
   readonly readyMaxAgeMs: number;
-  /** The disk of the mirror, in bytes. */
-  readonly disk: () => { readonly free: number; readonly size: number };
+  /** The disk of the mirror. */
+  readonly disk: () => Disk;
 }
 
 const MINUTE_MS = 60_000;
@@ -112,12 +111,10 @@ function heldRemovals(store: Store): Found[] {
 
 function sinksInTrouble(store: Store, nowMs: number): Found[] {
   return store.sinks.list().flatMap((row): Found[] => {
-    if (!row.configured) return [];
     // A paused sink is paused on purpose.
-    if (row.state === 'paused') return [];
+    if (!row.configured || row.state === 'paused') return [];
     const { name, state, error } = row;
-    const isHalted = state === 'stopped' || state === 'disabled';
-    const seconds = sinkSummary(store, row, nowMs).lag_seconds ?? 0;
+    const seconds = sinkLag(store, row, nowMs).lag_seconds ?? 0;
     const behind: Found = {
       topic: `behind:${name}`,
       describe: says(
@@ -126,7 +123,7 @@ function sinksInTrouble(store: Store, nowMs: number): Found[] {
       ),
       forMs: LASTING_MS,
       // A sink that is stopped has its own episode.
-      begins: seconds > BEHIND.begins && !isHalted,
+      begins: seconds > BEHIND.begins && !isHalted(row),
     };
     const halted: Found = {
       topic: `sink:${name}`,
@@ -135,11 +132,11 @@ function sinksInTrouble(store: Store, nowMs: number): Found[] {
         `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`,
       ),
     };
-    return [...(isHalted ? [halted] : []), ...(seconds > BEHIND.ends ? [behind] : [])];
+    return [...(isHalted(row) ? [halted] : []), ...(seconds > BEHIND.ends ? [behind] : [])];
   });
 }
 
-function fullDisk({ free, size }: ReturnType<FindingOptions['disk']>): Found[] {
+function fullDisk({ free, size }: Disk): Found[] {
   const share = free / size;
   if (!(share < DISK_FREE.ends)) return [];
   const title = `The disk of the mirror is nearly full: ${Math.floor(share * 100)}% is free`;
@@ -153,12 +150,6 @@ function longPause(store: Store, nowMs: number): Found[] {
   const title = `The service asked catchword to wait until ${time(pause.until)}`;
   const advice = 'No run reads before then. If this happens often, lower CATCHWORD_RATE_LIMIT.';
   return [{ topic: 'pause', describe: says(title, advice) }];
-}
-
-/** The space of the disk that holds a file, in bytes. */
-export function diskOf(path: string): ReturnType<FindingOptions['disk']> {
-  const { bavail, blocks, bsize } = statfsSync(dirname(path));
-  return { free: bavail * bsize, size: blocks * bsize };
 }
 
 /** Everything that is wrong now. */

@@ -2,9 +2,10 @@ import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { hasCode, messageOf } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
+import { diskOf } from '../report/disk.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';
-import { diskOf, type FindingOptions } from './findings.ts';
+import type { FindingOptions } from './findings.ts';
 import { CHECK_MS, createWatch } from './watch.ts';
 
 export interface NotifierOptions extends DeliverOptions, Pick<FindingOptions, 'readyMaxAgeMs'> {

@@ -1,13 +1,11 @@
-import { statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
 import type { Run } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 import type { EndedRun } from '../store/recent-runs.ts';
-import type { SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
+import { diskOf } from './disk.ts';
 import { failedInARow, openInARow } from './in-a-row.ts';
-import { sinkLag } from './sink.ts';
-import { completeAt, HELD } from './status.ts';
+import { isHalted, sinkLag } from './sink.ts';
+import { completeAt, heldReason } from './status.ts';
 
 /*
  * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
@@ -23,7 +21,7 @@ export const COUNTED = 1_000;
 const LOOKED_AT = 20;
 const DAY_MS = 86_400_000;
 
-export type Freshness = 'fresh' | 'empty' | 'failing' | 'stale' | 'clock';
+type Freshness = 'fresh' | 'empty' | 'failing' | 'stale' | 'clock';
 
 function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedRun | undefined): Freshness {
   const asOf = completeAt(store);
@@ -34,15 +32,13 @@ function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedR
 }
 
 function heldOf({ recentRuns, removals }: Store) {
-  const listed = recentRuns.held(LISTED).map(({ id, reasons }) => ({
-    run: id,
-    removals: removals.heldUpTo(id, COUNTED + 1),
-    reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
+  const listed = recentRuns.held(LISTED).map((run) => ({
+    run: run.id,
+    removals: removals.heldUpTo(run.id, COUNTED + 1),
+    reason: heldReason(run),
   }));
   return { listed, more: listed.length < LISTED ? 0 : recentRuns.heldCount() - listed.length };
 }
-
-const isHalted = ({ state }: SinkRow): boolean => state === 'stopped' || state === 'disabled';
 
 function sinksOf(store: Store, nowMs: number) {
   const rows = store.sinks
@@ -75,11 +71,6 @@ function progressOf(store: Store, { id, items }: Run) {
   return total === null ? null : { items: Math.min(items, total), total };
 }
 
-function diskOf(store: Store) {
-  const { bavail, bsize } = statfsSync(dirname(store.path));
-  return { mirrorBytes: store.sizeBytes(), freeBytes: bavail * bsize };
-}
-
 /** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */
 export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: number) {
   const ended = store.recentRuns.ended(null, LOOKED_AT);
@@ -100,7 +91,6 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),
     retry: store.schedule.retry(),
     daemon,
-    relay: store.relayLease.holder(nowMs) !== null,
     plans: daemon ? plans : { nextFull: null, nextDelta: null },
     pausedUntil: store.source.pause(nowMs)?.until ?? null,
     held: heldOf(store),
@@ -112,7 +102,8 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
       removed: recent.removed + (active?.removed ?? 0),
       restored: recent.restored + (active?.restored ?? 0),
     },
-    disk: diskOf(store),
+    mirrorBytes: store.sizeBytes(),
+    freeBytes: diskOf(store.path).free,
   };
 }
 

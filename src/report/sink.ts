@@ -14,6 +14,11 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
   return cursor < backfillTo ? 'backfill' : 'live';
 }
 
+/** Whether a sink gets nothing until somebody decides about it. */
+export function isHalted({ state }: SinkRow): boolean {
+  return state === 'stopped' || state === 'disabled';
+}
+
 /** The state of a sink, and how far it is behind. */
 export function sinkLag(store: Store, sink: SinkRow, nowMs: number) {
   const lag = store.changes.lastSeq() - sink.cursor;
@@ -83,7 +88,6 @@ export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string
 
 /** Why sinks get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
 export function haltedSinks(store: Store): string | null {
-  const isHalted = ({ configured, state }: SinkRow) => configured && (state === 'stopped' || state === 'disabled');
-  const halted = store.sinks.list().filter(isHalted);
+  const halted = store.sinks.list().filter((sink) => sink.configured && isHalted(sink));
   return halted.map(({ name, state }) => `sink ${name} is ${state}`).join(', ') || null;
 }

@@ -1,11 +1,15 @@
+import type { Run } from '../catalog/run.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
 
-/** How the reason begins for which a run held its removals back. */
-export const HELD = 'held: ';
+/** Why a run held its removals back. */
+export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
+  const start = 'held: ';
+  return reasons.find((reason) => reason.startsWith(start))?.slice(start.length) ?? null;
+}
 
 /**
  * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
@@ -40,10 +44,10 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
     held: held.map(({ id }) => id),
-    held_runs: held.map(({ id, reasons }) => ({
-      run: id,
-      removals: store.removals.heldCount(id),
-      reason: reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length) ?? null,
+    held_runs: held.map((run) => ({
+      run: run.id,
+      removals: store.removals.heldCount(run.id),
+      reason: heldReason(run),
     })),
     last_run: last === undefined ? null : runJson(last),
     /** Null if no daemon is alive to start a run. */

@@ -7,9 +7,10 @@ import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { numberIn } from './query.ts';
 import { Shown } from './shown.tsx';
+import { sinkPath } from './sinks.tsx';
 import type { PageParts, Section, View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 const PATH = '/actions';
 /** Decisions on one page. */
@@ -28,7 +29,7 @@ function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' 
     return <>cancel {run}</>;
   }
   if (!isSinkAction(action)) return <>{`${action} ${target}`}</>;
-  const sink = <a href={`/sinks/${encodeURIComponent(target)}`}>{`sink ${target}`}</a>;
+  const sink = <a href={sinkPath(target)}>{`sink ${target}`}</a>;
   switch (action) {
     case 'retry':
       return <>deliver the refused events of {sink} again</>;
@@ -73,38 +74,27 @@ const STATES = {
 
 function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
   return (
-    <Wide label="Decisions, a table">
-      <table>
-        <thead>
-          <tr>
-            {['When', 'Who', 'Decision', 'State', 'Outcome'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr id={`decision-${row.id}`}>
-              <td>
-                <When at={row.at} />
-              </td>
-              <td>
-                <Shown text={row.who} most={200} />
-              </td>
-              <td>
-                <What {...row} />
-              </td>
-              <td>
-                <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
-              </td>
-              <td>
-                <Shown text={outcomeOf(store, row)} most={1_000} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table label="Decisions, a table" heads={['When', 'Who', 'Decision', 'State', 'Outcome']}>
+      {rows.map((row) => (
+        <tr id={`decision-${row.id}`}>
+          <td>
+            <When at={row.at} />
+          </td>
+          <td>
+            <Shown text={row.who} most={200} />
+          </td>
+          <td>
+            <What {...row} />
+          </td>
+          <td>
+            <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
+          </td>
+          <td>
+            <Shown text={outcomeOf(store, row)} most={1_000} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -4,7 +4,7 @@ import { numberIn } from './query.ts';
 import { ProductLink, Shown } from './shown.tsx';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
@@ -54,23 +54,15 @@ function ChangeRow({ change }: { readonly change: ListedChange }) {
 
 function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] }) {
   return (
-    <Wide label="Changes">
-      <table>
-        <caption>Changes, the newest first. A title leads to the product as it was right after the change.</caption>
-        <thead>
-          <tr>
-            {['Change', 'What', 'Product', 'Fields', 'When', 'Run'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {changes.map((change) => (
-            <ChangeRow key={change.seq} change={change} />
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Changes"
+      caption="Changes, the newest first. A title leads to the product as it was right after the change."
+      heads={['Change', 'What', 'Product', 'Fields', 'When', 'Run']}
+    >
+      {changes.map((change) => (
+        <ChangeRow key={change.seq} change={change} />
+      ))}
+    </Table>
   );
 }
 

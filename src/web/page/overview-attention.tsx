@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { COUNTED, type Overview } from '../../report/overview.ts';
 import { count, plural, time } from '../../report/text.ts';
 import { clipped, sentence } from './phrases.ts';
+import { sinkPath } from './sinks.tsx';
 
 /** `1 removal`, or `more than 1,000 removals` where the counting stopped. */
 function counted(value: number, noun: string): string {
@@ -35,7 +36,7 @@ function heldNotices({ listed, more }: Overview['held']) {
 function sinkNotices({ troubled, moreTroubled }: Overview['sinks']) {
   return [
     ...troubled.map(({ name, state, error, parked }) => {
-      const link = <a href={`/sinks/${encodeURIComponent(name)}`}>Look at it and decide</a>;
+      const link = <a href={sinkPath(name)}>Look at it and decide</a>;
       if (state === 'running' || state === 'paused') {
         return (
           <Notice state="warn">

@@ -6,8 +6,10 @@ import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
-import type { View } from './view.ts';
-import { Wide } from './wide.tsx';
+import { Shown } from './shown.tsx';
+import { lagText, NoRelay, SinkMark, sinkPath } from './sinks.tsx';
+import type { PageParts, View } from './view.ts';
+import { Table } from './wide.tsx';
 
 function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) {
   const words = at > nowMs ? `in ${roughly(at - nowMs)}` : `${roughly(nowMs - at)} ago`;
@@ -42,7 +44,7 @@ function changesText(changes: Overview['changes']): string {
 }
 
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { freshness, asOf, products, last, plans, daemon, changes, disk } = overview;
+  const { freshness, asOf, products, last, plans, daemon, changes, mirrorBytes, freeBytes } = overview;
   const [state, words] = FRESHNESS[freshness];
   const { nextFull, nextDelta } = plans;
   return (
@@ -73,7 +75,7 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
         )}
       </Figure>
       <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
-      <Figure name="Size">{`${size(disk.mirrorBytes)}, ${size(disk.freeBytes)} of the disk free`}</Figure>
+      <Figure name="Size">{`${size(mirrorBytes)}, ${size(freeBytes)} of the disk free`}</Figure>
     </dl>
   );
 }
@@ -164,55 +166,38 @@ function FirstTime({
   );
 }
 
-const SINK_MARKS: Readonly<Record<string, string>> = {
-  live: 'good',
-  backfill: 'good',
-  paused: 'warn',
-  retrying: 'warn',
-  stopped: 'bad',
-  disabled: 'bad',
-};
-
-function Sinks({ overview: { sinks, relay } }: { readonly overview: Overview }) {
+function Sinks({
+  store,
+  sinks,
+  nowMs,
+}: Pick<PageParts, 'store'> & Pick<Overview, 'sinks'> & { readonly nowMs: number }) {
   if (sinks.count === 0) {
     return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
   }
   const more = sinks.count - sinks.listed.length;
   return (
     <>
-      {!relay && (
-        <p class="warn">No process delivers now: nothing reaches these stores before the daemon (or relay) runs.</p>
-      )}
-      <Wide label="Sinks, a table">
-        <table>
-          <caption>Stores that receive the changes of the mirror</caption>
-          <thead>
-            <tr>
-              <th scope="col">Sink</th>
-              <th scope="col">State</th>
-              <th scope="col">Behind</th>
-              <th scope="col">Last error</th>
-            </tr>
-          </thead>
-          <tbody>
-            {sinks.listed.map(({ name, state, lag_records: lag, lag_seconds: seconds, error }) => (
-              <tr>
-                <th scope="row">
-                  <a href={`/sinks/${encodeURIComponent(name)}`}>{name}</a>
-                </th>
-                <td>
-                  <span class={SINK_MARKS[state]}>{state}</span>
-                </td>
-                <td>
-                  {lag === 0 ? 'nothing' : plural(lag, 'change')}
-                  {lag > 0 && seconds !== null && `, for ${roughly(seconds * 1000)}`}
-                </td>
-                <td>{error === null ? '–' : clipped(error)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Wide>
+      <NoRelay store={store} nowMs={nowMs} />
+      <Table
+        label="Sinks, a table"
+        caption="Stores that receive the changes of the mirror"
+        heads={['Sink', 'State', 'Behind', 'Last error']}
+      >
+        {sinks.listed.map((sink) => (
+          <tr>
+            <th scope="row">
+              <a href={sinkPath(sink.name)}>{sink.name}</a>
+            </th>
+            <td>
+              <SinkMark state={sink.state} />
+            </td>
+            <td>{lagText(sink)}</td>
+            <td>
+              <Shown text={sink.error} most={200} />
+            </td>
+          </tr>
+        ))}
+      </Table>
       {more > 0 && (
         <p>
           <a href="/sinks">{`${plural(more, 'more sink')}`}</a>
@@ -262,7 +247,7 @@ export const overview: View = {
           ),
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
-        { id: 'sinks', title: 'Sinks', live: true, content: <Sinks overview={facts} /> },
+        { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} sinks={facts.sinks} nowMs={nowMs} /> },
         { id: 'start', title: 'Start a run', content: START },
         decisionsSection(store),
       ],

@@ -6,7 +6,7 @@ import type { Store } from '../../store/store.ts';
 import { productPath, Shown, short } from './shown.tsx';
 import type { Section } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Changes on one page. */
 const MOST = 50;
@@ -107,23 +107,16 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
     changes.length === 0 ? (
       <p>The log has no older change of this product.</p>
     ) : (
-      <Wide label="Changes of this product">
-        <table class="history">
-          <caption>Changes, the newest first. A change leads to the product as it was right after it.</caption>
-          <thead>
-            <tr>
-              {['Change', 'What', 'Fields before and after', 'When', 'Run'].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {changes.map((change) => (
-              <ChangeRow vbid={vbid} change={change} />
-            ))}
-          </tbody>
-        </table>
-      </Wide>
+      <Table
+        label="Changes of this product"
+        caption="Changes, the newest first. A change leads to the product as it was right after it."
+        heads={['Change', 'What', 'Fields before and after', 'When', 'Run']}
+        class="history"
+      >
+        {changes.map((change) => (
+          <ChangeRow vbid={vbid} change={change} />
+        ))}
+      </Table>
     );
   const isCut = !hasOlder && oldest !== undefined && oldest.op !== 'created';
   return {

@@ -11,7 +11,7 @@ import { numberIn } from './query.ts';
 import { productPath, Shown, short } from './shown.tsx';
 import type { Section, View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Contributors and prices that are listed; a product may have a hundred thousand. */
 const LISTED = 50;
@@ -78,32 +78,24 @@ function Prices({ prices }: { readonly prices: readonly PriceText[] }) {
   if (prices.length === 0) return <p>The service sent no prices.</p>;
   return (
     <>
-      <Wide label="Prices">
-        <table>
-          <caption>Prices, exactly as the service wrote them</caption>
-          <thead>
-            <tr>
-              {['SKU', 'Duration', 'Type', 'Currency', 'Price'].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {prices.slice(0, LISTED).map(({ sku, duration, type, currency, value }) => (
-              <tr>
-                {[sku, duration, type, currency].map((text) => (
-                  <td>
-                    <Shown text={text} most={60} />
-                  </td>
-                ))}
-                <td class="number">
-                  <Shown text={value} most={60} />
-                </td>
-              </tr>
+      <Table
+        label="Prices"
+        caption="Prices, exactly as the service wrote them"
+        heads={['SKU', 'Duration', 'Type', 'Currency', 'Price']}
+      >
+        {prices.slice(0, LISTED).map(({ sku, duration, type, currency, value }) => (
+          <tr>
+            {[sku, duration, type, currency].map((text) => (
+              <td>
+                <Shown text={text} most={60} />
+              </td>
             ))}
-          </tbody>
-        </table>
-      </Wide>
+            <td class="number">
+              <Shown text={value} most={60} />
+            </td>
+          </tr>
+        ))}
+      </Table>
       {prices.length > LISTED && <p>{`and ${count(prices.length - LISTED)} more: see the JSON`}</p>}
     </>
   );

@@ -4,7 +4,7 @@ import type { SearchHit } from '../../store/search.ts';
 import { ProductLink, Shown } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** How many products a list shows. */
 const MOST = 50;
@@ -66,18 +66,6 @@ function ProductCells({ product }: { readonly product: SearchHit }) {
 
 const HEADS = ['Title', 'vbid', 'Publisher', 'Format', 'Print ISBN', 'E-book ISBN'];
 
-function Heads({ more = [] }: { readonly more?: readonly string[] }) {
-  return (
-    <thead>
-      <tr>
-        {[...HEADS, ...more].map((head) => (
-          <th scope="col">{head}</th>
-        ))}
-      </tr>
-    </thead>
-  );
-}
-
 function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly words: string }) {
   if (hits.length === 0) {
     return (
@@ -93,19 +81,13 @@ function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly w
       {hits.length > MOST && (
         <p>{`More than ${MOST} products match; these ${MOST} match best. Add a word to narrow the search.`}</p>
       )}
-      <Wide label="Products found">
-        <table>
-          <caption>Products found, the best match first</caption>
-          <Heads />
-          <tbody>
-            {hits.slice(0, MOST).map((hit) => (
-              <tr>
-                <ProductCells product={hit} />
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </Wide>
+      <Table label="Products found" caption="Products found, the best match first" heads={HEADS}>
+        {hits.slice(0, MOST).map((hit) => (
+          <tr>
+            <ProductCells product={hit} />
+          </tr>
+        ))}
+      </Table>
     </>
   );
 }
@@ -114,23 +96,21 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
   if (products.length === 0)
     return <p>The mirror has no products yet. They appear here while the first run reads them.</p>;
   return (
-    <Wide label="Products that changed last">
-      <table>
-        <caption>{`The ${MOST} products that changed last`}</caption>
-        <Heads more={['Changed']} />
-        <tbody>
-          {products.map((product) => (
-            <tr>
-              <ProductCells product={product} />
-              <td>
-                <When at={product.changedAt} />
-                {product.removedAt !== null && <span class="warn"> removed</span>}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Products that changed last"
+      caption={`The ${MOST} products that changed last`}
+      heads={[...HEADS, 'Changed']}
+    >
+      {products.map((product) => (
+        <tr>
+          <ProductCells product={product} />
+          <td>
+            <When at={product.changedAt} />
+            {product.removedAt !== null && <span class="warn"> removed</span>}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

@@ -7,10 +7,10 @@ import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
 import { ProductLink, Shown } from './shown.tsx';
-import { LastError, lagText, NoRelay, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
+import { LastError, lagText, NoRelay, SinkMark, type SinkSummary, sinkPath, wordsOf } from './sinks.tsx';
 import type { Section, View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Parked events on one page. */
 const MOST = 50;
@@ -27,12 +27,11 @@ function requireSink({ sinks }: Store, name: string): SinkRow {
 
 function State({ sink }: { readonly sink: SinkSummary }) {
   const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
-  const { label, tone, meaning } = wordsOf(state);
   return (
     <>
       <p>
-        <strong class={`mark ${tone}`}>{label}</strong>
-        {` ${meaning}`}
+        <SinkMark state={state} />
+        {` ${wordsOf(state).meaning}`}
       </p>
       <dl>
         <dt>Behind</dt>
@@ -44,7 +43,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
           {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
           {ackedAt !== null && (
             <>
-              , <When at={Date.parse(ackedAt)} />
+              , <When at={ackedAt} />
             </>
           )}
         </dd>
@@ -60,7 +59,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
           <>
             <dt>Next try</dt>
             <dd>
-              <When at={Date.parse(retryAt)} />
+              <When at={retryAt} />
             </dd>
           </>
         )}
@@ -74,7 +73,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
             {`superseded changes after ${count(after)} up to ${count(upTo)}`}
             {at !== null && (
               <>
-                , <When at={Date.parse(at)} />
+                , <When at={at} />
               </>
             )}
           </dd>
@@ -214,23 +213,15 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
       {events.length === 0 ? (
         <p>{nothing}</p>
       ) : (
-        <Wide label="Parked events">
-          <table>
-            <caption>Parked events, the oldest first</caption>
-            <thead>
-              <tr>
-                {['Event', 'Product', 'State', 'Why', 'Since', 'Decision'].map((head) => (
-                  <th scope="col">{head}</th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {events.map((event) => (
-                <ParkedRow name={name} event={event} />
-              ))}
-            </tbody>
-          </table>
-        </Wide>
+        <Table
+          label="Parked events"
+          caption="Parked events, the oldest first"
+          heads={['Event', 'Product', 'State', 'Why', 'Since', 'Decision']}
+        >
+          {events.map((event) => (
+            <ParkedRow name={name} event={event} />
+          ))}
+        </Table>
       )}
       <nav class="pages" aria-label="Pages of the parked events">
         {given !== null && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}

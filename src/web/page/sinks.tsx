@@ -1,10 +1,11 @@
 import { sinkSummary } from '../../report/sink.ts';
-import { count, duration, plural } from '../../report/text.ts';
+import { count, plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
+import { roughly } from './phrases.ts';
 import { Shown } from './shown.tsx';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 export type SinkSummary = ReturnType<typeof sinkSummary>;
 
@@ -59,10 +60,16 @@ export function wordsOf(state: string): StateWords {
   return STATES[state] ?? { label: state, tone: 'soft', meaning: '' };
 }
 
+export function SinkMark({ state }: { readonly state: string }) {
+  const { label, tone } = wordsOf(state);
+  return <strong class={`mark ${tone}`}>{label}</strong>;
+}
+
 /** How far a sink is behind, in changes and in time. */
-export function lagText({ lag_records: records, lag_seconds: seconds }: SinkSummary): string {
+export function lagText(sink: Pick<SinkSummary, 'lag_records' | 'lag_seconds'>): string {
+  const { lag_records: records, lag_seconds: seconds } = sink;
   if (records <= 0) return 'up to date';
-  return `${plural(records, 'change')}${seconds === null ? '' : `, for ${duration(seconds * 1000)}`}`;
+  return `${plural(records, 'change')}${seconds === null ? '' : `, for ${roughly(seconds * 1000)}`}`;
 }
 
 export function LastError({ sink: { error, error_at: at } }: { readonly sink: SinkSummary }) {
@@ -72,7 +79,7 @@ export function LastError({ sink: { error, error_at: at } }: { readonly sink: Si
       {error !== null && at !== null && (
         <>
           {' '}
-          (<When at={Date.parse(at)} />)
+          (<When at={at} />)
         </>
       )}
     </>
@@ -95,14 +102,13 @@ export function sinkPath(name: string): string {
 
 function SinkRow({ sink }: { readonly sink: SinkSummary }) {
   const { name, kind, address, state, rate, parked, gaps } = sink;
-  const { label, tone } = wordsOf(state);
   return (
     <tr id={`sink-${name}`}>
       <th scope="row">
         <a href={sinkPath(name)}>{name}</a>
       </th>
       <td>
-        <strong class={`mark ${tone}`}>{label}</strong>
+        <SinkMark state={state} />
       </td>
       <td>{lagText(sink)}</td>
       <td class="number">{`${count(Math.round(rate))}/s`}</td>
@@ -120,23 +126,15 @@ function SinkRow({ sink }: { readonly sink: SinkSummary }) {
 
 function SinkTable({ sinks }: { readonly sinks: readonly SinkSummary[] }) {
   return (
-    <Wide label="Sinks">
-      <table>
-        <caption>The stores that the change log feeds</caption>
-        <thead>
-          <tr>
-            {['Sink', 'State', 'Behind', 'Rate', 'Parked', 'Gaps', 'Last error', 'Where'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {sinks.map((sink) => (
-            <SinkRow key={sink.name} sink={sink} />
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Sinks"
+      caption="The stores that the change log feeds"
+      heads={['Sink', 'State', 'Behind', 'Rate', 'Parked', 'Gaps', 'Last error', 'Where']}
+    >
+      {sinks.map((sink) => (
+        <SinkRow key={sink.name} sink={sink} />
+      ))}
+    </Table>
   );
 }
 

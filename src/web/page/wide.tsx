@@ -9,3 +9,30 @@ export function Wide({ label, children }: { readonly label: string; readonly chi
     </div>
   );
 }
+
+interface TableProps {
+  readonly label: string;
+  readonly caption?: string;
+  readonly heads: readonly string[];
+  readonly class?: string;
+  /** Its rows. */
+  readonly children: ComponentChildren;
+}
+
+export function Table({ label, caption, heads, children, ...more }: TableProps) {
+  return (
+    <Wide label={label}>
+      <table {...more}>
+        {caption !== undefined && <caption>{caption}</caption>}
+        <thead>
+          <tr>
+            {heads.map((head) => (
+              <th scope="col">{head}</th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </Wide>
+  );
+}
