@@ -28,15 +28,19 @@ const MAX_BATCH = 10_000;
 const MAX_HITS = 1_000;
 const REPLACED_HINT = 'Discard what you have, open the mirror again, and read all products and changes.';
 
-/** A product that is not removed. */
-export interface MirrorProduct {
+/** A product that a search has found. */
+export interface MirrorHit {
   readonly vbid: string;
   readonly title: string | null;
-  readonly kind: string | null;
-  readonly format: string | null;
   readonly publisher: string | null;
+  readonly format: string | null;
   readonly printIsbn: string | null;
   readonly eIsbn: string | null;
+}
+
+/** A product that is not removed. */
+export interface MirrorProduct extends MirrorHit {
+  readonly kind: string | null;
   readonly firstSeenAt: Date;
   readonly changedAt: Date;
   /** Number of its newest change. */
@@ -45,15 +49,6 @@ export interface MirrorProduct {
   readonly product: CatalogProduct;
   /** The same as JSON text, byte by byte. */
   readonly body: string;
-}
-
-export interface MirrorHit {
-  readonly vbid: string;
-  readonly title: string | null;
-  readonly publisher: string | null;
-  readonly format: string | null;
-  readonly printIsbn: string | null;
-  readonly eIsbn: string | null;
 }
 
 export interface MirrorStatus {

@@ -1,6 +1,5 @@
 import { iso } from '../iso-time.ts';
-import type { ProductRow } from '../store/products.ts';
-import type { SearchHit } from '../store/search.ts';
+import type { ProductRow, SearchHit } from '../store/products.ts';
 
 /**
  * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.

@@ -12,11 +12,10 @@ export interface ProductRow extends Readonly<Omit<typeof products.$inferSelect, 
 
 type LivingProduct = Pick<ProductRow, 'vbid' | 'title' | 'body'>;
 
+export type SearchHit = Pick<ProductRow, 'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn'>;
+
 /** What a list shows of a product. */
-export type NewestProduct = Pick<
-  ProductRow,
-  'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn' | 'changedAt' | 'removedAt'
->;
+export type NewestProduct = SearchHit & Pick<ProductRow, 'changedAt' | 'removedAt'>;
 
 const COLUMNS =
   'id, vbid, changed_at, changed_seq, title, kind, format, publisher, print_isbn, e_isbn, body, withdrawn';
@@ -49,18 +48,7 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
   );
-  const livingPage = rows<[after: string, limit: number], ProductRow>(
-    `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
-  );
-
-  const newest = rows<[limit: number], NewestProduct>(
-    `SELECT vbid, title, publisher, format, print_isbn AS printIsbn, e_isbn AS eIsbn, changed_at AS changedAt,
-       removed_at AS removedAt FROM products ORDER BY changed_seq DESC LIMIT ?`,
-  );
-
   return {
-    /** The products that changed last, removed ones too, newest first. */
-    newest,
     /** The id of a living product that has exactly this body; negative for another body or a tombstone. */
     match: (vbid: string, body: string) => match(body, vbid) ?? undefined,
     find: (vbid: string): KnownProduct | undefined => {
@@ -76,8 +64,15 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
     all: function* (): Generator<LivingProduct> {
       for (let batch = livingAfter(''); batch.length > 0; batch = livingAfter(batch.at(-1)?.vbid ?? '')) yield* batch;
     },
+    /** The products that changed last, removed ones too, newest first. */
+    newest: rows<[limit: number], NewestProduct>(
+      `SELECT vbid, title, publisher, format, print_isbn AS printIsbn, e_isbn AS eIsbn, changed_at AS changedAt,
+         removed_at AS removedAt FROM products ORDER BY changed_seq DESC LIMIT ?`,
+    ),
     /** Living products whose key sorts after `after`, ordered by key. */
-    livingPage,
+    livingPage: rows<[after: string, limit: number], ProductRow>(
+      `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
+    ),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
     /** Number of rows that are not tombstones. */

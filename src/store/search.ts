@@ -1,9 +1,7 @@
 import { isbnForms } from '../catalog/isbn.ts';
 import { usageError } from '../errors.ts';
-import type { ProductRow } from './products.ts';
+import type { SearchHit } from './products.ts';
 import type { Queries } from './queries.ts';
-
-export type SearchHit = Pick<ProductRow, 'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn'>;
 
 const COLUMNS =
   'products.vbid, products.title, products.publisher, products.format, products.print_isbn AS printIsbn, products.e_isbn AS eIsbn';

@@ -1,6 +1,5 @@
 import { CatchwordError } from '../../errors.ts';
-import type { NewestProduct } from '../../store/products.ts';
-import type { SearchHit } from '../../store/search.ts';
+import type { NewestProduct, SearchHit } from '../../store/products.ts';
 import { ProductLink, Shown } from './shown.tsx';
 import type { PageParts, Section, View } from './view.ts';
 import { When } from './when.tsx';
