@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import type { Config } from '../config.ts';
 import { usageError } from '../errors.ts';
-import type { SinkAction } from '../operator/actions.ts';
 import { changeSink } from '../operator/change-sink.ts';
+import type { SinkAction } from '../operator/decision.ts';
 import { recordDone } from '../operator/record.ts';
 import { forgetSink, requireSink } from '../relay/change-sink.ts';
 import { sinkConfig } from '../relay/sink-config.ts';

@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { type Recorder, whyFailed } from './record.ts';
-import { approve, type Review, type Reviewed, reject, undo } from './review.ts';
+import { isReview, REVIEWS } from './review.ts';
 
 /*
  * Decisions that the process which keeps the mirror carries out, in the order of asking:
@@ -38,11 +38,9 @@ export interface AskedOptions {
 }
 
 /** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
-export type AskedDecision =
+type AskedDecision =
   | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
   | { readonly starts: null; readonly work: (signal: AbortSignal) => Promise<void> };
-
-const REVIEWS: Readonly<Record<string, (review: Review) => Promise<Reviewed>>> = { approve, reject, undo };
 
 function kindOf(target: string): RunKind {
   return target === 'full' ? 'full' : 'delta';
@@ -81,13 +79,13 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
     store.request((writer) => end(writer, row, whyFailed(error), 'failed'));
   }
 
-  async function review(row: ActionRow, signal: AbortSignal): Promise<void> {
+  async function review(row: ActionRow, action: keyof typeof REVIEWS, signal: AbortSignal): Promise<void> {
     const runId = Number(row.target);
     try {
       await holdLease(store.keeperLease, clock, log, async (leased) => {
         // Another process may have worked until now.
         if (store.actions.get(row.id)?.state !== 'asked' || store.runs.unfinished() !== undefined) return;
-        await REVIEWS[row.action]?.({
+        await REVIEWS[action]({
           store,
           leased,
           clock,
@@ -131,13 +129,14 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
           continue;
         }
         if (store.keeperLease.holder(clock.now()) !== null) return null;
-        if (row.action === 'start') {
+        const { action } = row;
+        if (action === 'start') {
           const kind = kindOf(row.target);
           return { starts: kind, work: (signal) => start(row, kind, signal) };
         }
         // An unfinished run may have seen products that a held run would remove.
         if (store.runs.unfinished() !== undefined) continue;
-        if (Object.hasOwn(REVIEWS, row.action)) return { starts: null, work: (signal) => review(row, signal) };
+        if (isReview(action)) return { starts: null, work: (signal) => review(row, action, signal) };
         store.request((writer) => end(writer, row, 'this version of catchword cannot carry it out', 'failed'));
       }
       return null;

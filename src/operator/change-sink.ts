@@ -2,7 +2,7 @@ import { pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../r
 import { plural } from '../report/text.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { RequestWriter } from '../store/writers.ts';
-import type { SinkAction } from './actions.ts';
+import type { SinkAction } from './decision.ts';
 
 function resumeHint({ name, state }: SinkRow): string {
   return `${name} is ${state}: npx catchword sink resume ${name}`;

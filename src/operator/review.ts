@@ -19,7 +19,7 @@ export interface Review {
   readonly record: (recorder: Recorder, outcome: string) => void;
 }
 
-export interface Reviewed {
+interface Reviewed {
   readonly run: Run;
   /** What was done, one sentence. */
   readonly outcome: string;
@@ -31,7 +31,7 @@ export interface Reviewed {
  * Applies the removals that a run holds, after looking up whether the source has the products again.
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `existing` throws
  */
-export async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<Reviewed> {
+async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<Reviewed> {
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
   const spared = await existing();
@@ -46,7 +46,7 @@ export async function approve({ store, leased, clock, runId, existing, record }:
 }
 
 /** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-export async function reject({ leased, runId, record }: Review): Promise<Reviewed> {
+async function reject({ leased, runId, record }: Review): Promise<Reviewed> {
   return leased.write((writer) => {
     const run = rejectRun(leased, runId);
     const outcome = `run ${runId} is rejected: nothing is removed`;
@@ -56,12 +56,7 @@ export async function reject({ leased, runId, record }: Review): Promise<Reviewe
 }
 
 /** Restores what a run removed. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-export async function undo({
-  leased,
-  clock,
-  runId,
-  record,
-}: Review): Promise<Reviewed & { readonly restored: number }> {
+async function undo({ leased, clock, runId, record }: Review): Promise<Reviewed> {
   return leased.write((writer) => {
     const restored = undoRun(leased, runId, clock.now());
     const none = `run ${runId} removed nothing that could be restored`;
@@ -69,4 +64,11 @@ export async function undo({
     record(writer, outcome);
     return { run: requireRun(writer, runId), outcome, restored };
   });
+}
+
+/** By the names of their actions. */
+export const REVIEWS = { approve, reject, undo } as const;
+
+export function isReview(action: string): action is keyof typeof REVIEWS {
+  return Object.hasOwn(REVIEWS, action);
 }

@@ -1,4 +1,4 @@
-import type { Action } from '../../operator/actions.ts';
+import type { Action } from '../../operator/decision.ts';
 
 interface ActionFormProps {
   readonly action: Action;

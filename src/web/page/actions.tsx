@@ -1,8 +1,7 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { RUN_ACTIONS, SINK_ACTIONS } from '../../operator/actions.ts';
 import { decide } from '../../operator/decide.ts';
-import { isRunAction, isSinkAction, readDecision } from '../../operator/decision.ts';
+import { isRunAction, isSinkAction, RUN_ACTIONS, readDecision, SINK_ACTIONS } from '../../operator/decision.ts';
 import type { ActionRow } from '../../store/actions.ts';
 import type { Reader } from '../../store/reader.ts';
 import { numberIn } from './query.ts';
