@@ -1,23 +1,18 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { describe, expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { serve } from '../web/place.ts';
+import { serveHarness } from '../web/place.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
-
-async function scene() {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
-  const { web } = await serve(harness.store.path);
-  return { ...harness, url: web.url };
-}
 
 describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () => {
   const visit = useBrowser();
 
   it('lead from a search to a product, to a former version and back', async () => {
-    const { change, url } = await scene();
+    const {
+      change,
+      web: { url },
+    } = await serveHarness();
     const vbid = 'a/b?#%2F é😀<b>';
     change([book(vbid, 'First title')]);
     change([book(vbid, '<img src=x onerror=alert(1)> second')]);
@@ -37,7 +32,10 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () =>
   });
 
   it('show a new change at the top without a reload', async () => {
-    const { change, url } = await scene();
+    const {
+      change,
+      web: { url },
+    } = await serveHarness();
     change([book('P1', 'Old book')]);
     const { page } = await visit();
     await page.goto(`${url}/changes`);
@@ -48,7 +46,11 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () =>
   });
 
   it('carry out every decision about a sink, and show why one was not possible', async () => {
-    const { change, url, store } = await scene();
+    const {
+      change,
+      web: { url },
+      store,
+    } = await serveHarness();
     change([book('P1', 'One'), book('P2', 'Two'), book('P3', 'Three')]);
     const sink = () => store.sinks.get('shop');
     const id = () => sink()?.id ?? 0;

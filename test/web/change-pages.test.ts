@@ -1,21 +1,13 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
-import { serve } from './place.ts';
-import { get, openReader } from './reader.ts';
+import { expect, it } from 'vitest';
+import { serveHarness } from './place.ts';
+import { openReader } from './reader.ts';
 
 const book = (n: number, title = `Book ${n}`) => ({ vbid: `P${n}`, body: JSON.stringify({ vbid: `P${n}`, title, n }) });
-
-async function scene() {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
-  const { web } = await serve(harness.store.path);
-  return { ...harness, web, page: (path: string) => get(`${web.url}${path}`) };
-}
 
 const seqsOf = (html: string): number[] => [...html.matchAll(/<tr id="change-(\d+)"/g)].map(([, seq]) => Number(seq));
 
 it('pages through the change log, newest first, without a gap or a duplicate', async () => {
-  const { change, page } = await scene();
+  const { change, page } = await serveHarness();
   expect((await page('/changes')).text).toContain('Nothing has changed yet.');
   change(Array.from({ length: 120 }, (_, n) => book(n)));
   const seen: number[] = [];
@@ -31,7 +23,7 @@ it('pages through the change log, newest first, without a gap or a duplicate', a
 });
 
 it('names the fields that changed, and links each change to that version', async () => {
-  const { change, page } = await scene();
+  const { change, page } = await serveHarness();
   change([book(1)]);
   change([book(1, 'Renamed')]);
   change([{ vbid: 'P1', body: null }]);
@@ -47,7 +39,7 @@ it('names the fields that changed, and links each change to that version', async
 });
 
 it('shows new changes at the top of an open page', async () => {
-  const { change, web } = await scene();
+  const { change, web } = await serveHarness();
   change([book(1)]);
   const reader = await openReader(`${web.url}/live/changes`);
   const next = async () => {

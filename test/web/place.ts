@@ -2,10 +2,12 @@ import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
-import { onTestFinished } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { startWeb, type WebOptions } from '../../src/web/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { get } from './reader.ts';
 
 export const SOURCE = 'https://catalog.example/v4/products';
 
@@ -53,6 +55,25 @@ export async function serve(db: string, given: Partial<WebOptions> = {}) {
         if (found !== undefined) return found;
         await once(lines, 'line');
       }
+    },
+  };
+}
+
+/** A mirror that a test changes, and its pages. */
+export async function serveHarness() {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const { web } = await serve(harness.store.path);
+  const page = (path: string) => get(`${web.url}${path}`);
+  return {
+    ...harness,
+    web,
+    page,
+    /** The text of a page that must exist. */
+    html: async (path: string): Promise<string> => {
+      const { status, text } = await page(path);
+      expect({ path, status }).toEqual({ path, status: 200 });
+      return text;
     },
   };
 }

@@ -1,28 +1,15 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { objectMembers } from '../../src/catalog/json-text.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
 import { createHistory, productAsOf, productChanges } from '../../src/store/history.ts';
 import type { ProductRow } from '../../src/store/products.ts';
-import { serve } from './place.ts';
-import { get } from './reader.ts';
+import { serveHarness } from './place.ts';
 
-/** A mirror that a test changes, and its pages. */
 async function scene() {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
-  const { web } = await serve(harness.store.path);
-  const page = (path: string) => get(`${web.url}${path}`);
+  const served = await serveHarness();
   return {
-    ...harness,
-    page,
-    /** The text of a page that must exist. */
-    html: async (path: string): Promise<string> => {
-      const { status, text } = await page(path);
-      expect({ path, status }).toEqual({ path, status: 200 });
-      return text;
-    },
+    ...served,
     row: (vbid: string): ProductRow => {
-      const row = harness.store.products.get(vbid);
+      const row = served.store.products.get(vbid);
       if (row === undefined) throw new Error(`no product ${vbid}`);
       return row;
     },

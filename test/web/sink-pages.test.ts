@@ -1,30 +1,24 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { changeSink } from '../../src/operator/change-sink.ts';
-import { openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { RelayWriter } from '../../src/store/writers.ts';
-import { serve } from './place.ts';
-import { get } from './reader.ts';
+import { serveHarness } from './place.ts';
 
 const HOSTILE = '<script>alert(1)</script> \u202e';
 
 /** A mirror with one sink that no relay feeds. */
 async function scene() {
-  const { store, change, close } = openHarness();
-  onTestFinished(close);
+  const served = await serveHarness();
+  const { store } = served;
   const relay = (work: (writer: RelayWriter, id: number) => void) =>
     writeUnder(store.relayLease, Date.now(), (writer) => work(writer, writer.sinks.get('shop')?.id ?? 0));
-  const { web } = await serve(store.path);
   return {
-    store,
-    change,
+    ...served,
     relay,
     configure: () =>
       relay(({ sinks }) =>
         sinks.configure({ name: 'shop', kind: 'webhook', address: 'https://shop.example', identity: 'i' }),
       ),
-    page: (path: string) => get(`${web.url}${path}`),
-    html: async (path: string) => (await get(`${web.url}${path}`)).text,
   };
 }
 
