@@ -19,7 +19,7 @@ export interface WaitingNotice extends Omit<Episode, 'id'> {
 type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'>;
 
 /** What a channel has got, and what it has not. Times are milliseconds since 1970. */
-interface ChannelState {
+export interface ChannelState {
   readonly channel: string;
   readonly deliveredAt: number | null;
   /** Messages that are still tried. */
