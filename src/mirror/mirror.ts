@@ -135,6 +135,11 @@ function between(name: string, value: number, min: number, max = Number.MAX_SAFE
   throw usageError(`${name}: ${String(value)} is not valid`, `Use a whole number from ${min} to ${max}.`);
 }
 
+/** For callers in JavaScript: an ISBN may be a number there, and a setting undefined. */
+function requireText(name: string, value: unknown): void {
+  if (typeof value !== 'string') throw usageError(`${name}: ${String(value)} is not a text`, 'Use a string.');
+}
+
 const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...row }: ProductRow): MirrorProduct {
@@ -187,9 +192,10 @@ function startOf(store: Store, after: number | string): number {
  * Opens a mirror for reading. It never writes to the file, and does not upgrade one of an older version. Reading takes
  * milliseconds or less of the calling thread; a search may take tens of milliseconds.
  * @param path the path of the file, as in `CATCHWORD_DB`
- * @throws CatchwordError NOT_FOUND, MIRROR_UNUSABLE, MIRROR_BUSY, MIRROR_REPLACED
+ * @throws CatchwordError NOT_FOUND, MIRROR_UNUSABLE, MIRROR_BUSY, MIRROR_REPLACED, USAGE
  */
 export function openMirror(path: string): Mirror {
+  requireText('path', path);
   const store = openStore(path, { mustExist: true, readOnly: true });
   const history = createHistory(store);
   const closing = new AbortController();
@@ -244,6 +250,7 @@ export function openMirror(path: string): Mirror {
 
   async function* products({ batch = 500, after = '' }: ProductsOptions = {}) {
     const limit = between('batch', batch, 1, MAX_BATCH);
+    requireText('after', after);
     for (let key: string | undefined = after; key !== undefined; ) {
       const start: string = key;
       const found = read(() => store.products.livingPage(start, limit));
@@ -258,10 +265,12 @@ export function openMirror(path: string): Mirror {
   };
   return {
     get: (vbid) => {
+      requireText('vbid', vbid);
       const row = read(() => findProduct(store, vbid));
       return row === undefined || row.removedAt !== null ? undefined : productOf(row);
     },
     search: (words, { limit = 20 } = {}) => {
+      requireText('words', words);
       const count = between('limit', limit, 1, MAX_HITS);
       return read(() => store.search(words, count));
     },

@@ -77,6 +77,9 @@ export function channelConfig({ env, name, url: text, secret }: SinkSetting): Ch
     address: found.address(url),
     errorText,
     make: async () => {
+      if (secret !== undefined && kind !== 'webhook') {
+        throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
+      }
       try {
         return (await found.load())({ url, secret });
       } catch (error) {

@@ -102,8 +102,13 @@ function heldRemovals(store: Store): Found[] {
   const describe = (): Description => {
     const removals = held.reduce((sum, { id }) => sum + store.removals.heldCount(id), 0);
     const who = held.length === 1 ? `Run ${first.id} holds` : `${held.length} runs hold`;
+    const command = `npx catchword run ${first.id}`;
+    if (removals === 0) {
+      const advice = `Their products were seen since. Approve or reject the run: ${command}`;
+      return { title: `${who} no removals any more`, advice };
+    }
     const title = `${who} ${plural(removals, 'removal')} for an approval`;
-    const advice = `Nothing was removed. Look at them, then approve or reject the run: npx catchword run ${first.id}`;
+    const advice = `Nothing was removed. Look at them, then approve or reject the run: ${command}`;
     return { title, advice };
   };
   return [{ topic: 'held', describe }];

@@ -58,7 +58,7 @@ export function messageOf(waiting: readonly WaitingNotice[], incarnation: string
       id: `${incarnation}:episode:${episodeId}:${phase}`,
       type: `catchword.episode.${phase}`,
       topic,
-      message: message.replace('\n', ' '),
+      message: phase === 'ended' ? `Over: ${titleOf({ message })}.` : message.replace('\n', ' '),
       began_at: iso(beganAt) ?? '',
       ended_at: iso(ended),
       name: sender.name ?? null,

@@ -120,7 +120,10 @@ export const STATUS = z
     next_try: timeOrNull('When a failed run is retried.'),
     retry_reason: textOrNull('Why it failed.'),
   })
-  .meta({ description: 'The state of the mirror, as `catchword status --json` prints it.' });
+  .meta({
+    description:
+      'The state of the mirror, as `catchword status --json` prints it, without `sinks`, `episodes` and `channels`.',
+  });
 
 export const RUNS = z.array(RUN).meta({ description: 'The newest runs, the newest first.' });
 

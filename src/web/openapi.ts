@@ -3,7 +3,7 @@ import type { OpenAPIV3_1 } from 'openapi-types';
 import { z } from 'zod';
 import { eventSchema, plainSchema } from '../events/schema.ts';
 import { VERSION } from '../version.ts';
-import { acceptZodSchemas, sending } from './route-schema.ts';
+import { acceptZodSchemas, body, sending } from './route-schema.ts';
 
 const INFO = {
   title: 'catchword',
@@ -33,7 +33,7 @@ const DOCUMENT = sending(ANY_OBJECT.meta({ description: 'An OpenAPI 3.1 document
   description: 'The API as an OpenAPI 3.1 document.',
   tags: ['description'],
 });
-const EVENT_SCHEMA = sending(ANY_OBJECT.meta({ description: 'A JSON Schema (2020-12).' }), {
+const EVENT_SCHEMA = sending(body('A JSON Schema (2020-12).', 'application/schema+json', ANY_OBJECT), {
   operationId: 'getEventSchema',
   summary: 'The JSON Schema of an event',
   description: 'Describes the events of the change log, of webhooks, and of all other sinks that get events.',

@@ -50,7 +50,9 @@ const ERRORS = {
   404: failed('The mirror has no such product.'),
   429: failed('Too many wrong tokens came from this address. Retry after the time of `Retry-After`.'),
   500: failed('catchword failed; its log says why.'),
-  503: failed('catchword is stopping, or serves as many readers as it may. Retry after the time of `Retry-After`.'),
+  503: failed(
+    'catchword is stopping, or serves as many readers as it may: retry after the time of `Retry-After`. Or the mirror cannot be read.',
+  ),
 };
 type Status = keyof typeof ERRORS;
 

@@ -28,7 +28,7 @@ const QUERY = parameters({
 });
 const SCHEMA = sending(
   body(
-    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types: `start`, `reset` (discard what you have) and `end`, each with JSON.',
+    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
     'text/event-stream',
     z.string(),
   ),

@@ -184,6 +184,11 @@ describe('openMirror', () => {
     for (const batch of [0, 10_001, 0.5])
       await expect(mirror.products({ batch }).next()).rejects.toMatchObject({ code: 'USAGE' });
     expect(failure(() => mirror.search('a', { limit: 0 }))).toBe('USAGE');
+    // As a caller in JavaScript may pass it.
+    const isbn = 9788074089008 as unknown as string;
+    for (const work of [() => openMirror(isbn), () => mirror.get(isbn), () => mirror.search(isbn)])
+      expect(failure(work)).toBe('USAGE');
+    await expect(mirror.products({ after: isbn }).next()).rejects.toMatchObject({ code: 'USAGE' });
     expect(failure(() => mirror.search('a b c d e f g h i j k l m n o p q'))).toBe('USAGE');
     const [first] = await all(mirror.changes());
     expect(await all(mirror.changes({ after: first?.id ?? '' }))).toHaveLength(9);

@@ -51,6 +51,15 @@ it('notify test names the channels that exist, and exits 2', async () => {
   });
 });
 
+it.each([TEAM, 'smtp://host?from=a@b.c&to=a@b.c'])('rejects a secret of %s, which is not signed', async (url) => {
+  const environment = { CATCHWORD_NOTIFY_TEAM: url, CATCHWORD_NOTIFY_TEAM_SECRET: SECRET };
+  const { code, stderr } = await runHere(['notify', 'test', 'team'], environment, temporaryDirectory());
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: expect.stringContaining('hint  Remove CATCHWORD_NOTIFY_TEAM_SECRET.') as string,
+  });
+});
+
 it('settings and doctor show channels without what is secret', async () => {
   const directory = temporaryDirectory();
   const file = join(directory, 'team');

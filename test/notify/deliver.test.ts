@@ -54,6 +54,7 @@ it('sends a webhook a signed event when an episode begins and when it ends, and 
       ...about,
       id: `${id}:ended`,
       type: 'catchword.episode.ended',
+      message: 'Over: Sink shop is stopped.',
       ended_at: expect.stringMatching(/^2026-11-22T11:/),
     },
   ]);

@@ -103,6 +103,14 @@ it('names the held run and what to do', async () => {
   );
 });
 
+it('says so when a held run has nothing left to remove', async () => {
+  const scene = mirrorScene();
+  scene.start([]);
+  const run = scene.ended({ state: 'held' });
+  await scene.clock.pass(2 * MINUTE);
+  expect(scene.store.episodes.open()[0]?.message).toMatch(`Run ${run} holds no removals any more.`);
+});
+
 it('notices a mirror that is stale, and one that was never complete', async () => {
   const scene = mirrorScene();
   const { clock } = scene;

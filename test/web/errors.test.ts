@@ -1,9 +1,10 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { systemClock } from '../../src/clock.ts';
+import { STATUS } from '../../src/web/http-error.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 import { emptyMirror, serve } from './place.ts';
@@ -20,6 +21,11 @@ async function errorOf(url: string, asking: Parameters<typeof get>[1] = {}) {
   expect(headers['access-control-allow-origin']).toBeUndefined();
   return { status, headers, ...ERROR_BODY.parse(JSON.parse(answered)).error };
 }
+
+it('each code is in docs/api.md', () => {
+  const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
+  expect(Object.keys(STATUS).filter((code) => !page.includes(`\`${code}\``))).toEqual([]);
+});
 
 describe('an invalid request', () => {
   it('is rejected with the parameter that is wrong', async () => {

@@ -37,7 +37,7 @@ export const createWebhookChannel: ChannelFactory = (settings) =>
 const SLACK_ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
 /** Posts the text to an incoming webhook of Slack, or of a program that understands the same. */
-export const createSlackChannel: ChannelFactory = ({ url }) =>
-  createHttpChannel({ url, secret: undefined }, ({ text }) =>
+export const createSlackChannel: ChannelFactory = (settings) =>
+  createHttpChannel(settings, ({ text }) =>
     JSON.stringify({ text: text.replace(/[&<>]/g, (character) => SLACK_ESCAPES[character] ?? '') }),
   );

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { messageOf, systemCodeOf } from '../../errors.ts';
 import { decoded } from '../../percent-decode.ts';
 import { answerWithin } from '../../relay/answer-within.ts';
 import { SinkError } from '../../relay/sink.ts';
@@ -46,12 +46,7 @@ function mailError(error: unknown): SinkError {
   return new SinkError('unavailable', `the mail server cannot be reached: ${messageOf(error)} (${code ?? 'no code'})`);
 }
 
-export const createSmtpChannel: ChannelFactory = ({ url, secret }) => {
-  if (secret !== undefined) {
-    throw new CatchwordError('CONFIG_INVALID', 'mail is not signed, so it has no secret', {
-      hint: 'Remove the variable that ends in _SECRET.',
-    });
-  }
+export const createSmtpChannel: ChannelFactory = ({ url }) => {
   const own = new URL(url);
   // In a query, a plus means a space; in an address, it is a plus.
   own.search = url.search.replaceAll('+', '%2B');
