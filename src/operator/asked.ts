@@ -40,7 +40,11 @@ export interface AskedOptions {
 /** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
 type AskedDecision =
   | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
-  | { readonly starts: null; readonly work: (signal: AbortSignal) => Promise<void> };
+  | {
+      readonly starts: null;
+      /** @returns false if it could not be carried out now, and still waits */
+      readonly work: (signal: AbortSignal) => Promise<boolean>;
+    };
 
 function kindOf(target: string): RunKind {
   return target === 'full' ? 'full' : 'delta';
@@ -79,7 +83,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
     store.request((writer) => end(writer, row, whyFailed(error), 'failed'));
   }
 
-  async function review(row: ActionRow, action: keyof typeof REVIEWS, signal: AbortSignal): Promise<void> {
+  async function review(row: ActionRow, action: keyof typeof REVIEWS, signal: AbortSignal): Promise<boolean> {
     const runId = Number(row.target);
     try {
       await holdLease(store.keeperLease, clock, log, async (leased) => {
@@ -98,6 +102,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
       fail(row, error, signal);
       if (isMirrorLost(error)) throw error;
     }
+    return store.actions.get(row.id)?.state !== 'asked';
   }
 
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {

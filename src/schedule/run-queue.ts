@@ -132,9 +132,10 @@ export function startRunQueue(options: RunQueueOptions) {
       if (stopping.signal.aborted) return;
       const decision = decisions?.next() ?? null;
       if (decision !== null) {
-        if (decision.starts === null) await decision.work(stopping.signal);
-        else if (!(await attempt(decision.starts, () => decision.work(stopping.signal)))) return;
-        continue;
+        const { starts, work } = decision;
+        const isMade = starts === null ? work(stopping.signal) : attempt(starts, () => work(stopping.signal));
+        if (await isMade) continue;
+        return;
       }
       // A pause does not delay what an operator asks for.
       if (pause.leftMs() > 0) return;

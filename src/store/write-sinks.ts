@@ -194,9 +194,12 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     },
     /** Skips every refused event, and frees the events that wait for one. @returns how many were skipped */
     skipAll: (id: number, atMs: number): number => {
+      const skipped = skipRefused(atMs, id);
+      // What is delivered now is not sent again in vain.
+      if (skipped === 0) return 0;
       nextGeneration(id);
       freeWaiting({ id });
-      return skipRefused(atMs, id);
+      return skipped;
     },
     /** Notes an event that is not parked as skipped. */
     skipUnparked: (id: number, event: Pick<Refused, 'seq' | 'at' | 'change'>) =>

@@ -100,13 +100,11 @@ export async function createKeeper(options: KeeperOptions) {
     request: RunRequest,
     leased: LeasedKeeper,
     signal: AbortSignal,
-    onStart: OnStart = () => {},
+    onStart?: OnStart,
   ): Promise<Run | null> {
-    const run = leased.write((writer) => {
-      const planned = startRun(leased, request, settings, clock.now());
-      if (planned !== null) onStart(writer, planned, false);
-      return planned;
-    });
+    const run = startRun(leased, request, settings, clock.now(), (writer, planned) =>
+      onStart?.(writer, planned, false),
+    );
     if (run !== null) log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
     return run && (await execute(run, leased, signal));
   }
@@ -123,12 +121,12 @@ export async function createKeeper(options: KeeperOptions) {
      * @throws CatchwordError MIRROR_BUSY, MIRROR_OTHER_SOURCE; INTERRUPTED when `signal` aborts (resumable); any error
      *   of the source or the file
      */
-    run: (request: RunRequest, signal: AbortSignal, onStart: OnStart = () => {}): Promise<Run | null> =>
+    run: (request: RunRequest, signal: AbortSignal, onStart?: OnStart): Promise<Run | null> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
         const isEnough = ({ kind }: Run): boolean =>
           kind === 'full' || (covers(kind, request.kind) && request.from === undefined);
         const resumed = await resumeUnder(leased, signal, (run) => {
-          if (isEnough(run)) leased.write((writer) => onStart(writer, run, true));
+          if (onStart !== undefined && isEnough(run)) leased.write((writer) => onStart(writer, run, true));
         });
         if (resumed !== null && isEnough(resumed)) return resumed;
         announce();

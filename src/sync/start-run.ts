@@ -1,7 +1,7 @@
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
-import type { LeasedKeeper } from '../store/writers.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
@@ -10,6 +10,7 @@ import { noteRunStart, requireSameSource } from './source.ts';
  * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
  * settings select other products than those read so far.
  * @param nowMs local clock
+ * @param onPlanned called with the run in the same transaction; if it throws, nothing is planned
  * @returns the run, or null if the run of its tick was already started
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
@@ -18,6 +19,7 @@ export function startRun(
   request: RunRequest,
   settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
+  onPlanned: (writer: KeeperWriter, run: Run) => void = () => {},
 ): Run | null {
   return leased.write((writer) => {
     const { tick = null } = request;
@@ -37,6 +39,8 @@ export function startRun(
     const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
     const kind = isFull ? 'list' : 'delta';
     writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
-    return requireRun(writer, runId);
+    const planned = requireRun(writer, runId);
+    onPlanned(writer, planned);
+    return planned;
   });
 }

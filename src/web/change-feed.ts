@@ -107,7 +107,11 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     let head = '{"events":[';
     for (let characters = 0; count < limit && characters < PAGE_CHARACTERS; ) {
       const from = next;
-      const events = store.read(() => eventsAfter(from, limit - count)).filter(({ seq }) => seq <= last);
+      const events = store.read(() => {
+        // The mirror may have been replaced since the piece before.
+        store.check();
+        return eventsAfter(from, limit - count).filter(({ seq }) => seq <= last);
+      });
       if (events.length === 0) break;
       // The texts are inserted unparsed, so that no number is rounded.
       const text = events.map((event) => event.text).join(',');
@@ -155,7 +159,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     /**
      * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that
      * are read one by one.
-     * @throws CatchwordError USAGE if `after` is beyond the newest change
+     * @throws CatchwordError USAGE if `after` is beyond the newest change; a piece MIRROR_REPLACED
      */
     page: (after: number, limit: number): Iterator<string, void> => {
       const last = store.changes.lastSeq();

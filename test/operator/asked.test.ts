@@ -6,6 +6,7 @@ import { type AskedOptions, createAskedDecisions } from '../../src/operator/aske
 import { decide } from '../../src/operator/decide.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
 import { startKeeper } from '../../src/roles/pipeline.ts';
+import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import type { NewAction } from '../../src/store/actions.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
@@ -13,6 +14,7 @@ import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
 import { execute, query } from '../support/sqlite.ts';
+import { createHandClock } from '../support/test-clocks.ts';
 import { endOf, QUIET, reading } from './daemon.ts';
 
 const HOUR = 3_600_000;
@@ -209,4 +211,23 @@ it('approves once if the daemon is killed while it looks the products up', async
   expect(query(here.db, `SELECT vbid FROM change_log WHERE op = 'removed'`)).toHaveLength(20);
   expectExactLog(here.db);
   expect((await second.stop()).code).toBe(0);
+});
+
+it('tries a decision that another writer keeps waiting again later, not at once', async () => {
+  const here = await held();
+  const busy = async (): Promise<never> => {
+    throw new CatchwordError('MIRROR_BUSY', 'another process writes');
+  };
+  const { decisions, store } = await keeping(here, { existing: busy });
+  ask(store, 'approve', '2');
+  let tries = 0;
+  const counting = { next: () => (tries++ < 9 ? decisions.next() : null) };
+  const log = pino({ level: 'silent' });
+  const keeper = { run: busy, resume: busy, adopt: busy };
+  const clock = createHandClock(Date.now());
+  const runs = startRunQueue({ keeper, store, clock, log, decisions: counting });
+  for (let turn = 0; turn < 5; turn++) await clock.pass(1);
+  await runs.stop();
+  expect(tries).toBe(1);
+  expect(store.actions.get(1)).toMatchObject({ state: 'asked' });
 });

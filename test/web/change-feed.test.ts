@@ -86,3 +86,12 @@ it('polls once for all readers that wait, and not at all for none', async () => 
   expect(await next).toBe(3);
   expect(sleeps()).toBe(2);
 });
+
+it('does not continue a page with the changes of another mirror', async () => {
+  const { feed, db } = await feedOf({ items: 300 });
+  const pieces = feed.page(0, 300);
+  expect(pieces.next().value).toContain('{"events":[');
+  // As SQLite's `.restore` into the open file does.
+  execute(db, `UPDATE mirror SET incarnation = 'other'`);
+  expect(() => pieces.next()).toThrow(/another or an older mirror/);
+});
