@@ -1,4 +1,5 @@
 import { plural } from '../../report/text.ts';
+import { short } from './shown.tsx';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -15,7 +16,7 @@ export function roughly(ms: number): string {
 const MAX_SHOWN = 200;
 
 export function clipped(text: string): string {
-  return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN).trimEnd()}…`;
+  return short(text, MAX_SHOWN);
 }
 
 /** Text from elsewhere as a sentence of a page, clipped. */
