@@ -279,6 +279,12 @@ describe('wrong tokens', () => {
   });
 });
 
+it('limits the time of a whole request, not only of its headers', async () => {
+  const { server } = createApp(pino({ level: 'silent' }), '');
+  expect(server.requestTimeout).toBe(30_000);
+  expect(server.headersTimeout).toBeLessThanOrEqual(server.requestTimeout);
+});
+
 describe('a request of another site', () => {
   it('cannot sign in or out', async () => {
     const { web } = await serve(emptyMirror(), { token });
