@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import type { ChangeOp } from '../catalog/run.ts';
-import type { Queries } from './queries.ts';
+import { listed, type Queries } from './queries.ts';
 
 /** Ordered by their numbers in the table. */
 const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
@@ -102,8 +102,8 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
      WHERE changes.product_id = ? AND changes.seq < ? ORDER BY changes.seq DESC LIMIT ?`,
   );
   const before = tuples<[beforeSeq: number, limit: number], ListedRaw>(
-    `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id, products.title,
-       CASE WHEN length(changes.before) <= ${MAX_LISTED} THEN changes.before END, changes.added,
+    `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
+       ${listed('title')}, CASE WHEN length(changes.before) <= ${MAX_LISTED} THEN changes.before END, changes.added,
        changes.op <> 2 AND coalesce(length(changes.before) > ${MAX_LISTED}, 0)
      FROM changes CROSS JOIN products ON products.id = changes.product_id
      WHERE changes.seq < ? ORDER BY changes.seq DESC LIMIT ?`,

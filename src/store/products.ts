@@ -1,5 +1,5 @@
 import type { Product } from '../catalog/product.ts';
-import type { Queries } from './queries.ts';
+import { listed, type Queries } from './queries.ts';
 import type { products } from './schema.ts';
 
 /** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
@@ -29,6 +29,14 @@ const READ_BATCH = 1000;
 const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS printIsbn, e_isbn AS eIsbn,
   coalesce(first_seen_at, changed_at) AS firstSeenAt, changed_at AS changedAt, changed_seq AS changedSeq,
   removed_at AS removedAt`;
+
+/** What lists show of a product. */
+export const SUMMARY = [
+  'products.vbid',
+  ...['title', 'publisher', 'format'].map((name) => listed(name)),
+  listed('print_isbn', 'printIsbn'),
+  listed('e_isbn', 'eIsbn'),
+].join(', ');
 
 export type ProductReader = ReturnType<typeof createProductReader>;
 
@@ -66,8 +74,8 @@ export function createProductReader({ row, rows, tuple, value, number }: Queries
     },
     /** The products that changed last, removed ones too, newest first. */
     newest: rows<[limit: number], NewestProduct>(
-      `SELECT vbid, title, publisher, format, print_isbn AS printIsbn, e_isbn AS eIsbn, changed_at AS changedAt,
-         removed_at AS removedAt FROM products ORDER BY changed_seq DESC LIMIT ?`,
+      `SELECT ${SUMMARY}, changed_at AS changedAt, removed_at AS removedAt
+       FROM products ORDER BY changed_seq DESC LIMIT ?`,
     ),
     /** Living products whose key sorts after `after`, ordered by key. */
     livingPage: rows<[after: string, limit: number], ProductRow>(

@@ -60,3 +60,11 @@ export function createQueries(sqlite: Database) {
     },
   };
 }
+
+/** Characters of a product's text that lists have: a title may have a million. */
+const MAX_LISTED = 2_000;
+
+/** The beginning of a column of `products`, for a list. */
+export function listed(column: string, name = column): string {
+  return `substr(products.${column}, 1, ${MAX_LISTED}) AS ${name}`;
+}

@@ -1,7 +1,7 @@
 import type { IdSet } from '../catalog/id-set.ts';
 import type { ChangeWriter, NewChange } from './changes.ts';
 import type { ProductReader, ProductRow, ProductWriter } from './products.ts';
-import type { Queries } from './queries.ts';
+import { listed, type Queries } from './queries.ts';
 
 /** A product that a held run would remove. */
 export type HeldProduct = Pick<ProductRow, 'id' | 'vbid' | 'title'>;
@@ -56,7 +56,7 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
     held: (runId: number, limit = -1) => held(runId, limit),
     /** At most `limit` of them, with ids above `after`. */
     heldAfter: rows<[runId: number, after: number, limit: number], HeldRow>(
-      `SELECT products.id, products.vbid, products.title, products.publisher, products.withdrawn ${HELD}
+      `SELECT products.id, products.vbid, ${listed('title')}, ${listed('publisher')}, products.withdrawn ${HELD}
          AND held_removals.product_id > ? ORDER BY held_removals.product_id LIMIT ?`,
     ),
     /** The same with products that were removed since; it reads no product, so 100,000 take 2 ms. */

@@ -1,10 +1,8 @@
 import { isbnForms } from '../catalog/isbn.ts';
 import { usageError } from '../errors.ts';
-import type { SearchHit } from './products.ts';
+import { type SearchHit, SUMMARY } from './products.ts';
 import type { Queries } from './queries.ts';
 
-const COLUMNS =
-  'products.vbid, products.title, products.publisher, products.format, products.print_isbn AS printIsbn, products.e_isbn AS eIsbn';
 /** The most words of a query: each costs time, and a search holds up everything else in its process. */
 const MAX_WORDS = 16;
 /** How many products that match are ranked, the oldest first: a word such as `a*` matches all of them. */
@@ -26,21 +24,26 @@ function ftsQuery(words: readonly string[]): string {
 /**
  * Finds living products that contain every word in title, contributors, publisher or an identifier. A word that ends in
  * `*` matches every word with that prefix. `vbid` and the two canonical ISBNs are found through their own indexes.
- * The best come first; of more than 5,000 that match, the best of the 5,000 that were added first.
+ * The best come first; of more than 5,000 that match, the best of the 5,000 that were added first. Their texts are cut
+ * if they are long.
  */
 export function createSearch({ rows }: Queries) {
   const byIdentifier = rows<[{ from: string; to: string; limit: number }], SearchHit>(
-    `SELECT ${COLUMNS} FROM products WHERE removed_at IS NULL AND id IN (
+    `SELECT ${SUMMARY} FROM products WHERE removed_at IS NULL AND id IN (
        SELECT id FROM (SELECT id FROM products WHERE vbid BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE e_isbn IS NOT NULL AND e_isbn BETWEEN :from AND :to LIMIT :limit)
      ) ORDER BY vbid LIMIT :limit`,
   );
+  // Sorts before it reads titles, so that it reads only those that it returns.
   const byWords = rows<[{ query: string; limit: number }], SearchHit>(
-    `SELECT ${COLUMNS} FROM
-       (SELECT rowid, rank FROM products_fts WHERE products_fts MATCH :query LIMIT ${MAX_RANKED}) AS found
-       JOIN products ON products.id = found.rowid
-     WHERE products.removed_at IS NULL ORDER BY found.rank LIMIT :limit`,
+    `SELECT ${SUMMARY} FROM
+       (SELECT found.rowid AS id, found.rank AS rank FROM
+          (SELECT rowid, rank FROM products_fts WHERE products_fts MATCH :query LIMIT ${MAX_RANKED}) AS found
+          CROSS JOIN products ON products.id = found.rowid
+        WHERE products.removed_at IS NULL ORDER BY found.rank LIMIT :limit) AS best
+       CROSS JOIN products ON products.id = best.id
+     ORDER BY best.rank`,
   );
 
   /**

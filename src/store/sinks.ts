@@ -1,7 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../catalog/event.ts';
 import { sql } from './drizzle.ts';
-import type { Queries } from './queries.ts';
+import { listed, type Queries } from './queries.ts';
 import { type parked as parkedEvents, type sinkGaps, sinks } from './schema.ts';
 
 /**
@@ -74,7 +74,8 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
     /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
     waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
-      `SELECT seq, parked.vbid, state, reason, at, title FROM parked LEFT JOIN products ON products.vbid = parked.vbid
+      `SELECT seq, parked.vbid, state, reason, at, ${listed('title')}
+       FROM parked LEFT JOIN products ON products.vbid = parked.vbid
        WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
     ),
     parkedCount: number<[id: number]>(

@@ -19,6 +19,8 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     // Not even a request: neither hooks nor routes see it.
     clientErrorHandler: answerBrokenRequest,
   });
+  // If this limit were larger than the one of whole requests, node would exchange the two: bodies could be slower.
+  app.server.headersTimeout = app.server.requestTimeout;
   acceptZodSchemas(app);
   app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));
   app.setNotFoundHandler((_request, reply) =>

@@ -79,11 +79,24 @@ export function addAuth(app: FastifyInstance, { token, clock, log, login }: Auth
   const sessions = token === undefined || !login ? null : createSessions(token, clock);
   app.decorateRequest('session', null);
 
+  /** The open responses to browsers, with the ids of their sessions. */
+  const open = new Map<FastifyReply['raw'], string>();
+
   /** A stream that outlives its session is cut: the browser connects again, and learns that it is signed out. */
   function endWithSession({ session }: FastifyRequest, { raw }: FastifyReply): void {
     if (session === null || sessions === null) return;
     const timer = setTimeout(() => raw.destroy(), sessions.leftMs(session)).unref();
-    raw.once('close', () => clearTimeout(timer));
+    open.set(raw, session.id);
+    raw.once('close', () => {
+      clearTimeout(timer);
+      open.delete(raw);
+    });
+  }
+
+  /** Ends the session of a request, with its other responses: other windows of the browser show no more. */
+  function signOut(request: FastifyRequest, reply: FastifyReply): void {
+    sessions?.end(request, reply);
+    for (const [raw, id] of open) if (id === request.session?.id && raw !== reply.raw) raw.destroy();
   }
 
   app.addHook('onRequest', async (request, reply) => {
@@ -96,5 +109,5 @@ export function addAuth(app: FastifyInstance, { token, clock, log, login }: Auth
     return sendError(reply, error);
   });
 
-  if (check !== null && sessions !== null) addLogin(app, check, sessions);
+  if (check !== null && sessions !== null) addLogin(app, check, sessions, signOut);
 }

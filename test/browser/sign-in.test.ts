@@ -41,8 +41,12 @@ describe.skipIf(!browserAvailable)('signing in with a browser', () => {
     await second.goto(web.url);
     await second.getByRole('button', { name: 'Sign out' }).click();
     await second.getByLabel('Token').waitFor();
+    // The other window follows the sinks no more.
+    await page.getByText('signed out; reload this page to sign in').waitFor();
     await page.reload();
     await page.getByLabel('Token').waitFor();
-    expect(problems).toEqual([]);
+    // The browser writes to its console that the stream was cut and then refused.
+    expect(problems.filter((problem) => !/401|ERR_INCOMPLETE_CHUNKED_ENCODING/.test(problem))).toEqual([]);
+    problems.length = 0;
   });
 });

@@ -197,6 +197,35 @@ describe('a session', () => {
       /^catchword_[0-9a-f]{8}=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/,
     );
   });
+
+  it('ends with its streams, also for a copy of the cookie, when the browser signs out', async () => {
+    const { web } = await serve(emptyMirror(), { token });
+    const cookie = await signIn(web, { name: 'Anna' });
+    const other = await signIn(web, { name: 'Anna' });
+    const statusOf = async (sent: string) => (await get(`${web.url}/api/status`, { headers: { cookie: sent } })).status;
+    const readers = [];
+    for (const path of ['/live/', '/api/changes/stream'])
+      readers.push(await openReader(`${web.url}${path}`, { cookie }));
+    const kept = await openReader(`${web.url}/live/`, { cookie: other });
+    await post(web, '/logout', {}, { origin: web.url, cookie });
+    for (const reader of readers) for await (const _block of reader.blocks());
+    expect(await statusOf(cookie)).toBe(401);
+    expect(await statusOf(other)).toBe(200);
+    expect(kept.response.destroyed).toBe(false);
+  });
+
+  it('does not last for years if the clock was wrong when it began', async () => {
+    const clock = settableClock();
+    const { web } = await serve(emptyMirror(), { token, clock });
+    const status = async (cookie: string) => (await get(`${web.url}/`, { headers: { ...HTML, cookie } })).status;
+    clock.aheadMs = 1_000 * 24 * HOUR;
+    const wrong = await signIn(web);
+    clock.aheadMs = HOUR;
+    const right = await signIn(web);
+    clock.aheadMs = 0;
+    expect(await status(wrong)).toBe(303);
+    expect(await status(right)).toBe(200);
+  });
 });
 
 describe('wrong tokens', () => {
@@ -248,6 +277,12 @@ describe('wrong tokens', () => {
     for (let nth = 0; nth < 5_000; nth++) check('wrong', `10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}`);
     expect(check(token, '192.0.2.1')).toBeNull();
   });
+});
+
+it('limits the time of a whole request, not only of its headers', async () => {
+  const { server } = createApp(pino({ level: 'silent' }), '');
+  expect(server.requestTimeout).toBe(30_000);
+  expect(server.headersTimeout).toBeLessThanOrEqual(server.requestTimeout);
 });
 
 describe('a request of another site', () => {

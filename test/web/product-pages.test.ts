@@ -22,6 +22,15 @@ const linksOf = (html: string): string[] =>
   [...html.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
 const HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>" \' &amp;';
 
+it('reads only the beginning of a long title for a list', async () => {
+  const { change, store } = await scene();
+  const title = `word 😀${'x'.repeat(1_000_000)}`;
+  change([{ vbid: 'P1', body: body('P1', `"title":${JSON.stringify(title)},"publisher":${JSON.stringify(title)}`) }]);
+  const lists = [store.search('word', 5), store.products.newest(5), store.changes.before(9, 5)];
+  for (const [first] of lists) expect(first?.title).toBe(`word 😀${'x'.repeat(1_994)}`);
+  expect(store.search('word', 5)[0]?.publisher).toHaveLength(2_001);
+});
+
 it('shows known fields with labels, and numbers exactly as the service wrote them', async () => {
   const { change, html } = await scene();
   const prices =

@@ -215,7 +215,7 @@ describe('a run that has ended', () => {
   });
 
   it('shows hostile titles and bodies as text', async () => {
-    const hostile = '<img src=x onerror=alert(1)></td><script>alert(1)</script>';
+    const hostile = '<img src=x onerror=alert(1)></td><script>alert(1)</script>\u202e';
     const { store, run } = sketchRun({ products: 3, passes: [LIST] });
     writeUnder(store.keeperLease, START, (writer) => {
       const fields = { vbid: 'a/b?<&"', title: hostile };
@@ -233,8 +233,20 @@ describe('a run that has ended', () => {
     expect(html).not.toMatch(/<img|<script>/);
     expect(html).toContain('&lt;img src=x onerror=alert(1)>');
     expect(html).toContain('href="/products/a%2Fb%3F%3C%26%22"');
-    expect(text).toContain('more of 1,000,058 characters');
+    expect(text).toContain('more of 1,000,059 characters');
+    expect(html).not.toContain('\u202e');
     expect(html.length).toBeLessThan(30_000);
+  });
+
+  it('shows the error of a run in one line, in its direction of writing', async () => {
+    const error = `SOURCE_INVALID: got product \u202e\n\u009b<b>${'x'.repeat(5_000)}`;
+    const { store, run } = sketchRun({ products: 3, passes: [LIST] });
+    writeUnder(store.keeperLease, START, (writer) => end('failed', { error })(writer, run.id));
+    for (const path of ['/runs/1', '/runs', '/']) {
+      const { html } = await pageAt(store.path, path);
+      expect(html, path).not.toMatch(/[\u202e\u009b]|<b>|x{2001}/);
+      if (path !== '/runs') expect(html, path).toContain('\\u202e \\u009b&lt;b>xxx');
+    }
   });
 
   it('lists rejected items, 50 on a page', async () => {

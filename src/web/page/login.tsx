@@ -68,8 +68,13 @@ function sendForm(reply: FastifyReply, form: Omit<Form, 'token'>, error: HttpErr
   );
 }
 
-/** Adds the form that trades the token for a session, and the way out. */
-export function addLogin(app: FastifyInstance, check: TokenCheck, sessions: Sessions): void {
+/** Adds the form that trades the token for a session, and the way out. @param signOut ends the session of a request */
+export function addLogin(
+  app: FastifyInstance,
+  check: TokenCheck,
+  sessions: Sessions,
+  signOut: (request: FastifyRequest, reply: FastifyReply) => void,
+): void {
   app.get<{ Querystring: { back?: unknown } }>(LOGIN_PATH, async (request, reply) => {
     const back = localPath(request.query.back);
     if (request.session !== null) return reply.redirect(back, 303);
@@ -93,7 +98,7 @@ export function addLogin(app: FastifyInstance, check: TokenCheck, sessions: Sess
     });
 
     scope.post(LOGOUT_PATH, { config: { action: true } }, async (request, reply) => {
-      sessions.end(request, reply);
+      signOut(request, reply);
       return reply.redirect(LOGIN_PATH, 303);
     });
   });

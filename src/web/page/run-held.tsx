@@ -3,7 +3,7 @@ import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/removals.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
-import { ProductLink, Shown } from './shown.tsx';
+import { ProductLink, Shown, short } from './shown.tsx';
 import type { Section } from './view.ts';
 import { Wide } from './wide.tsx';
 
@@ -66,7 +66,7 @@ export function heldSection({ store, run, after }: HeldProps): Section {
   const content = (
     <>
       <p>
-        {`This run did not find ${plural(total, 'product')} at the source, and would remove ${total === 1 ? 'it' : 'them'}. That is unusual${why === undefined ? '' : `: ${why}`}. So nothing was removed.`}
+        {`This run did not find ${plural(total, 'product')} at the source, and would remove ${total === 1 ? 'it' : 'them'}. That is unusual${why === undefined ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
       </p>
       <p>Look at some of them: does the source still sell them? If so, its list was wrong: reject.</p>
       <ActionForm

@@ -3,6 +3,7 @@ import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { Mark } from './runs.tsx';
+import { Shown } from './shown.tsx';
 
 function Words({ sentences }: { readonly sentences: readonly string[] }) {
   return <p>{sentences.join(' ')}</p>;
@@ -13,7 +14,8 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
     <ul class="reasons">
       {reasons.map((reason) => (
         <li>
-          {reason}. {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
+          <Shown text={reason} most={1_000} />.{' '}
+          {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
         </li>
       ))}
     </ul>

@@ -1,4 +1,5 @@
 import type { Run } from '../../catalog/run.ts';
+import { printableLines } from '../../printable.ts';
 import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/runs.ts';
 import type { Store } from '../../store/store.ts';
@@ -12,7 +13,7 @@ const SHOWN = 200;
 const OPENED = 4_000;
 
 function Body({ body, length }: RejectedRow) {
-  const text = <code class="body">{body.slice(0, SHOWN)}</code>;
+  const text = <code class="body">{printableLines(body.slice(0, SHOWN))}</code>;
   if (length <= SHOWN) return text;
   const rest =
     length > body.length
@@ -23,7 +24,7 @@ function Body({ body, length }: RejectedRow) {
       {text}
       <details>
         <summary>{`more of ${count(length)} characters`}</summary>
-        <pre class="body">{body}</pre>
+        <pre class="body">{printableLines(body)}</pre>
         {rest}
       </details>
     </>

@@ -15,6 +15,7 @@ import { Picture } from './run-picture.tsx';
 import { Proof } from './run-proof.tsx';
 import { Rejected } from './run-rejected.tsx';
 import { changesText, ProofMark, StateMark } from './runs.tsx';
+import { Shown } from './shown.tsx';
 import type { PageParts, Section, View, Visit } from './view.ts';
 import { When } from './when.tsx';
 
@@ -106,7 +107,7 @@ function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
   return (
     <div class="note bad">
       <p>
-        <strong>What failed:</strong> {run.error ?? 'not noted'}
+        <strong>What failed:</strong> <Shown text={run.error ?? 'not noted'} most={2_000} />
       </p>
       <p>
         {retry !== null && isNewest ? (

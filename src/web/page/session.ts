@@ -1,4 +1,4 @@
-import { scryptSync } from 'node:crypto';
+import { randomUUID, scryptSync } from 'node:crypto';
 import { fastifyCookie, sign, unsign } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../clock.ts';
@@ -11,6 +11,7 @@ const MAX_NAME = 60;
 
 /** A browser that gave the right token. */
 export interface Session {
+  readonly id: string;
   /** As the operator gave it; may be empty. */
   readonly name: string;
   /** Milliseconds since 1970, by the clock of the machine that began it. */
@@ -39,13 +40,20 @@ export type Sessions = ReturnType<typeof createSessions>;
 
 /**
  * Sessions without a store: the cookie holds the session, signed with a key that is derived from the token. So a restart
- * or another process of the mirror keeps them, and another token ends them all. Deriving the key is slow on purpose: who
- * has a cookie could otherwise guess a weak token quickly.
+ * or another process of the mirror keeps them, and another token ends them all. Only the process that a browser signs out
+ * of remembers that this session has ended. Deriving the key is slow on purpose: who has a cookie could otherwise guess a
+ * weak token quickly.
  */
 export function createSessions(token: string, clock: Clock) {
   const key = scryptSync(token, 'catchword session', 32);
   // Browsers send cookies to all ports of a host: mirrors with different tokens do not overwrite each other's.
   const cookieName = `catchword_${scryptSync(key, 'catchword cookie', 4).toString('hex')}`;
+
+  /** When the sessions that were signed out would have ended, by id: a copy of the cookie is worth nothing. */
+  const signedOut = new Map<string, number>();
+  /** Milliseconds until a session is over. Far too many if the clock was wrong when it began. */
+  const leftMs = ({ expiresAt }: Session): number => expiresAt - clock.now();
+  const isOver = (session: Session): boolean => leftMs(session) <= 0 || leftMs(session) > 2 * LENGTH_MS;
 
   function setCookie(request: FastifyRequest, reply: FastifyReply, value: string, maxAge: number): void {
     const cookie = { path: '/', httpOnly: true, sameSite: 'strict', secure: isSecure(request), maxAge } as const;
@@ -54,11 +62,15 @@ export function createSessions(token: string, clock: Clock) {
 
   return {
     begin: (request: FastifyRequest, reply: FastifyReply, name: string): void => {
-      const session: Session = { name: nameOf(name), expiresAt: clock.now() + LENGTH_MS };
+      const session: Session = { id: randomUUID(), name: nameOf(name), expiresAt: clock.now() + LENGTH_MS };
       const text = Buffer.from(JSON.stringify(session)).toString('base64url');
       setCookie(request, reply, sign(text, key), LENGTH_MS / 1000);
     },
-    end: (request: FastifyRequest, reply: FastifyReply): void => setCookie(request, reply, '', 0),
+    end: (request: FastifyRequest, reply: FastifyReply): void => {
+      for (const [id, expiresAt] of signedOut) if (expiresAt <= clock.now()) signedOut.delete(id);
+      if (request.session !== null) signedOut.set(request.session.id, request.session.expiresAt);
+      setCookie(request, reply, '', 0);
+    },
     /** The session of the request's cookie; null without one, or if it was not signed with this token or is over. */
     of: ({ headers }: FastifyRequest): Session | null => {
       const given = fastifyCookie.parse(headers.cookie ?? '')[cookieName];
@@ -66,10 +78,9 @@ export function createSessions(token: string, clock: Clock) {
       const { value } = unsign(given, key);
       if (value === null) return null;
       const session = JSON.parse(Buffer.from(value, 'base64url').toString()) as Session;
-      return clock.now() < session.expiresAt ? session : null;
+      return isOver(session) || signedOut.has(session.id) ? null : session;
     },
-    /** Milliseconds until the session is over. */
-    leftMs: ({ expiresAt }: Session) => expiresAt - clock.now(),
+    leftMs,
   };
 }
 
