@@ -277,6 +277,6 @@ export const run: View = {
       { id: 'decide', live, content: Decide(scene) },
       decisionsSection(parts.store, found.id),
     ];
-    return { title: `Run ${found.id}`, sections };
+    return { title: `Run ${found.id}`, draws: true, sections };
   },
 };
