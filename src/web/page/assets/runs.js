@@ -8,9 +8,9 @@ const PITCH = { least: 5, most: 30 };
 const FEW = 5;
 /** How long a cell that has changed takes to appear, milliseconds. */
 const FADE_MS = 500;
-const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad'];
+const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad', 'whole'];
 const WINDOW_WORDS = new Map([
-  ['.', 'not read yet'],
+  ['.', 'not read'],
   ['w', 'read'],
   ['a', 'read, and a place in it read again by a repair'],
   ['x', 'read, with items that were rejected'],
@@ -178,7 +178,6 @@ function paint(box, figure, picture) {
   canvas.style.height = `${height}px`;
   context.scale(scale, scale);
   const colours = coloursIn(box);
-  colours.whole = (figure.dataset.sealed === undefined ? colours.accent : colours.good) ?? '';
   const now = performance.now();
   const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
   for (let at = 0; at < cells.length; at++) {
@@ -224,6 +223,9 @@ function drawWindows(figure) {
   paint(box, figure, picture);
 }
 
+/** Between two times of the axis, seconds: `clockTime` shows whole ones. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
+
 /** Times on this page are in UTC. @param {number} seconds since 1970 */
 const clockTime = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
 
@@ -250,7 +252,12 @@ function chartOptions(box, hasLimit) {
     height: 200,
     scales: { y: { range: axisRange } },
     axes: [
-      { ...axis, values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime), space: 80 },
+      {
+        ...axis,
+        values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime),
+        space: 80,
+        incrs: STEPS,
+      },
       { ...axis, size: 56 },
     ],
     series: [
