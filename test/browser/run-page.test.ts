@@ -33,7 +33,6 @@ describe.skipIf(!browserAvailable)('the page of a run', () => {
     expect(read).toBe(planned);
     expect(await page.locator('figure.windows').getAttribute('data-cells')).toMatch(/^w+$/);
     expect(await page.locator('.legend').textContent()).not.toContain('not read');
-    expect(await page.locator('#pace').textContent()).toContain('kept only until a later run completes');
     expect(await page.locator('figure.pace').count()).toBe(0);
 
     await page.goto(`${url}/runs/2`);

@@ -172,7 +172,7 @@ describe('a run that has ended', () => {
     await load(here.settings, 'full');
     const later = await pageAt(here.db, '/runs/1');
     expect(later.html).toContain('data-seams="jjj "');
-    expect(later.text).toContain('When each was made is kept only until a later run completes.');
+    expect(later.html).not.toContain('class="pace"');
   });
 
   it('draws its requests, unless their time is too short for a curve', async () => {
@@ -190,6 +190,7 @@ describe('a run that has ended', () => {
       writer.runs.prune(id + 1, 0);
     });
     expect(text).toContain('Which windows it read is kept only until a later run completes.');
+    expect(text).toContain('When each was made is kept only until a later run completes.');
     expect(html).not.toContain('<figure');
   });
 

@@ -7,7 +7,7 @@ interface PaceProps {
   /** CATCHWORD_RATE_LIMIT, requests a minute; null without one. */
   readonly limit: number | null;
   readonly requests: number;
-  /** When each request was made is not known any more. */
+  /** A chart was possible, but when each request was made is not known any more. */
   readonly isGone: boolean;
 }
 

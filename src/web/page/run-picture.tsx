@@ -41,7 +41,8 @@ function sentenceOf(picture: ListPicture): string {
   if (repairs > 0) parts.push(`${plural(repairs, 'window')} read again as repairs`);
   if (windows.x > 0) parts.push(`${plural(windows.x, 'window')} with rejected items`);
   if (windows.d > 0) parts.push(`${plural(windows.d, 'window')} in doubt`);
-  if (overlap === 0) parts.push('plain pages, which do not overlap');
+  // Of a list that hardly changed, neighbours may share few products: none on average.
+  if (overlap === 0 && closed === 0) parts.push('plain pages, which do not overlap');
   return `${parts.join(', ')}.`;
 }
 

@@ -1,6 +1,6 @@
 import type { Run } from '../../catalog/run.ts';
 import { CatchwordError } from '../../errors.ts';
-import { paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
+import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
@@ -269,6 +269,7 @@ export const run: View = {
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
     const isGone = watch.isGone(found);
+    const isLong = (found.finishedAt ?? scene.nowMs) - found.startedAt >= CHART_LEAST_MS;
     const series = isGone ? null : paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
     // Live after its end, too: a tab in the background may return when it is over.
     const live = true;
@@ -281,7 +282,14 @@ export const run: View = {
         id: 'pace',
         title: 'Requests a minute',
         live,
-        content: <Pace series={series} limit={perMinute(parts.rateLimit)} requests={found.requests} isGone={isGone} />,
+        content: (
+          <Pace
+            series={series}
+            limit={perMinute(parts.rateLimit)}
+            requests={found.requests}
+            isGone={isGone && isLong}
+          />
+        ),
       },
       {
         id: 'rejected',

@@ -239,14 +239,24 @@ function chartOptions(box, hasLimit) {
     grid: { stroke: () => coloursIn(box).line, width: 1 },
     ticks: { show: false },
   };
+  const value = (/** @type {unknown} */ _, /** @type {number | null} */ some) =>
+    some === null ? '–' : NUMBER.format(some);
   const pace = {
+    value,
     label: 'Requests in the minute before',
     stroke: () => coloursIn(box).accent,
     fill: () => coloursIn(box).accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
     width: 2,
     points: { show: false },
   };
-  const limit = { label: 'Limit', stroke: () => coloursIn(box).bad, width: 1, dash: [6, 4], points: { show: false } };
+  const limit = {
+    value,
+    label: 'Limit',
+    stroke: () => coloursIn(box).bad,
+    width: 1,
+    dash: [6, 4],
+    points: { show: false },
+  };
   return {
     width: box.clientWidth,
     height: 200,
