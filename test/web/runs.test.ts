@@ -136,7 +136,7 @@ describe('the page of a run', () => {
     );
     expect(text).toContain('waiting for late changes');
     expect(text).toContain(
-      'settling until 2027-01-15 08:05:00 UTC: 3 products were not seen; a last delta at 08:05:00 decides.',
+      'Settling until 2027-01-15 08:05:00 UTC: 3 products were not seen; a last delta at 08:05:00 decides.',
     );
   });
 

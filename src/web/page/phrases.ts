@@ -18,8 +18,13 @@ export function clipped(text: string): string {
   return text.length <= MAX_SHOWN ? text : `${text.slice(0, MAX_SHOWN).trimEnd()}…`;
 }
 
+/** With a large first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Text from elsewhere as a sentence of a page, clipped. */
 export function sentence(text: string): string {
   const shown = clipped(text);
-  return `${shown.charAt(0).toUpperCase()}${shown.slice(1)}${/[.!?…]$/.test(shown) ? '' : '.'}`;
+  return `${capitalized(shown)}${/[.!?…]$/.test(shown) ? '' : '.'}`;
 }

@@ -2,6 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { capitalized } from './phrases.ts';
 import { Mark } from './runs.tsx';
 
 function Words({ sentences }: { readonly sentences: readonly string[] }) {
@@ -13,7 +14,7 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
     <ul class="reasons">
       {reasons.map((reason) => (
         <li>
-          {reason}. {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
+          {capitalized(reason)}. {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
         </li>
       ))}
     </ul>

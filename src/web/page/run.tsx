@@ -8,6 +8,7 @@ import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
+import { capitalized } from './phrases.ts';
 import { numberIn } from './query.ts';
 import { heldSection } from './run-held.tsx';
 import { Pace } from './run-pace.tsx';
@@ -207,7 +208,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       </p>
       <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
-      {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
+      {!isOver && run.settlesAt !== null && <p>{capitalized(settlingText(run) ?? '')}.</p>}
       {!isOver && <Progress scene={scene} />}
       {!isOver && <Waiting scene={scene} />}
       <RetryNote scene={scene} />

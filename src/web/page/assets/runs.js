@@ -260,6 +260,8 @@ function chartOptions(box, hasLimit) {
   return {
     width: box.clientWidth,
     height: 200,
+    // Half of the last time stands to the right of its line.
+    padding: [8, 32, 0, 0],
     scales: { y: { range: axisRange } },
     axes: [
       {
