@@ -5,7 +5,7 @@ import type { RunWatch } from './run-watch.ts';
 const MINUTE = 60;
 /** Points of the chart. Of a shorter time, a curve says nothing. */
 const POINTS = { least: 10, most: 240 };
-/** Of a shorter run there is no chart. */
+/** A shorter run has no chart. */
 export const CHART_LEAST_MS = POINTS.least * 1_000;
 /** The pace of the last five minutes tells when the run ends. */
 const PACE_SECONDS = 300;

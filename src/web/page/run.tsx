@@ -247,7 +247,8 @@ function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComple
     return <p>Which windows it read is kept only until a later run completes.</p>;
   }
   if (isOver) return null;
-  if (progressOf(scene).read > 0) return <p>One response held it all so far, so there are no seams.</p>;
+  if (progressOf(scene).read > 0)
+    return <p>One response held everything so far. A list has seams only if it takes several.</p>;
   return <p>Nothing is read yet. The first answer tells how long the list is.</p>;
 }
 
