@@ -3,8 +3,10 @@ import type { Rate } from '../pacer.ts';
 import type { RunWatch } from './run-watch.ts';
 
 const MINUTE = 60;
-/** Points of the chart. */
-const POINTS_MOST = 240;
+/** Points of the chart. Of a shorter time, a curve says nothing. */
+const POINTS = { least: 10, most: 240 };
+/** A shorter run has no chart. */
+export const CHART_LEAST_MS = POINTS.least * 1_000;
 /** The pace of the last five minutes tells when the run ends. */
 const PACE_SECONDS = 300;
 /** Longest chart. For safety: the clocks of the machines that make requests may differ by years. */
@@ -28,7 +30,7 @@ export interface PaceSeries {
 
 type Seconds = ReturnType<RunWatch['seconds']>;
 
-/** @param untilMs the last moment; null: the last request */
+/** Null if the time is too short for a chart. @param untilMs the last moment; null: the last request */
 export function paceSeries(seconds: Seconds, untilMs: number | null): PaceSeries | null {
   if (seconds.size === 0) return null;
   let [from, last] = [Number.POSITIVE_INFINITY, 0];
@@ -40,7 +42,7 @@ export function paceSeries(seconds: Seconds, untilMs: number | null): PaceSeries
   // The last second is not over.
   const now = untilMs === null ? last : Math.floor(untilMs / 1000) - 1;
   const until = Math.min(Math.max(last, now), from + CHART_SECONDS);
-  const step = Math.max(1, Math.ceil((until - from) / POINTS_MOST));
+  const step = Math.max(1, Math.ceil((until - from) / POINTS.most));
   const requests: number[] = [];
   let sum = 0;
   for (let second = from; second <= until; second++) {
@@ -48,7 +50,7 @@ export function paceSeries(seconds: Seconds, untilMs: number | null): PaceSeries
     sum -= seconds.get(second - MINUTE)?.requests ?? 0;
     if ((second - from) % step === 0) requests.push(sum);
   }
-  return { from, step, requests };
+  return requests.length < POINTS.least ? null : { from, step, requests };
 }
 
 /** Requests that were answered in the last minute. */

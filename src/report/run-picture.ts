@@ -1,6 +1,6 @@
 import type { Window } from '../catalog/page.ts';
 import { startOf } from '../catalog/plan.ts';
-import type { Evidence, ListEvidence } from '../catalog/run.ts';
+import type { ListEvidence, Run } from '../catalog/run.ts';
 import type { PassKind } from '../store/runs.ts';
 import type { ListWatch, SeamState, WindowState } from './list-watch.ts';
 import type { RunWatch } from './run-watch.ts';
@@ -93,7 +93,7 @@ function drawn({ states, seams, windows }: Drawn) {
   };
 }
 
-function pictureOf(list: ListWatch, evidence: ListEvidence | undefined): ListPicture {
+function pictureOf(list: ListWatch, isProven: boolean, evidence: ListEvidence | undefined): ListPicture {
   const { pass } = list;
   const states = list.states();
   const proven = evidence === undefined ? null : (evidence.seams.split('') as SeamState[]);
@@ -107,7 +107,7 @@ function pictureOf(list: ListWatch, evidence: ListEvidence | undefined): ListPic
     total: list.total(),
     reversed: pass.reversed,
     overlap: pass.seam,
-    preview: proven === null,
+    preview: !isProven,
   };
 }
 
@@ -128,17 +128,17 @@ function pictureOfRecord({ pass, kind, windows, repairs, overlap, seams }: ListE
   };
 }
 
-/**
- * A picture of each list that a run has read in several windows, or reads. A list of one response has none.
- * @param evidence the run's proof; null while it reads, and if it failed or was cancelled
- */
-export function picturesOf(watch: RunWatch, evidence: Evidence | null): ListPicture[] {
-  const known = watch.lists().filter((list) => list.read() > 0 || evidence === null);
-  if (known.every((list) => list.read() === 0) && evidence !== null) return evidence.lists.map(pictureOfRecord);
-  return known
+/** A picture of each list that a run has read, or reads; once it has ended, from its evidence. */
+export function picturesOf(watch: RunWatch, run: Pick<Run, 'evidence' | 'finishedAt' | 'pages'>): ListPicture[] {
+  const { evidence } = run;
+  if (watch.isGone(run)) return evidence?.lists.map(pictureOfRecord) ?? [];
+  return watch
+    .lists()
+    .filter((list) => list.read() > 0 || evidence === null)
     .map((list) =>
       pictureOf(
         list,
+        evidence !== null,
         evidence?.lists.find(({ pass }) => pass === list.pass.pass),
       ),
     )

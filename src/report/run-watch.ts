@@ -33,6 +33,8 @@ export function createRunWatch(store: Reader, runId: number, withSeams: boolean)
   let passes: readonly Pass[] = [];
   let upTo = 0;
   let lookups = 0;
+  let noted = 0;
+  let isCurrent = false;
 
   function reset(): void {
     lists.clear();
@@ -40,6 +42,7 @@ export function createRunWatch(store: Reader, runId: number, withSeams: boolean)
     seconds.clear();
     upTo = 0;
     lookups = 0;
+    noted = 0;
   }
 
   /** The list that this pass reads first; undefined for a repair or a lookup. */
@@ -62,6 +65,7 @@ export function createRunWatch(store: Reader, runId: number, withSeams: boolean)
 
   function note(read: ReadWindow): void {
     upTo = read.rowid;
+    noted++;
     const second = Math.floor(read.requestedAt / 1000);
     const sum = seconds.get(second) ?? { requests: 0, windows: 0 };
     sum.requests += read.requests;
@@ -89,10 +93,17 @@ export function createRunWatch(store: Reader, runId: number, withSeams: boolean)
       for (let left = READ_MOST; left > 0; left -= BATCH) {
         const batch = store.runs.after(runId, upTo, BATCH);
         for (const read of batch) note(read);
-        if (batch.length < BATCH) return true;
+        isCurrent = batch.length < BATCH;
+        if (isCurrent) return true;
       }
       return false;
     },
+    /**
+     * Whether a run that has ended made requests that are not known here: a later run has completed, and their
+     * checkpoints were dropped before they were read.
+     */
+    isGone: ({ finishedAt, pages }: Pick<Run, 'finishedAt' | 'pages'>): boolean =>
+      finishedAt !== null && isCurrent && noted < pages,
     passes: () => passes,
     /** In the order in which they were read. */
     lists: () => [...lists.values()],

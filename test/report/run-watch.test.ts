@@ -9,12 +9,13 @@ import { filled, place } from '../support/place.ts';
 import { ids, type PassSketch, sketchRun, type WindowSketch } from '../sync/run-sketch.ts';
 
 const LIST = { perPage: 10, seam: 2 };
+const UNFINISHED = { evidence: null, finishedAt: null, pages: 0 };
 
 /** Letters of the preview of each list of several windows, by its pass, without what follows the list's end. */
 function previewOf(store: Store, id: number): Map<number, string> {
   const watch = watchRun(store, { id, evidence: null });
   while (!watch.update());
-  return new Map(picturesOf(watch, null).map(({ pass, seams }) => [pass, seams.trimEnd()]));
+  return new Map(picturesOf(watch, UNFINISHED).map(({ pass, seams }) => [pass, seams.trimEnd()]));
 }
 
 /** A generator of whole numbers from 0 to `below` - 1 that gives the same numbers for the same seed. */
@@ -115,11 +116,30 @@ describe('the preview of seams', () => {
     const closed: number[] = [];
     for (const _row of store.runs.after(1, 0, 100)) {
       watch.update();
-      closed.push(picturesOf(watch, null)[0]?.joints.j ?? 0);
+      closed.push(picturesOf(watch, UNFINISHED)[0]?.joints.j ?? 0);
     }
     expect(closed).toEqual(closed.toSorted((a, b) => a - b));
-    expect(picturesOf(watch, null)[0]?.seams.trimEnd()).toBe(previewOf(store, 1).get(0));
+    expect(picturesOf(watch, UNFINISHED)[0]?.seams.trimEnd()).toBe(previewOf(store, 1).get(0));
     expect(closed.at(-1)).toBeGreaterThan(4);
+  });
+});
+
+describe('the picture of a run that was followed only in part', () => {
+  it('is drawn from its record when a later run has completed', async () => {
+    const here = await filled({ items: 6_000, details: false, churnPerSecond: 0 });
+    const store = openStore(here.db);
+    onTestFinished(() => store.close());
+    const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid, 1);
+    const watch = createRunWatch({ ...store, runs: { ...store.runs, after } }, 1, true);
+    watch.update();
+    expect(picturesOf(watch, UNFINISHED)[0]).toMatchObject({ read: 1, preview: true });
+    const run = store.runs.get(1) ?? expect.fail();
+    await load(here.settings, 'full');
+    expect(watch.update()).toBe(true);
+    const seams = run.evidence?.lists[0]?.seams ?? '';
+    expect(seams).toMatch(/^j{5,}$/);
+    const expected = { read: seams.length + 1, planned: seams.length + 1, seams: `${seams} `, preview: false };
+    expect(picturesOf(watch, run)).toMatchObject([expected]);
   });
 });
 
@@ -135,7 +155,7 @@ describe('the picture of a long list', () => {
     const { store, run } = sketchRun({ products: 1, passes: [{ windows, perPage: 1, seam: 0 }] });
     const watch = watchRun(store, run);
     while (!watch.update());
-    const [picture] = picturesOf(watch, null);
+    const [picture] = picturesOf(watch, UNFINISHED);
     expect(picture).toMatchObject({ perCell: 3, planned: 6_500, read: 4_000, places: '' });
     expect(picture?.cells).toBe(`${'w'.repeat(667)}x${'w'.repeat(665)}${'.'.repeat(834)}`);
     expect(picture?.windows).toMatchObject({ w: 3_999, x: 1, '.': 2_500 });

@@ -136,7 +136,7 @@ describe('the page of a run', () => {
     );
     expect(text).toContain('waiting for late changes');
     expect(text).toContain(
-      'settling until 2027-01-15 08:05:00 UTC: 3 products were not seen; a last delta at 08:05:00 decides.',
+      'Settling until 2027-01-15 08:05:00 UTC: 3 products were not seen; a last delta at 08:05:00 decides.',
     );
   });
 
@@ -168,11 +168,49 @@ describe('a run that has ended', () => {
     expect(text).toContain('The mirror held every product of the source when this run ended.');
     expect(text).toContain('All 3 seams between them closed');
     expect(html).toMatch(/data-seams="jjj "[^>]*data-sealed/);
-    expect(html).toContain('class="pace"');
+    expect(text).toContain('5 requests in all.');
     await load(here.settings, 'full');
     const later = await pageAt(here.db, '/runs/1');
     expect(later.html).toContain('data-seams="jjj "');
-    expect(later.text).toContain('When each was made is kept only until a later run completes.');
+    expect(later.html).not.toContain('class="pace"');
+  });
+
+  it('draws its requests, unless their time is too short for a curve', async () => {
+    const delta: PassSketch = { kind: 'delta', at: 20_000, windows: [{ ids: [] }] };
+    const long = await sketched({ products: 24, passes: [LIST, delta] }, end('cancelled'));
+    expect(long.html).toContain('data-requests="2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,3"');
+    const short = await sketched({ products: 24, passes: [LIST] }, end('cancelled'));
+    expect(short.html).not.toContain('class="pace"');
+    expect(short.text).toContain('2 requests in all. No limit is set');
+  });
+
+  it('says of a run without proof that its record is gone after a later run', async () => {
+    const { text, html } = await sketched({ products: 24, passes: [LIST] }, (writer, id) => {
+      end('cancelled')(writer, id);
+      writer.runs.prune(id + 1, 0);
+    });
+    expect(text).toContain('Which windows it read is kept only until a later run completes.');
+    expect(text).toContain('When each was made is kept only until a later run completes.');
+    expect(html).not.toContain('<figure');
+  });
+
+  it('needs no picture if one response held everything', async () => {
+    const evidence = { requests: 1, deltas: 1, lookups: 0, seen: 6, numItems: 0, lists: [] };
+    const passes: PassSketch[] = [{ kind: 'delta', windows: [{ ids: ids(1, 6) }] }];
+    const { text, html } = await sketched({ products: 24, kind: 'delta', passes }, end('complete', { evidence }));
+    expect(text).toContain('One response held everything that changed');
+    expect(text).not.toMatch(/preview|Windows and seams/);
+    expect(html).not.toContain('<figure');
+  });
+
+  it.each([
+    [24, 'It saw 24 products in 3 requests, read what changed meanwhile. '],
+    [20, '. The source counted 20 when its list was read; products were added meanwhile.'],
+    [25, '. The source counted 25 when its list was read. '],
+  ])('compares what it saw with the count of the source: %d', async (numItems, expected) => {
+    const evidence = { requests: 3, deltas: 1, lookups: 0, seen: 24, numItems, lists: [] };
+    const given = end('complete', { evidence, proof: 'sealed' });
+    expect((await sketched({ products: 24, passes: [LIST] }, given)).text).toContain(expected);
   });
 
   it('says why it is open, what follows, and what to do', async () => {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { IncomingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
@@ -39,6 +40,10 @@ const ASSETS = new Map(
   }),
 );
 
+export function acceptsGzip({ 'accept-encoding': accepted = '' }: IncomingHttpHeaders): boolean {
+  return accepted.includes('gzip');
+}
+
 /** The address changes with the content, so that browsers may keep it for good. */
 export function assetPath(name: Name): string {
   return `/assets/${ASSETS.get(name)?.version}/${name}`;
@@ -48,7 +53,7 @@ export function addAssets(app: FastifyInstance): void {
   for (const [name, { text, zipped, type }] of ASSETS) {
     app.get(assetPath(name as Name), async ({ headers }, reply) => {
       reply.headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' }).type(type);
-      if (headers['accept-encoding']?.includes('gzip') !== true) return reply.send(text);
+      if (!acceptsGzip(headers)) return reply.send(text);
       return reply.header('content-encoding', 'gzip').send(zipped);
     });
   }

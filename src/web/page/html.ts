@@ -1,8 +1,11 @@
+import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
+import { acceptsGzip } from './assets.ts';
 
 /** What a page may do, should markup of somebody else ever get into it: nothing. TLS, and so HSTS, belongs to a proxy. */
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
+  vary: 'accept-encoding',
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
@@ -16,5 +19,7 @@ const HEADERS = {
 
 /** Sends a whole document. Every page goes through here. */
 export function sendHtml(reply: FastifyReply, html: string): FastifyReply {
-  return reply.headers(HEADERS).send(html);
+  reply.headers(HEADERS);
+  if (!acceptsGzip(reply.request.headers)) return reply.send(html);
+  return reply.header('content-encoding', 'gzip').send(gzipSync(html, { level: 4 }));
 }

@@ -73,7 +73,7 @@ function SignOut({ name }: { readonly name: string }) {
  * @param session of the browser; null if no token is set
  */
 export function documentHtml(
-  { title, sections }: Content,
+  { title, sections, draws = false }: Content,
   path: string,
   live: string,
   session: Session | null | 'signed out' = null,
@@ -89,9 +89,9 @@ export function documentHtml(
         <link rel="icon" href={ICON} />
         <link rel="stylesheet" href={assetPath('page.css')} />
         <script defer src={assetPath('idiomorph.js')} />
-        <script defer src={assetPath('uplot.js')} />
+        {draws && <script defer src={assetPath('uplot.js')} />}
         <script type="module" src={assetPath('page.js')} />
-        <script type="module" src={assetPath('runs.js')} />
+        {draws && <script type="module" src={assetPath('runs.js')} />}
       </head>
       <body data-live={isLive ? live : undefined}>
         <a class="skip" href="#main">

@@ -19,8 +19,13 @@ export function clipped(text: string): string {
   return short(text, MAX_SHOWN);
 }
 
+/** With a large first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 /** Text from elsewhere as a sentence of a page, clipped. */
 export function sentence(text: string): string {
   const shown = clipped(text);
-  return `${shown.charAt(0).toUpperCase()}${shown.slice(1)}${/[.!?…]$/.test(shown) ? '' : '.'}`;
+  return `${capitalized(shown)}${/[.!?…]$/.test(shown) ? '' : '.'}`;
 }

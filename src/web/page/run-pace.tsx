@@ -2,22 +2,24 @@ import type { PaceSeries } from '../../report/run-pace.ts';
 import { count, plural } from '../../report/text.ts';
 
 interface PaceProps {
-  /** Null: the record of the requests is gone. */
+  /** Null if there are too few points for a chart, or if the record of the requests is gone. */
   readonly series: PaceSeries | null;
   /** CATCHWORD_RATE_LIMIT, requests a minute; null without one. */
   readonly limit: number | null;
   readonly requests: number;
+  /** A chart was possible, but when each request was made is not known any more. */
+  readonly isGone: boolean;
 }
 
 /** Requests a minute over the time of the run, against the limit. */
-export function Pace({ series, limit, requests }: PaceProps) {
+export function Pace({ series, limit, requests, isGone }: PaceProps) {
   const rule =
     limit === null ? 'No limit is set (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)} a minute.`;
   if (series === null) {
     const why =
       requests === 0
         ? 'No request was answered yet.'
-        : `${plural(requests, 'request')} in all. When each was made is kept only until a later run completes.`;
+        : `${plural(requests, 'request')} in all.${isGone ? ' When each was made is kept only until a later run completes.' : ''}`;
     return <p>{`${why} ${rule}`}</p>;
   }
   const { from, step, requests: points } = series;

@@ -1,3 +1,4 @@
+import type { Run } from '../../catalog/run.ts';
 import type { ListPicture } from '../../report/run-picture.ts';
 import { count, plural } from '../../report/text.ts';
 
@@ -19,7 +20,7 @@ function nameOf({ kind, pass }: ListPicture): string {
 function legendOf({ windows, joints, preview }: ListPicture) {
   const known = preview ? ' so far' : '';
   return [
-    { key: 'unread', some: windows['.'], words: 'not read yet' },
+    { key: 'unread', some: windows['.'], words: 'not read' },
     { key: 'read', some: windows.w + windows.a, words: 'read' },
     { key: 'again', some: windows.a, words: 'of them read again at a place that did not join' },
     { key: 'rejected', some: windows.x, words: 'with items that were rejected' },
@@ -32,14 +33,16 @@ function legendOf({ windows, joints, preview }: ListPicture) {
 
 function sentenceOf(picture: ListPicture): string {
   const { planned, read, joints, windows, overlap, repairs } = picture;
-  const seams = joints.j + joints.r;
+  const closed = joints.j + joints.r;
+  const seams = closed + joints.o + joints['.'];
   const parts = [`${count(read)} of ${plural(planned, 'window')} read`];
-  if (planned > 1) parts.push(`${count(seams)} of ${plural(planned - 1 - joints[' '], 'seam')} closed`);
+  if (seams > 0) parts.push(`${count(closed)} of ${plural(seams, 'seam')} closed`);
   if (joints.o > 0) parts.push(`${count(joints.o)} open`);
   if (repairs > 0) parts.push(`${plural(repairs, 'window')} read again as repairs`);
   if (windows.x > 0) parts.push(`${plural(windows.x, 'window')} with rejected items`);
   if (windows.d > 0) parts.push(`${plural(windows.d, 'window')} in doubt`);
-  if (overlap === 0) parts.push('plain pages, which do not overlap');
+  // Of a list that hardly changed, neighbours may share few products: none on average.
+  if (overlap === 0 && closed === 0) parts.push('plain pages, which do not overlap');
   return `${parts.join(', ')}.`;
 }
 
@@ -72,34 +75,35 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
 }
 
 interface PictureProps {
+  /** Not of a list of one response. */
   readonly pictures: readonly ListPicture[];
-  /** Of a run that has ended with this proof. */
-  readonly isSealed: boolean;
+  readonly run: Pick<Run, 'proof' | 'finishedAt'>;
   /** Whether everything that was read is in the picture. */
   readonly isComplete: boolean;
 }
 
+/** Why the seams are not proven, if they are not. */
+function previewWords({ run, isComplete }: PictureProps): string {
+  const what =
+    run.finishedAt === null
+      ? 'This is a preview, from what each window and its neighbours hold. What the run has proven is decided at its end.'
+      : 'This run stopped before its seams could be proven: they are drawn from what each window and its neighbours hold.';
+  return isComplete ? what : `${what} Some windows that were read are not compared yet.`;
+}
+
 /** All windows of the lists that a run reads. The script draws them; the captions and the legend say the same. */
-export function Picture({ pictures, isSealed, isComplete }: PictureProps) {
-  const shown = pictures.filter(({ read }) => read > 0);
-  const isPreview = shown.some(({ preview }) => preview);
+export function Picture(props: PictureProps) {
+  const { pictures, run } = props;
   return (
     <>
       <p>
         Each square is a window: one request for a part of the list. Neighbours overlap, and where they hold the same
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
-      {shown.length === 0 && <p>Nothing is read yet. The first answer tells how long the list is.</p>}
-      {shown.map((picture) => (
-        <List picture={picture} isSealed={isSealed} />
+      {pictures.map((picture) => (
+        <List picture={picture} isSealed={run.proof === 'sealed'} />
       ))}
-      {isPreview && (
-        <p class="soft">
-          This is a preview, from what each window and its neighbours hold. What the run has proven is decided at its
-          end.
-          {!isComplete && ' Some windows that were read are not compared yet.'}
-        </p>
-      )}
+      {pictures.some(({ preview }) => preview) && <p class="soft">{previewWords(props)}</p>}
     </>
   );
 }

@@ -2,6 +2,7 @@ import type { Run } from '../../catalog/run.ts';
 import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
+import { capitalized } from './phrases.ts';
 import { Mark } from './runs.tsx';
 import { Shown } from './shown.tsx';
 
@@ -14,7 +15,7 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
     <ul class="reasons">
       {reasons.map((reason) => (
         <li>
-          <Shown text={reason} most={1_000} />.{' '}
+          <Shown text={capitalized(reason)} most={1_000} />.{' '}
           {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
         </li>
       ))}
@@ -25,11 +26,14 @@ function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
 function Evidence({ run }: { readonly run: Run }) {
   const { evidence } = run;
   if (evidence === null) return null;
-  const read = [`It saw ${plural(evidence.seen, 'product')} in ${plural(evidence.requests, 'request')}`];
-  if (evidence.deltas > 0) read.push(`read ${plural(evidence.deltas, 'time')} what had changed`);
-  if (evidence.lookups > 0) read.push(`looked up ${plural(evidence.lookups, 'product')} one by one`);
-  const total = evidence.numItems > 0 ? ` The source says that it has ${count(evidence.numItems)}.` : '';
-  return <p>{`${read.join(', ')}.${total}`}</p>;
+  const { seen, requests, deltas, lookups, numItems } = evidence;
+  const read = [`It saw ${plural(seen, 'product')} in ${plural(requests, 'request')}`];
+  const meanwhile = run.kind === 'full' ? deltas : deltas - 1;
+  if (meanwhile > 0) read.push(`read what changed meanwhile${meanwhile === 1 ? '' : ` (${count(meanwhile)} times)`}`);
+  if (lookups > 0) read.push(`looked up ${plural(lookups, 'product')} one by one`);
+  const total = `The source counted ${count(numItems)} when its list was read`;
+  const later = seen > numItems && meanwhile > 0 ? '; products were added meanwhile' : '';
+  return <p>{`${read.join(', ')}.${numItems === 0 || numItems === seen ? '' : ` ${total}${later}.`}`}</p>;
 }
 
 /** What a run that has ended has proven, why, what follows, and what to do. */

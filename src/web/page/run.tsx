@@ -1,13 +1,14 @@
 import type { Run } from '../../catalog/run.ts';
 import { CatchwordError } from '../../errors.ts';
-import { paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
-import { picturesOf } from '../../report/run-picture.ts';
+import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
+import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
+import { capitalized } from './phrases.ts';
 import { numberIn } from './query.ts';
 import { heldSection } from './run-held.tsx';
 import { Pace } from './run-pace.tsx';
@@ -131,7 +132,9 @@ function Figures({ scene }: { readonly scene: Scene }) {
       .lists()
       .findLast((list) => list.pass.kind === 'list')
       ?.total() ?? null;
-  const repairs = watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
+  const repairs =
+    run.evidence?.lists.reduce((sum, list) => sum + list.repairs, 0) ??
+    watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
   const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
   const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   return (
@@ -206,7 +209,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       </p>
       <p>{kindWords(run)}</p>
       {!isOver && <p>{stageWords(run, watch.passes())}</p>}
-      {!isOver && run.settlesAt !== null && <p>{settlingText(run)}.</p>}
+      {!isOver && run.settlesAt !== null && <p>{capitalized(settlingText(run) ?? '')}.</p>}
       {!isOver && <Progress scene={scene} />}
       {!isOver && <Waiting scene={scene} />}
       <RetryNote scene={scene} />
@@ -238,6 +241,25 @@ function Decide({ run, isOver }: Scene) {
   );
 }
 
+function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComplete: boolean) {
+  const { run, watch, isOver } = scene;
+  if (pictures.length > 0) return <Picture pictures={pictures} run={run} isComplete={isComplete} />;
+  if (isOver && run.evidence === null && watch.isGone(run)) {
+    return <p>Which windows it read is kept only until a later run completes.</p>;
+  }
+  if (isOver) return null;
+  if (progressOf(scene).read > 0)
+    return <p>One response held everything so far. A list has seams only if it takes several.</p>;
+  return <p>Nothing is read yet. The first answer tells how long the list is.</p>;
+}
+
+/** Empty for a run that has ended and has no seams: what it has proven says so. */
+function windowsSection(scene: Scene, isComplete: boolean): Section {
+  const pictures = picturesOf(scene.watch, scene.run).filter(({ read, planned }) => read > 0 && planned > 1);
+  const content = windowsContent(scene, pictures, isComplete);
+  return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
+}
+
 /** One run: what it does, a picture of everything it read, and what it has proven. */
 export const run: View = {
   path: '/runs/:id',
@@ -249,25 +271,28 @@ export const run: View = {
     while (!isComplete && found.evidence !== null) isComplete = watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
-    const pictures = picturesOf(watch, found.evidence);
-    const series = paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
+    const isGone = watch.isGone(found);
+    const isLong = (found.finishedAt ?? scene.nowMs) - found.startedAt >= CHART_LEAST_MS;
+    const series = isGone ? null : paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
     // Live after its end, too: a tab in the background may return when it is over.
     const live = true;
     const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
       heldSection({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
-      {
-        id: 'windows',
-        title: 'Windows and seams',
-        live,
-        content: <Picture pictures={pictures} isSealed={found.proof === 'sealed'} isComplete={isComplete} />,
-      },
+      windowsSection(scene, isComplete),
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       {
         id: 'pace',
         title: 'Requests a minute',
         live,
-        content: <Pace series={series} limit={perMinute(parts.rateLimit)} requests={found.requests} />,
+        content: (
+          <Pace
+            series={series}
+            limit={perMinute(parts.rateLimit)}
+            requests={found.requests}
+            isGone={isGone && isLong}
+          />
+        ),
       },
       {
         id: 'rejected',
@@ -278,6 +303,6 @@ export const run: View = {
       { id: 'decide', live, content: Decide(scene) },
       decisionsSection(parts.store, found.id),
     ];
-    return { title: `Run ${found.id}`, sections };
+    return { title: `Run ${found.id}`, draws: true, sections };
   },
 };

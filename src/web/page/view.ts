@@ -36,6 +36,8 @@ export interface Section {
 
 export interface Content {
   readonly title: string;
+  /** Whether scripts draw pictures and charts on it. */
+  readonly draws?: boolean;
   readonly sections: readonly Section[];
 }
 

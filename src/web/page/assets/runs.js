@@ -8,9 +8,9 @@ const PITCH = { least: 5, most: 30 };
 const FEW = 5;
 /** How long a cell that has changed takes to appear, milliseconds. */
 const FADE_MS = 500;
-const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad'];
+const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad', 'whole'];
 const WINDOW_WORDS = new Map([
-  ['.', 'not read yet'],
+  ['.', 'not read'],
   ['w', 'read'],
   ['a', 'read, and a place in it read again by a repair'],
   ['x', 'read, with items that were rejected'],
@@ -178,7 +178,6 @@ function paint(box, figure, picture) {
   canvas.style.height = `${height}px`;
   context.scale(scale, scale);
   const colours = coloursIn(box);
-  colours.whole = (figure.dataset.sealed === undefined ? colours.accent : colours.good) ?? '';
   const now = performance.now();
   const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
   for (let at = 0; at < cells.length; at++) {
@@ -224,6 +223,9 @@ function drawWindows(figure) {
   paint(box, figure, picture);
 }
 
+/** Between two times of the axis, seconds: `clockTime` shows whole ones. */
+const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
+
 /** Times on this page are in UTC. @param {number} seconds since 1970 */
 const clockTime = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
 
@@ -237,20 +239,37 @@ function chartOptions(box, hasLimit) {
     grid: { stroke: () => coloursIn(box).line, width: 1 },
     ticks: { show: false },
   };
+  const value = (/** @type {unknown} */ _, /** @type {number | null} */ some) =>
+    some === null ? '–' : NUMBER.format(some);
   const pace = {
+    value,
     label: 'Requests in the minute before',
     stroke: () => coloursIn(box).accent,
     fill: () => coloursIn(box).accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
     width: 2,
     points: { show: false },
   };
-  const limit = { label: 'Limit', stroke: () => coloursIn(box).bad, width: 1, dash: [6, 4], points: { show: false } };
+  const limit = {
+    value,
+    label: 'Limit',
+    stroke: () => coloursIn(box).bad,
+    width: 1,
+    dash: [6, 4],
+    points: { show: false },
+  };
   return {
     width: box.clientWidth,
     height: 200,
+    // Half of the last time stands to the right of its line.
+    padding: [8, 32, 0, 0],
     scales: { y: { range: axisRange } },
     axes: [
-      { ...axis, values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime), space: 80 },
+      {
+        ...axis,
+        values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime),
+        space: 80,
+        incrs: STEPS,
+      },
       { ...axis, size: 56 },
     ],
     series: [
