@@ -238,7 +238,7 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
       </nav>
     </>
   );
-  return { id: 'parked', title: 'Parked events', content };
+  return { id: 'parked', title: 'Parked events', live: true, content };
 }
 
 /** One sink: its state, what may be decided about it, and its parked events. */
