@@ -63,7 +63,7 @@ describe('a form', () => {
     });
   });
 
-  it('leads back to the page of this server that it was on', async () => {
+  it('leads back to the page of this server that it was on, where the decision is listed', async () => {
     const { db } = await filled({ items: 1 });
     const { web } = await serve(db);
     const backs: [string | undefined, string][] = [
@@ -75,10 +75,10 @@ describe('a form', () => {
       ['about:client', '/actions'],
       ['', '/actions'],
     ];
-    for (const [referer = '', path] of backs) {
+    for (const [at, [referer = '', path]] of backs.entries()) {
       const response = await post(web.url, { action: 'pause', target: 'shop' }, { referer });
       expect(response.status, referer).toBe(303);
-      expect(response.headers.get('location'), referer).toBe(path);
+      expect(response.headers.get('location'), referer).toBe(`${path}#decision-${at + 1}`);
     }
   });
 });

@@ -177,7 +177,7 @@ export function addActions(
       const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
       for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
         await clock.sleep(LOOK_MS);
-      return reply.redirect(backTo(request), 303);
+      return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
     });
   });
 }
