@@ -118,7 +118,7 @@ describe('the list of decisions', () => {
     expect(text).toContain('2026-11-20 10:00:00 UTC');
     expect(text).toContain('replay <a href="/sinks/shop">sink shop</a> from change 7');
     expect(text).toContain('approve the removals of <a href="/runs/2">run 2</a>');
-    expect(text).toContain('waits for the daemon');
+    expect(text).toContain('waits for the daemon, which is not running');
     const second = (await get(`${web.url}/actions?before=74`)).text;
     expect(second).toContain('id="decision-73"');
     expect(second).toContain('href="/actions?before=24"');

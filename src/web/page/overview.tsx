@@ -264,7 +264,7 @@ export const overview: View = {
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks overview={facts} /> },
         { id: 'start', title: 'Start a run', content: START },
-        decisionsSection(store),
+        decisionsSection(store, nowMs),
       ],
     };
   },

@@ -275,7 +275,7 @@ export const run: View = {
         content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
       },
       { id: 'decide', live, content: Decide(scene) },
-      decisionsSection(parts.store, found.id),
+      decisionsSection(parts.store, scene.nowMs, found.id),
     ];
     return { title: `Run ${found.id}`, sections };
   },

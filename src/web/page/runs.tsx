@@ -113,10 +113,11 @@ export const runs: View = {
     const shown = found.slice(0, LISTED);
     const list = (
       <>
+    const nowMs = clock.now();
         {shown.length === 0 ? (
           <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
-          <RunTable runs={shown} nowMs={clock.now()} />
+          <RunTable runs={shown} nowMs={nowMs} />
         )}
         <p class="pages">
           {before !== null && <a href="/runs">Newest runs</a>}
@@ -130,7 +131,7 @@ export const runs: View = {
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         // What becomes of a start is shown where it was asked for.
-        ...(before === null ? [decisionsSection(store)] : []),
+        ...(before === null ? [decisionsSection(store, nowMs)] : []),
       ],
     };
   },

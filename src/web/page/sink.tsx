@@ -260,7 +260,7 @@ export const sink: View = {
         { id: 'state', live: true, content: state },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
-        decisionsSection(store, row.name),
+        decisionsSection(store, nowMs, row.name),
         parkedSection(store, row, numberIn(query, 'after')),
       ],
     };
