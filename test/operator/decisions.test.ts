@@ -54,6 +54,7 @@ describe('what an operator decides about a run on the page', () => {
       outcome: 'restored 20 products that run 2 removed',
     });
     expect(ops(here.db, 'restored')).toBe(20);
+    expect(await (await fetch(`${url}/runs/2`)).text()).not.toContain('Undo its removals');
     expectExactLog(here.db);
   });
 

@@ -215,7 +215,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
   );
 }
 
-function Decide({ run, isOver }: Scene) {
+function Decide({ parts: { store }, run, isOver }: Scene) {
   if (!isOver) {
     return (
       <ActionForm
@@ -226,7 +226,9 @@ function Decide({ run, isOver }: Scene) {
       />
     );
   }
-  if (run.removed === 0) return null;
+  // What an undo did not restore has changed since, so another one would do nothing.
+  const isUndone = store.actions.of(String(run.id), ['undo'], 1)[0]?.state === 'done';
+  if (run.removed === 0 || isUndone) return null;
   return (
     <ActionForm
       action="undo"
