@@ -102,6 +102,7 @@ describe('the page of a run', () => {
     );
     expect(text).toContain('It is planned, and has not read anything yet.');
     expect(text).toContain('No process works on this run.');
+    expect(text).toContain('not known: no process works on it');
     expect(html).toContain('name="action" value="cancel"');
     expect(html).toContain('data-live="/live/runs/2"');
   });

@@ -76,6 +76,7 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
 /** When the run is expected to end, in words. */
 function End({ scene }: { readonly scene: Scene }) {
   const { parts, run, watch, nowMs } = scene;
+  if (parts.store.keeperLease.holder(nowMs) === null) return <>not known: no process works on it</>;
   const { read, planned } = progressOf(scene);
   const settleMs = watch.lists().some((list) => list.moved()) ? parts.overlapMs : 0;
   const end = predictedEnd({
