@@ -93,7 +93,9 @@ it('puts what needs a decision first, with the reason and the way to it', async 
   expect(troubled).toMatch(/The last 2 runs failed\. No connection\. It is tried again at/);
   expect(troubled).toMatch(/The service asked for no request before/);
   expect(await overviewOf(web.url, 'mirror')).toContain('Usable, but the last run failed');
-  expect(await overviewOf(web.url, 'sinks')).toMatch(/shop stopped 2,\d+ changes, for .*search backfill|search live/);
+  expect(await overviewOf(web.url, 'sinks')).toMatch(
+    /shop stopped 2,\d+ changes, for .*search initial load|search live/,
+  );
   const page = await get(web.url);
   expect(page.text).not.toMatch(/<script>|<b>said/);
 
