@@ -24,7 +24,8 @@ function Evidence({ run }: { readonly run: Run }) {
   const { evidence } = run;
   if (evidence === null) return null;
   const read = [`It saw ${plural(evidence.seen, 'product')} in ${plural(evidence.requests, 'request')}`];
-  if (evidence.deltas > 0) read.push(`read ${plural(evidence.deltas, 'time')} what had changed`);
+  if (evidence.deltas > 0)
+    read.push(`read what had changed ${evidence.deltas === 1 ? 'once' : `${count(evidence.deltas)} times`}`);
   if (evidence.lookups > 0) read.push(`looked up ${plural(evidence.lookups, 'product')} one by one`);
   const total = evidence.numItems > 0 ? ` The source says that it has ${count(evidence.numItems)}.` : '';
   return <p>{`${read.join(', ')}.${total}`}</p>;
