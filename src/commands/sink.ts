@@ -55,7 +55,8 @@ async function decide(
     const text = store.request((writer) => {
       const outcome = changeSink(writer, action, target, argument, nowMs);
       recordDone(writer, decision, outcome, nowMs);
-      return outcome;
+      const isHalted = action !== 'pause' && requireSink(writer, target).state !== 'running';
+      return isHalted ? [outcome, `resume it with: npx catchword sink resume ${target}`] : outcome;
     });
     return { json: null, text };
   });

@@ -1,24 +1,20 @@
 import { pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../relay/change-sink.ts';
-import { plural } from '../report/text.ts';
+import { count, plural } from '../report/text.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { RequestWriter } from '../store/writers.ts';
 import type { SinkAction } from './decision.ts';
 
-function resumeHint({ name, state }: SinkRow): string {
-  return `${name} is ${state}: npx catchword sink resume ${name}`;
-}
-
 function replay(store: RequestWriter, sink: SinkRow, from: number): string {
   replaySink(store, sink, from);
-  const all = `every product as of change ${store.changes.lastSeq()}, and then what follows`;
-  const waits = sink.state === 'running' ? '' : `; ${resumeHint(sink)}`;
-  return `${sink.name} gets ${from === 0 ? all : `every change from ${from} on`}${waits}`;
+  const all = `every product as of change ${count(store.changes.lastSeq())}, and then what follows`;
+  const waits = sink.state === 'running' ? '' : `; this waits until it is resumed, because it is ${sink.state}`;
+  return `${sink.name} gets ${from === 0 ? all : `every change from ${count(from)} on`}${waits}`;
 }
 
 function skipped(store: RequestWriter, sink: SinkRow, count: number): string {
   if (count === 0) return `${sink.name} has not refused any event`;
   const now = requireSink(store, sink.name);
-  const delivered = now.state === 'running' ? 'are delivered now' : `wait, because ${resumeHint(now)}`;
+  const delivered = now.state === 'running' ? 'are delivered now' : `wait, because ${sink.name} is ${now.state}`;
   return `${plural(count, 'event')} skipped; later ones of the same products ${delivered}`;
 }
 
@@ -43,7 +39,7 @@ export function changeSink(
       return `${name} is paused`;
     case 'resume':
       sinks.setState(sink.id, 'running');
-      return `${name} resumes after ${sink.cursor}`;
+      return `${name} resumes after change ${count(sink.cursor)}`;
     case 'retry': {
       const freed = sinks.retry(sink.id);
       sinks.setState(sink.id, 'running');

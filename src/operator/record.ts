@@ -1,4 +1,4 @@
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError, hasCode } from '../errors.ts';
 import type { ActionWriter } from '../store/actions.ts';
 import type { Decision } from './decision.ts';
 
@@ -17,10 +17,13 @@ export function recordFailed({ actions }: Recorder, decision: Decision, outcome:
   return actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
 }
 
-/** Why a decision failed: the error, and what to do. */
+/** Why a decision failed: the error, and what to do. Commands that only list what the page shows are left out. */
 export function whyFailed(error: unknown): string {
   if (!(error instanceof CatchwordError)) return "it failed inside catchword: see catchword's log";
   // Names of options are for people at the command line.
   const message = error.message.replace(/^--[a-z]+: /, '');
-  return error.hint === undefined ? message : `${message}. ${error.hint}`;
+  const { hint } = error;
+  const isForCommands = hasCode(error, 'NOT_FOUND', 'RUN_NOT_ACTIVE', 'USAGE') && hint?.includes('npx catchword');
+  if (hint === undefined || isForCommands) return message;
+  return `${message}. ${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
 }

@@ -66,9 +66,11 @@ function sinksOf(store: Store, nowMs: number) {
 
 /** How far a run has read; null until the source has said how much there is. */
 function progressOf(store: Store, { id, items }: Run) {
-  const total = store.runs.passes(id)[0]?.numItems ?? null;
-  // Windows overlap, so a run reads some products more than once.
-  return total === null ? null : { items: Math.min(items, total), total };
+  const [pass] = store.runs.passes(id);
+  if (pass === undefined || pass.numItems === null) return null;
+  // Neighbouring windows overlap, so a run reads some products twice: they count once.
+  const once = Math.round(items * (1 - pass.seam / pass.perPage));
+  return { items: Math.min(once, pass.numItems), total: pass.numItems };
 }
 
 /** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */

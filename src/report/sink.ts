@@ -73,11 +73,11 @@ export function sinkListJson(
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
 export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number) {
   const known = store.sinks.list().map((row) => {
-    const { name, state, lag_records, lag_seconds, error, error_at, retry_at } = sinkSummary(store, row, nowMs);
-    return { name, state, lag_records, lag_seconds, error, error_at, retry_at };
+    const { name, state, lag_records, lag_seconds, parked, error, error_at, retry_at } = sinkSummary(store, row, nowMs);
+    return { name, state, lag_records, lag_seconds, parked, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
-  const none = { lag_records: null, lag_seconds: null, error: null, error_at: null, retry_at: null };
+  const none = { lag_records: null, lag_seconds: null, parked: 0, error: null, error_at: null, retry_at: null };
   return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', ...none }))];
 }
 

@@ -39,11 +39,12 @@ function plannedText({ next_full: full, next_delta: delta, next_try: retry }: St
 }
 
 function sinkText(sink: SinkStatus): string {
-  const { name, state, lag_records: lag, lag_seconds: seconds } = sink;
+  const { name, state, lag_records: lag, lag_seconds: seconds, parked } = sink;
   if (lag === null) return `${name}: ${state}, nothing is delivered before the daemon (or relay) starts`;
   const since = seconds === null ? '' : ` for ${duration(seconds * 1000)}`;
   const behind = lag === 0 ? 'up to date' : `${plural(lag, 'change')} behind${since}`;
-  return `${name}: ${state}, ${behind}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
+  const refused = parked === 0 ? '' : `, ${plural(parked, 'event')} parked (npx catchword sink parked ${name})`;
+  return `${name}: ${state}, ${behind}${refused}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
 }
 
 interface Parts {

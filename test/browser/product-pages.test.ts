@@ -73,7 +73,7 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () =>
     };
     await decide('Pause', 'shop is paused');
     expect(sink()?.state).toBe('paused');
-    await decide('Resume', 'shop resumes after 3');
+    await decide('Resume', 'shop resumes after change 3');
     expect(sink()?.state).toBe('running');
     await decide('Skip', '1 event skipped', '#parked');
     expect(store.sinks.stateOf(id(), 1)).toBe('skipped');

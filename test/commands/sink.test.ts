@@ -73,7 +73,7 @@ it('lists, pauses, resumes and replays a sink', async () => {
   await expectSink('pause file', 0, 'file is paused\n');
   await expectSink('pause file', 2, 'it is paused');
   expect(await list()).toMatchObject([{ state: 'paused' }]);
-  await expectSink('resume file', 0, 'file resumes after 5\n');
+  await expectSink('resume file', 0, 'file resumes after change 5\n');
   await relay(bench, env);
   await expectSink('replay file --from 7', 0, 'file gets every change from 7 on\n');
   await relay(bench, env);
@@ -153,7 +153,7 @@ it.each([
     bench.change(books(2, 2));
     park(bench, 2);
     halt(bench);
-    const waits = `wait, because file is ${state}: npx catchword sink resume file\n`;
+    const waits = `wait, because file is ${state}\nresume it with: npx catchword sink resume file\n`;
     await expectSink('skip file 1', 0, `1 event skipped; later ones of the same products ${waits}`);
     await expectSink('skip file --all', 0, `1 event skipped; later ones of the same products ${waits}`);
     expect(bench.store.sinks.get('file')?.state).toBe(state);

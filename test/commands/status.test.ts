@@ -14,6 +14,7 @@ import { start } from '../support/cli.ts';
 import { runCommand, shiftedClock } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { execute } from '../support/sqlite.ts';
 
 async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<string, string>; db: string }> {
   const sandbox = await startSandbox({ items });
@@ -107,15 +108,19 @@ describe('status', () => {
       sinks.configure({ name: 'shop', kind: 'postgres', address: 'a', identity: 'a' });
       sinks.fail(1, 'PostgreSQL: permission denied (42501)', 0, Date.now() + 60_000);
     });
+    execute(
+      bench.store.path,
+      "INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change) VALUES (1, 3, 'V', 'refused', 'too long', 1, '{}')",
+    );
     const settings = { CATCHWORD_DB: bench.store.path, CATCHWORD_SINK_FILE: 'jsonl:out.jsonl' };
     const text = await statusText(settings);
     expect(text).toMatch(
-      /sink {7}shop: retrying, 4 changes behind for .*: PostgreSQL: permission denied \(42501\) \(1970-01-01 00:00:00 UTC\)\n/,
+      /sink {7}shop: retrying, 4 changes behind for .*, 1 event parked \(npx catchword sink parked shop\): PostgreSQL: permission denied \(42501\) \(1970-01-01 00:00:00 UTC\)\n/,
     );
     expect(text).toContain('sink       file: new, nothing is delivered before the daemon (or relay) starts\n');
     expect(await statusJson(settings)).toMatchObject({
       sinks: [
-        { name: 'shop', state: 'retrying', lag_records: 4, error: 'PostgreSQL: permission denied (42501)' },
+        { name: 'shop', state: 'retrying', lag_records: 4, parked: 1, error: 'PostgreSQL: permission denied (42501)' },
         { name: 'file', state: 'new', lag_records: null, error: null },
       ],
     });

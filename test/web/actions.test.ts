@@ -63,7 +63,7 @@ describe('a form', () => {
     });
   });
 
-  it('leads back to the page of this server that it was on', async () => {
+  it('leads back to the page of this server that it was on, where the decision is listed', async () => {
     const { db } = await filled({ items: 1 });
     const { web } = await serve(db);
     const backs: [string | undefined, string][] = [
@@ -75,10 +75,10 @@ describe('a form', () => {
       ['about:client', '/actions'],
       ['', '/actions'],
     ];
-    for (const [referer = '', path] of backs) {
+    for (const [at, [referer = '', path]] of backs.entries()) {
       const response = await post(web.url, { action: 'pause', target: 'shop' }, { referer });
       expect(response.status, referer).toBe(303);
-      expect(response.headers.get('location'), referer).toBe(path);
+      expect(response.headers.get('location'), referer).toBe(`${path}#decision-${at + 1}`);
     }
   });
 });
@@ -118,7 +118,7 @@ describe('the list of decisions', () => {
     expect(text).toContain('2026-11-20 10:00:00 UTC');
     expect(text).toContain('replay <a href="/sinks/shop">sink shop</a> from change 7');
     expect(text).toContain('approve the removals of <a href="/runs/2">run 2</a>');
-    expect(text).toContain('waits for the daemon');
+    expect(text).toContain('waits for the daemon, which is not running');
     const second = (await get(`${web.url}/actions?before=74`)).text;
     expect(second).toContain('id="decision-73"');
     expect(second).toContain('href="/actions?before=24"');

@@ -119,20 +119,20 @@ it('sends what has changed while it is watched', async () => {
   await section('mirror', 'Delta run 2');
 });
 
-it('shows the progress of a run, and that nothing makes it', async () => {
+it('shows the progress of a run without what overlaps, and that nothing makes it', async () => {
   const { db } = await filled({ items: 10 });
   execute(
     db,
     `INSERT INTO runs (id, kind, state, started_at) VALUES (7, 'full', 'reading', 1);
-     INSERT INTO passes (run_id, pass, num_items, per_page) VALUES (7, 1, 4000, 1000);
+     INSERT INTO passes (run_id, pass, num_items, per_page, seam) VALUES (7, 1, 4000, 1000, 200);
      INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
        restored, rejected, requests, ids) VALUES (7, 1, 1, 1000, 4000, 4, 1, 1000, 1000, 0, 0, 0, 2, x'')`,
   );
   const { web } = await serve(db);
   expect(await overviewOf(web.url, 'run')).toMatch(
-    /Run 7 reads the whole catalog: 1,000 of about 4,000 products, 2 requests so far\. It was interrupted\. Start the daemon/,
+    /Run 7 reads the whole catalog: 800 of about 4,000 products, 2 requests so far\. It was interrupted\. Start the daemon/,
   );
-  expect((await get(web.url)).text).toContain('<progress max="4000" value="1000"');
+  expect((await get(web.url)).text).toContain('<progress max="4000" value="800"');
 });
 
 it('lists the first of many held runs, sinks and parked events, and counts the rest', async () => {

@@ -8,6 +8,7 @@ import { load } from '../support/load.ts';
 import { mutate, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
+import { execute } from '../support/sqlite.ts';
 import { ids, type PassSketch, type RunSketch, START, sketchRun } from '../sync/run-sketch.ts';
 import { emptyMirror, serve } from './place.ts';
 
@@ -102,6 +103,7 @@ describe('the page of a run', () => {
     );
     expect(text).toContain('It is planned, and has not read anything yet.');
     expect(text).toContain('No process works on this run.');
+    expect(text).toContain('not known: no process works on it');
     expect(html).toContain('name="action" value="cancel"');
     expect(html).toContain('data-live="/live/runs/2"');
   });
@@ -250,6 +252,9 @@ describe('a run that has ended', () => {
     }
     expect(seen.size).toBe(150);
     expect(path).toBe('none');
+    execute(here.db, 'DELETE FROM held_removals WHERE product_id IN (SELECT product_id FROM held_removals LIMIT 30)');
+    const text = '30 of them were seen or removed since, so it would remove 120.';
+    expect((await pageAt(here.db, '/runs/2')).text).toContain(text);
   });
 
   it('shows hostile titles and bodies as text', async () => {

@@ -113,6 +113,7 @@ it('pages through 10,000 parked events, and skips only rejected ones', async () 
   expect(seen).toEqual(Array.from({ length: total }, (_, n) => n + 1));
   expect(skips).toBe(total / 2);
   expect(await html('/sinks')).toContain('href="/sinks/shop#parked">10,000</a>');
+  expect(await html('/sinks/shop')).toContain('<section id="parked" data-live="true"');
   const id = store.sinks.get('shop')?.id ?? 0;
   const [first] = store.sinks.waiting(id, 0, 1);
   expect(first).toEqual({

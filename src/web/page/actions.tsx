@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { decide } from '../../operator/decide.ts';
 import { isRunAction, isSinkAction, RUN_ACTIONS, readDecision, SINK_ACTIONS } from '../../operator/decision.ts';
 import type { ActionRow } from '../../store/actions.ts';
-import type { Reader } from '../../store/reader.ts';
+import type { Store } from '../../store/store.ts';
 import { numberIn } from './query.ts';
 import { Shown } from './shown.tsx';
 import { sinkPath } from './sinks.tsx';
@@ -59,8 +59,9 @@ function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' 
 }
 
 /** What came of a decision, or what it waits for. */
-function outcomeOf(store: Reader, { state, outcome, action }: ActionRow): string {
+function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: number): string {
   if (state !== 'asked') return outcome ?? '';
+  if (store.daemonLease.holder(nowMs) === null) return 'waits for the daemon, which is not running';
   const run = action === 'start' ? undefined : store.runs.unfinished();
   return run === undefined ? 'waits for the daemon' : `waits until run ${run.id} ends, which may see missing products`;
 }
@@ -71,7 +72,13 @@ const STATES = {
   failed: { word: 'failed', mark: 'mark bad' },
 } as const;
 
-function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows: readonly ActionRow[] }) {
+interface DecisionTableProps {
+  readonly store: Store;
+  readonly rows: readonly ActionRow[];
+  readonly nowMs: number;
+}
+
+function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
   return (
     <Table label="Decisions, a table" heads={['When', 'Who', 'Decision', 'State', 'Outcome']}>
       {rows.map((row) => (
@@ -89,7 +96,7 @@ function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows:
             <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
           </td>
           <td>
-            <Shown text={outcomeOf(store, row)} most={1_000} />
+            <Shown text={outcomeOf(store, row, nowMs)} most={1_000} />
           </td>
         </tr>
       ))}
@@ -101,22 +108,23 @@ function DecisionTable({ store, rows }: { readonly store: Reader; readonly rows:
  * The newest ten decisions of operators about a run (a number) or a sink (its name); about anything if none is given.
  * Decisions to start a run have no run or sink.
  */
-export function decisionsSection(store: Reader, target?: number | string): Section {
+export function decisionsSection(store: Store, nowMs: number, target?: number | string): Section {
   const names = typeof target === 'number' ? RUN_ACTIONS : SINK_ACTIONS;
   const rows = target === undefined ? store.actions.list(NEWEST) : store.actions.of(String(target), names, NEWEST);
-  const content = rows.length === 0 ? <p>No decision yet.</p> : <DecisionTable store={store} rows={rows} />;
+  const content =
+    rows.length === 0 ? <p>No decision yet.</p> : <DecisionTable store={store} rows={rows} nowMs={nowMs} />;
   return { id: 'decisions', title: 'Decisions', live: true, content };
 }
 
 /** Every decision, the newest first. */
 export const actions: View = {
   path: PATH,
-  show: ({ store }, { query }) => {
+  show: ({ store, clock }, { query }) => {
     const before = numberIn(query, 'before') ?? undefined;
     const rows = store.actions.list(PAGE + 1, before);
     const shown = rows.slice(0, PAGE);
     const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
-    const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} />;
+    const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} nowMs={clock.now()} />;
     const last = shown.at(-1);
     const links = (
       <p class="pages">
@@ -166,7 +174,7 @@ export function addActions(
       const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
       for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
         await clock.sleep(LOOK_MS);
-      return reply.redirect(backTo(request), 303);
+      return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
     });
   });
 }

@@ -41,7 +41,7 @@ function sinkNotices({ troubled, moreTroubled }: Overview['sinks']) {
         return (
           <Notice state="warn">
             <strong>{`The sink ${name} refused changes.`}</strong>
-            {` ${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked; the others are delivered. `}
+            {` ${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked. `}
             {link}
           </Notice>
         );

@@ -1,11 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { type Overview, overviewOf } from '../../report/overview.ts';
-import { settlingText } from '../../report/run-text.ts';
 import { count, plural, size, time } from '../../report/text.ts';
-import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
+import { StartForms } from './runs.tsx';
 import { Shown } from './shown.tsx';
 import { lagText, NoRelay, SinkMark, sinkPath } from './sinks.tsx';
 import type { PageParts, View } from './view.ts';
@@ -106,18 +105,18 @@ function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; 
 
 function ActiveRun({ overview: { active, progress, working, daemon } }: { readonly overview: Overview }) {
   if (active === null) return <p>No run is under way.</p>;
-  const { id, kind, requests } = active;
-  const settling = settlingText(active);
+  const { id, kind, requests, settlesAt, missing } = active;
+  const unseen = missing === 0 ? '' : `; it did not see ${plural(missing, 'product')} so far`;
   const what = kind === 'full' ? 'reads the whole catalog' : 'reads what has changed';
   return (
     <>
       <p>
         <a href={`/runs/${id}`}>{`Run ${id}`}</a>
-        {` ${what}: `}
-        {settling ??
-          (progress === null
-            ? 'it waits for the first page of the service.'
-            : `${count(progress.items)} of about ${plural(progress.total, 'product')}, ${plural(requests, 'request')} so far.`)}
+        {settlesAt !== null
+          ? ` has read everything, and waits for changes that the service may show late${unseen}.`
+          : progress === null
+            ? ` ${what}: it waits for the first page of the service.`
+            : ` ${what}: ${count(progress.items)} of about ${plural(progress.total, 'product')}, ${plural(requests, 'request')} so far.`}
       </p>
       {progress !== null && (
         <progress max={Math.max(1, progress.total)} value={progress.items} aria-label={`Progress of run ${id}`} />
@@ -207,23 +206,6 @@ function Sinks({
   );
 }
 
-const START = (
-  <>
-    <ActionForm
-      action="start"
-      target="delta"
-      label="Read the changes now"
-      explanation="A delta run asks the service for what has changed since the last run. It takes few requests."
-    />
-    <ActionForm
-      action="start"
-      target="full"
-      label="Read the whole catalog now"
-      explanation="A full run reads every page of the catalog, and finds out which products are gone. It takes as many requests as the catalog has pages. If another run is under way, it starts afterwards."
-    />
-  </>
-);
-
 /** How fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
@@ -248,8 +230,8 @@ export const overview: View = {
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} sinks={facts.sinks} nowMs={nowMs} /> },
-        { id: 'start', title: 'Start a run', content: START },
-        decisionsSection(store),
+        { id: 'start', title: 'Start a load', content: <StartForms /> },
+        decisionsSection(store, nowMs),
       ],
     };
   },

@@ -62,11 +62,14 @@ export function heldSection({ store, run, after }: HeldProps): Section {
   const total = listed > COUNTED_MOST ? listed : store.removals.heldCount(run.id);
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
+  const missing = Math.max(run.missing, total);
   const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);
   const content = (
     <>
       <p>
-        {`This run did not find ${plural(total, 'product')} at the source, and would remove ${total === 1 ? 'it' : 'them'}. That is unusual${why === undefined ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
+        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${why === undefined ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
+        {missing > total &&
+          ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
       </p>
       <p>Look at some of them: does the source still sell them? If so, its list was wrong: reject.</p>
       <ActionForm

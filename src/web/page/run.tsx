@@ -78,6 +78,7 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
 /** When the run is expected to end, in words. */
 function End({ scene }: { readonly scene: Scene }) {
   const { parts, run, watch, nowMs } = scene;
+  if (parts.store.keeperLease.holder(nowMs) === null) return <>not known: no process works on it</>;
   const { read, planned } = progressOf(scene);
   const settleMs = watch.lists().some((list) => list.moved()) ? parts.overlapMs : 0;
   const end = predictedEnd({
@@ -219,7 +220,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
   );
 }
 
-function Decide({ run, isOver }: Scene) {
+function Decide({ parts: { store }, run, isOver }: Scene) {
   if (!isOver) {
     return (
       <ActionForm
@@ -230,7 +231,9 @@ function Decide({ run, isOver }: Scene) {
       />
     );
   }
-  if (run.removed === 0) return null;
+  // What an undo did not restore has changed since, so another one would do nothing.
+  const isUndone = store.actions.of(String(run.id), ['undo'], 1)[0]?.state === 'done';
+  if (run.removed === 0 || isUndone) return null;
   return (
     <ActionForm
       action="undo"
@@ -301,7 +304,7 @@ export const run: View = {
         content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
       },
       { id: 'decide', live, content: Decide(scene) },
-      decisionsSection(parts.store, found.id),
+      decisionsSection(parts.store, scene.nowMs, found.id),
     ];
     return { title: `Run ${found.id}`, draws: true, sections };
   },

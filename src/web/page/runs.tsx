@@ -86,19 +86,24 @@ function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly now
   );
 }
 
-function StartForms() {
+export function StartForms() {
   return (
     <>
       <p>
         Loads start by themselves at the times in the settings. A load that you start here begins when the daemon is
         free: one runs at a time.
       </p>
-      <ActionForm action="start" target="delta" label="Start a delta load" />
+      <ActionForm
+        action="start"
+        target="delta"
+        label="Start a delta load"
+        explanation="A delta load asks the service for what has changed since the last load. It takes few requests."
+      />
       <ActionForm
         action="start"
         target="full"
         label="Start a full load"
-        explanation="A full load reads the whole catalog, about 1,050 requests for a million products."
+        explanation="A full load reads the whole catalog, and finds out which products are gone. It takes about 1,050 requests for a million products."
       />
     </>
   );
@@ -108,6 +113,7 @@ function StartForms() {
 export const runs: View = {
   path: '/runs',
   show: ({ store, clock }, { query }) => {
+    const nowMs = clock.now();
     const before = numberIn(query, 'before');
     const found = before === null ? store.runs.list(LISTED + 1) : store.runs.before(before, LISTED + 1);
     const shown = found.slice(0, LISTED);
@@ -116,7 +122,7 @@ export const runs: View = {
         {shown.length === 0 ? (
           <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
-          <RunTable runs={shown} nowMs={clock.now()} />
+          <RunTable runs={shown} nowMs={nowMs} />
         )}
         <p class="pages">
           {before !== null && <a href="/runs">Newest runs</a>}
@@ -130,7 +136,7 @@ export const runs: View = {
         { id: 'runs', live: before === null, content: list },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         // What becomes of a start is shown where it was asked for.
-        ...(before === null ? [decisionsSection(store)] : []),
+        ...(before === null ? [decisionsSection(store, nowMs)] : []),
       ],
     };
   },

@@ -229,7 +229,7 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
       </nav>
     </>
   );
-  return { id: 'parked', title: 'Parked events', content };
+  return { id: 'parked', title: 'Parked events', live: true, content };
 }
 
 /** One sink: its state, what may be decided about it, and its parked events. */
@@ -251,7 +251,7 @@ export const sink: View = {
         { id: 'state', live: true, content: state },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
-        decisionsSection(store, row.name),
+        decisionsSection(store, nowMs, row.name),
         parkedSection(store, row, numberIn(query, 'after')),
       ],
     };
