@@ -36,7 +36,7 @@ export interface ApiOptions extends RouteParts {
   readonly plans: (nowMs: number) => Plans;
 }
 
-/** Serves what the commands print with `--json`. Each response shows one state of the file. */
+/** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }: ApiOptions): void {
   const { clock } = parts;
   const routes = typed(app);

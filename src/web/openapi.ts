@@ -9,7 +9,7 @@ const INFO = {
   title: 'catchword',
   version: VERSION,
   description:
-    'Reads an exact local mirror of a product catalog, and its change log. Every answer shows one state of the mirror. Nothing here changes the mirror. An unknown or repeated parameter is an error. The status of an answer is for proxies and caches; programs match `error.code`. Numbers in products are sent exactly as the source wrote them: a parser that reads numbers as 64-bit floats rounds long ones.',
+    'Reads an exact local mirror of a product catalog, and its change log. Every answer shows one state of the mirror; a page of changes is read while it is sent. Nothing here changes the mirror. An unknown or repeated parameter is an error. The status of an answer is for proxies and caches; programs match `error.code`. Numbers in products are sent exactly as the source wrote them: a parser that reads numbers as 64-bit floats rounds long ones.',
   license: { name: 'MIT', identifier: 'MIT' },
 };
 

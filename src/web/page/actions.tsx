@@ -63,7 +63,12 @@ function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: n
   if (state !== 'asked') return outcome ?? '';
   if (store.daemonLease.holder(nowMs) === null) return 'waits for the daemon, which is not running';
   const run = action === 'start' ? undefined : store.runs.unfinished();
-  return run === undefined ? 'waits for the daemon' : `waits until run ${run.id} ends, which may see missing products`;
+  if (run === undefined) return 'waits for the daemon';
+  const wait = `waits until run ${run.id} ends`;
+  if (action === 'undo') return wait;
+  return run.kind === 'full'
+    ? `${wait}: a full run decides about the same products anew; cancel it to decide now`
+    : `${wait}, which may see missing products`;
 }
 
 const STATES = {
