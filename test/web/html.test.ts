@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { emptyMirror, serve } from './place.ts';
 
 describe('a page', () => {
-  it.each(['/', '/nothing-here'])('is compressed if the browser accepts it: %s', async (path) => {
+  it.each(['/runs', '/nothing-here'])('is compressed if the browser accepts it: %s', async (path) => {
     const { web } = await serve(emptyMirror());
     const ask = async (encoding: string, method = 'GET') => {
       const headers = { accept: 'text/html', 'accept-encoding': encoding };
