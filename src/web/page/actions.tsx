@@ -67,7 +67,7 @@ function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: n
   const wait = `waits until run ${run.id} ends`;
   if (action === 'undo') return wait;
   return run.kind === 'full'
-    ? `${wait}: a full run decides about the same products anew; cancel it to decide now`
+    ? `${wait}: a full run decides about the same products again; cancel it to decide now`
     : `${wait}, which may see missing products`;
 }
 
