@@ -101,7 +101,7 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     rejected.delete('102');
     await decide(page, 'Retry parked events');
     await expect.poll(parked).toBe(0);
-    expect(timesSeen('102')).toBe(1);
+    await expect.poll(() => timesSeen('102')).toBe(1);
 
     await sink();
     await decide(page, 'Pause');
