@@ -61,6 +61,24 @@ export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never
   for (; ; window = nextWindow(endOf(window), layout)) yield window;
 }
 
+/** The windows of a list by their index, and the index of each window that was asked for. */
+export function createSequence(layout: Layout) {
+  const sequence = windowsFrom(layout);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
+
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
+
+  return { windows, index, windowAt };
+}
+
 /** The windows that cover the offsets `low` to `high`, overlapping by at least the layout's seam. */
 export function windowsOver(low: number, high: number, layout: Layout): Window[] {
   const windows: Window[] = [];
@@ -121,9 +139,7 @@ const HORIZON = 50_000;
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
   const { seam, reversed } = options;
-  const sequence = windowsFrom(options);
-  const windows: Window[] = [];
-  const index = new Map<string, number>();
+  const { windows, index, windowAt } = createSequence(options);
   const read = new Map<number, WindowRead>();
   let total = plannedLength(options.numItems ?? -1);
   let totalAt = Number.NEGATIVE_INFINITY;
@@ -133,15 +149,6 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
 
   function plannedLength(numItems: number): number {
     return Math.min(numItems, reversed ? (options.foundLength ?? numItems) : numItems);
-  }
-
-  function windowAt(at: number): Window {
-    while (windows.length <= at) {
-      const window = sequence.next().value;
-      index.set(windowKey(window), windows.length);
-      windows.push(window);
-    }
-    return windows[at] as Window;
   }
 
   /** The last joined window must end after the list's end, so that it comes back short; a plain page may end there. */

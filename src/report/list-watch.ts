@@ -1,5 +1,5 @@
 import { type Window, windowKey } from '../catalog/page.ts';
-import { createListPlan, endOf, startOf, windowsFrom } from '../catalog/plan.ts';
+import { createListPlan, createSequence, endOf, startOf } from '../catalog/plan.ts';
 import { standStill } from '../catalog/seams.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass, ReadWindow } from '../store/runs.ts';
@@ -38,20 +38,8 @@ function sharedBy(before: readonly number[], after: readonly number[]): number[]
 }
 
 /** The windows of a list, in order. */
-function createSequence(layout: Pass) {
-  const sequence = windowsFrom(layout);
-  const windows: Window[] = [];
-  const index = new Map<string, number>();
-
-  function windowAt(at: number): Window {
-    while (windows.length <= at) {
-      const window = sequence.next().value;
-      index.set(windowKey(window), windows.length);
-      windows.push(window);
-    }
-    return windows[at] as Window;
-  }
-
+function createListSequence(layout: Pass) {
+  const { windows, index, windowAt } = createSequence(layout);
   return {
     windowAt,
     /** Undefined for a window of another plan. */
@@ -129,7 +117,7 @@ interface ListWatchOptions {
  */
 export function createListWatch({ store, pass, foundLength, modifiedIn, withSeams }: ListWatchOptions) {
   const plan = createListPlan({ ...pass, foundLength });
-  const { windowAt, indexOf, overlapping } = createSequence(pass);
+  const { windowAt, indexOf, overlapping } = createListSequence(pass);
   const states: WindowState[] = [];
   const again = new Set<number>();
   const { joints, seqs, noteIds } = createJoints(windowAt);

@@ -1,4 +1,4 @@
-import { covers, type Run, type RunRequest } from '../catalog/run.ts';
+import type { Run, RunRequest } from '../catalog/run.ts';
 import { CatchwordError, hasCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
@@ -123,8 +123,9 @@ export async function createKeeper(options: KeeperOptions) {
      */
     run: (request: RunRequest, signal: AbortSignal, onStart?: OnStart): Promise<Run | null> =>
       holdLease(store.keeperLease, clock, log, async (leased) => {
+        // A full run covers a delta, but not vice versa.
         const isEnough = ({ kind }: Run): boolean =>
-          kind === 'full' || (covers(kind, request.kind) && request.from === undefined);
+          kind === 'full' || (kind === request.kind && request.from === undefined);
         const resumed = await resumeUnder(leased, signal, (run) => {
           if (onStart !== undefined && isEnough(run)) leased.write((writer) => onStart(writer, run, true));
         });

@@ -5,7 +5,7 @@ import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
 import { ProductLink, Shown, short } from './shown.tsx';
 import type { Section } from './view.ts';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Products on a page. */
 const LISTED = 50;
@@ -32,19 +32,13 @@ function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
 
 function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
   return (
-    <Wide label="Products that would be removed, a table">
-      <table>
-        <caption>{`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}</caption>
-        <thead>
-          <tr>
-            {['Title', 'Key', 'Publisher', 'Withdrawn by the source'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>{rows.map(Row)}</tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Products that would be removed, a table"
+      caption={`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}
+      heads={['Title', 'Key', 'Publisher', 'Withdrawn by the source']}
+    >
+      {rows.map(Row)}
+    </Table>
   );
 }
 

@@ -4,7 +4,7 @@ import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/runs.ts';
 import type { Store } from '../../store/store.ts';
 import { Shown } from './shown.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Items on a page. */
 const LISTED = 50;
@@ -80,19 +80,13 @@ export function Rejected({ store, run, from }: RejectedProps) {
         These items of the source are not valid products. The rest of each page was applied; a product that was in the
         mirror before stays as it was.
       </p>
-      <Wide label="Rejected items, a table">
-        <table>
-          <caption>{`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}</caption>
-          <thead>
-            <tr>
-              {['Page', 'Item', 'Reason', 'Body'].map((head) => (
-                <th scope="col">{head}</th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>{rows.map(Row)}</tbody>
-        </table>
-      </Wide>
+      <Table
+        label="Rejected items, a table"
+        caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
+        heads={['Page', 'Item', 'Reason', 'Body']}
+      >
+        {rows.map(Row)}
+      </Table>
       <p class="pages">
         {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
         {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}

@@ -6,7 +6,7 @@ import { decisionsSection } from './actions.tsx';
 import { numberIn } from './query.ts';
 import type { View } from './view.ts';
 import { When } from './when.tsx';
-import { Wide } from './wide.tsx';
+import { Table } from './wide.tsx';
 
 /** Runs on a page. */
 const LISTED = 50;
@@ -66,23 +66,15 @@ function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
 
 function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
   return (
-    <Wide label="Runs, a table">
-      <table>
-        <caption>Newest first. A sealed run has proven that it missed nothing.</caption>
-        <thead>
-          <tr>
-            {['Run', 'Kind', 'State', 'Proof', 'Started', 'Took', 'Products read', 'Changes'].map((head) => (
-              <th scope="col">{head}</th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {runs.map((run) => (
-            <Row run={run} nowMs={nowMs} />
-          ))}
-        </tbody>
-      </table>
-    </Wide>
+    <Table
+      label="Runs, a table"
+      caption="Newest first. A sealed run has proven that it missed nothing."
+      heads={['Run', 'Kind', 'State', 'Proof', 'Started', 'Took', 'Products read', 'Changes']}
+    >
+      {runs.map((run) => (
+        <Row run={run} nowMs={nowMs} />
+      ))}
+    </Table>
   );
 }
 
