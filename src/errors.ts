@@ -26,6 +26,8 @@ const CODES = {
   /** Another process took over the lease. Nothing was written. */
   LEASE_LOST: { exit: 4, retryable: false },
   NOT_FOUND: { exit: 1, retryable: false },
+  /** A search over HTTP, or those before it, took too long. */
+  SEARCH_TIMEOUT: { exit: 1, retryable: true },
   RUN_NOT_ACTIVE: { exit: 1, retryable: false },
   RUN_CANCELLED: { exit: 1, retryable: false },
   RUN_TOO_OLD: { exit: 1, retryable: false },

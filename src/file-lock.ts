@@ -1,4 +1,4 @@
-import { closeSync, fstatSync, openSync, rmSync, statSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { Clock } from './clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
@@ -18,8 +18,14 @@ const BEGIN = 'PRAGMA journal_mode = MEMORY; BEGIN IMMEDIATE';
 /** Ends the hint of an error about a file that is locked or cannot be locked. */
 export const NO_LOCKS = 'If its file system has no locks, use a file on a local disk.';
 
-/** What releases each lock file that this process holds. Opening and closing one again would release it (POSIX). */
-const own = new Map<string, () => void>();
+interface Held {
+  readonly release: () => void;
+  /** Whether the lock file still has its name. */
+  readonly hasName: () => boolean;
+}
+
+/** Each lock file that this process holds. Opening and closing one again would release it (POSIX). */
+const own = new Map<string, Held>();
 
 /** Protects databases from garbage collection, which would end their locks or the process (store/statements.ts). */
 const kept: Database[] = [];
@@ -53,9 +59,9 @@ function tryRemove(fd: number, lock: string): void {
 
 /**
  * Takes the lock, and retries if its file was removed after opening.
- * @returns what releases the lock; null if another process holds it
+ * @returns null if another process holds it
  */
-function take(lock: string, attempts = 1_000): (() => void) | null {
+function take(lock: string, attempts = 1_000): Held | null {
   if (attempts === 0) throw new Error('it is removed repeatedly');
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | undefined;
@@ -70,10 +76,11 @@ function take(lock: string, attempts = 1_000): (() => void) | null {
     kept.push(database);
     hasBegun = begun(database);
     if (hasBegun && hasName(fd, lock)) {
-      return () => {
+      const release = (): void => {
         tryRemove(fd, lock);
         close();
       };
+      return { release, hasName: () => hasName(fd, lock) };
     }
   } catch (error) {
     // The file system has no locks. Some report "busy" instead, which looks like a lock that is held.
@@ -95,7 +102,7 @@ function take(lock: string, attempts = 1_000): (() => void) | null {
 export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return null;
-  let held: (() => void) | null;
+  let held: Held | null;
   try {
     held = take(lock);
   } catch (cause) {
@@ -107,8 +114,33 @@ export function holdFile(path: string): (() => void) | null {
   return () => {
     if (own.get(lock) !== held) return;
     own.delete(lock);
-    held();
+    held.release();
   };
+}
+
+/** Whether this process holds the file, and its lock file was not removed meanwhile: then another process may hold it too. */
+export function isFileHeld(path: string): boolean {
+  return own.get(`${path}.lock`)?.hasName() ?? false;
+}
+
+/**
+ * Finds the process that holds a file, for people.
+ * @returns its id; null if it is not known: the system does not list locks, or the process is in another container
+ */
+export function holderOf(path: string): number | null {
+  const lock = `${path}.lock`;
+  if (own.has(lock)) return process.pid;
+  try {
+    const { dev, ino } = statSync(lock);
+    const device = [(dev >> 8) & 0xfff, (dev & 0xff) | ((dev >> 12) & 0xfff00)];
+    const file = `${device.map((number) => number.toString(16).padStart(2, '0')).join(':')}:${ino}`;
+    // 1: POSIX  ADVISORY  WRITE 4711 08:01:131077 1073741825 1073741825
+    const locks = readFileSync('/proc/locks', 'utf8').matchAll(/WRITE (\d+) (\S+) /g);
+    const holder = [...locks].find(([, , locked]) => locked === file)?.[1];
+    return Number(holder ?? 0) || null;
+  } catch {
+    return null;
+  }
 }
 
 const POLL_MS = 500;

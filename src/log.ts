@@ -51,6 +51,11 @@ export interface LogOptions {
   readonly split?: boolean;
 }
 
+/** What a thread needs to log like the one that starts it. */
+export interface LogSettings extends LogOptions {
+  readonly level: string;
+}
+
 /** A message for the operator, although nothing failed. */
 export interface Notice {
   /** Constant. A command prints it, followed by the fields `until` and `reason`. */

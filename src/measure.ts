@@ -29,3 +29,25 @@ export function subscribe<K extends keyof Measures>(name: K, take: (measure: Mea
   CHANNELS[name].subscribe(listener);
   return () => CHANNELS[name].unsubscribe(listener);
 }
+
+/** A measure that another thread has made. */
+export type Measured = {
+  readonly [K in keyof Measures]: { readonly name: K; readonly measure: Measures[K] };
+}[keyof Measures];
+
+/** Passes on every measure of this thread. @returns a function that ends it */
+export function forwardMeasures(pass: (measured: Measured) => void): () => void {
+  const ends = [
+    subscribe('request', (measure) => pass({ name: 'request', measure })),
+    subscribe('applied', (measure) => pass({ name: 'applied', measure })),
+    subscribe('queue', (measure) => pass({ name: 'queue', measure })),
+  ];
+  return () => {
+    for (const end of ends) end();
+  };
+}
+
+/** Publishes a measure of another thread in this one. */
+export function republish({ name, measure }: Measured): void {
+  publish(name, measure);
+}

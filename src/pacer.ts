@@ -76,7 +76,8 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
   function isReserved(now: number): boolean {
     // A later time than any reservation means that the clock was put back: the reservations are void.
     const isKnown = reservedTo <= now + slots * pace.intervalMs;
-    return isKnown && counted(next, now, pace) + pace.intervalMs <= reservedTo + pace.slackMs;
+    // Without the slack, which is longer than the interval at high rates. The half is for rounding.
+    return isKnown && counted(next, now, pace) + pace.intervalMs / 2 <= reservedTo;
   }
 
   return {

@@ -94,7 +94,7 @@ export const suffix = form('a suffix such as .xml, or off', (given) => {
   return /^\.[a-z]{1,8}$/.test(given) ? given : undefined;
 });
 
-export const reference = matching(/^[^\p{Cc}\p{Cs}]{1,255}$/u, 'a reference of 1 to 255 characters');
+export const reference = matching(/^[^\p{Cc}\p{Cs}]+$/u, 'a reference without control characters');
 export const headerName = matching(/^[\w!#$%&'*+.^`|~-]+$/, 'a header name');
 export const headerValue = matching(/^[\x21-\x7e]+$/, 'printable characters without spaces');
 export const processName = matching(/^[A-Za-z0-9_-]+$/, 'letters, digits, _ and -');

@@ -14,6 +14,8 @@ const status = async () => (await import('./commands/status.ts')).statusCommand;
 const changes = async () => (await import('./commands/changes.ts')).changesCommand;
 const sink = async () => (await import('./commands/sink.ts')).sinkCommand;
 const notify = async () => (await import('./commands/notify.ts')).notifyCommand;
+const book = async () => (await import('./commands/book.ts')).bookCommand;
+const catalog = async () => (await import('./commands/catalog.ts')).catalogCommand;
 const asset = async () => (await import('./commands/asset.ts')).assetCommand;
 const packages = async () => (await import('./commands/package.ts')).packageCommand;
 const licenses = async () => (await import('./commands/licenses.ts')).licensesCommand;
@@ -53,11 +55,13 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['notify', 'try the channels that are notified when something is wrong', notify],
   ],
   'Use the service': [
+    ['catalog', 'print the catalog of the service, without a mirror', catalog, [75]],
     ['asset', 'create, change and read assets', asset, [75]],
+    ['book', 'create, change and read books', book, [75]],
     ['package', 'create, change, read and delete packages of books', packages, [75]],
     ['licenses', 'list the licenses of the user of the access token', licenses, [75]],
-    ['credentials', 'verify users that this API key created', credentials, [75]],
-    ['user', 'create users and reset access tokens', user, [75]],
+    ['credentials', 'verify users that this API key created', credentials, [3, 75]],
+    ['user', 'create and read users, reset access tokens', user, [75]],
   ],
   'Run roles on several machines': [
     ['scheduler', 'start runs when they are due (needs REDIS_URL)', daemons],
@@ -87,7 +91,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   0: 'done',
   1: 'failed, or unknown whether a write succeeded: check first',
   2: 'wrong usage, settings or credentials',
-  3: 'differences were found',
+  3: 'differences were found, or accounts were not verified',
   4: 'incomplete: run the command again to resume',
   5: 'removals are held: approve or reject them',
   75: 'service unavailable or rate limited: retry later',

@@ -18,6 +18,7 @@ const COMMON = [
   'public-address',
   'iso-time',
   'file-lock',
+  'durable-names',
   'printable',
   'loopback',
   'percent-decode',
@@ -25,6 +26,7 @@ const COMMON = [
   'nearest-name',
   'forced-exit',
   'measure',
+  'http-connector',
 ];
 
 /** The folders that a folder may import from, besides itself and the common files. */
@@ -49,6 +51,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     'catalog',
     'client',
     'config',
+    'metrics',
     'notify',
     'operator',
     'queue',
@@ -76,7 +79,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const ONLY_IN: Record<string, readonly string[]> = {
   'better-sqlite3': ['store', 'file-lock'],
   'drizzle-orm': ['store'],
-  undici: ['client', 'relay'],
+  undici: ['client', 'relay', 'http-connector'],
   bullmq: ['queue'],
   ioredis: ['queue', 'relay'],
   pg: ['relay'],

@@ -5,6 +5,8 @@ import { sourceAddress } from './source.ts';
 /** A change from the log, with the product as it was right after the change. */
 export interface RecordedChange {
   readonly seq: number;
+  /** Id of the era in which it was recorded, see `eras` in store/schema.ts; null before the first one. */
+  readonly era: string | null;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly op: ChangeOp;
@@ -21,6 +23,19 @@ export interface RecordedChange {
 /** The `source` of events while the mirror has not noted its own. */
 export function configuredSource(baseUrl: string | undefined): string {
   return `${baseUrl === undefined ? '' : sourceAddress(baseUrl)}/v4/products`;
+}
+
+/**
+ * The id of a change, which names one change for ever. After a mirror is restored from a backup, changes get the same numbers
+ * again, but another era. Readers compare ids and do not parse them.
+ */
+export function eventId(incarnation: string, { era, seq }: Pick<RecordedChange, 'era' | 'seq'>): string {
+  return era === null ? `${incarnation}:${seq}` : `${incarnation}_${era}:${seq}`;
+}
+
+/** The incarnation in an id that `eventId` made. */
+export function incarnationOf(id: string): string {
+  return id.replace(/(?:_[^_:]*)?:[^:]*$/, '');
 }
 
 /** `seq` padded to 20 digits, so that sorting as text sorts by number. */
@@ -55,7 +70,7 @@ export function eventText(change: RecordedChange, incarnation: string, source: s
   const isWhole = before === null || op === 'removed';
   const changed = isWhole ? '[]' : JSON.stringify(changedPointers({ before, added: change.added }));
   return [
-    `{"specversion":"1.0","id":"${incarnation}:${seq}","source":${JSON.stringify(source)}`,
+    `{"specversion":"1.0","id":"${eventId(incarnation, change)}","source":${JSON.stringify(source)}`,
     `,"type":"catchword.product.${op}","subject":${vbid},"time":"${time}"`,
     `,"datacontenttype":"application/json","sequence":"${sequenceText(seq)}"`,
     `,"data":{"op":"${op}","vbid":${vbid},"product":${oneLine(change.body)},"before":${oneLine(before)}`,

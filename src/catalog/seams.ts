@@ -10,6 +10,10 @@ import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
  * Near the end of a list by time of change, every product may have been modified. Two neighbours are therefore also
  * joined if they hold exactly the same products at all offsets that both cover, at least five: to hide an unmodified
  * product, all of these would have had to move past it and return to the same place.
+ *
+ * A source may list a product twice, at two distant places, and windows of both places hold it. But two pieces of one
+ * list overlap where one of them ends: before what they share, and after it, one of them holds nothing. A few products
+ * that vanished from there between the reads are allowed, as many as the two share and a few more.
  */
 
 /** A window that was read in `pass`. */
@@ -52,6 +56,23 @@ export function standStill(shift: number, beforeIds: readonly number[], afterIds
   return true;
 }
 
+/** How many more products than they share two joined windows may both hold before it, or after it. */
+const VANISHED = 3;
+
+/** What a window shares with another one: positions among the unmodified products of each, `first` and `last` in both. */
+interface Shared {
+  count: number;
+  readonly first: readonly [there: number, here: number];
+  last: readonly [there: number, here: number];
+}
+
+/** Whether two windows may be pieces of one list. @param most the positions of their last unmodified products */
+function canOverlap({ count, first, last }: Shared, most: readonly [there: number, here: number]): boolean {
+  const before = Math.min(...first);
+  const after = Math.min(most[0] - last[0], most[1] - last[1]);
+  return Math.max(before, after) <= count + VANISHED;
+}
+
 /** Union-find over the indexes 0 to `size` - 1. */
 function createSets(size: number) {
   const parent = Int32Array.from({ length: size }, (_, index) => index);
@@ -73,41 +94,98 @@ function createSets(size: number) {
   };
 }
 
+/** Joins windows, given in the order of `all`, by the unmodified products that they share. */
+function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<W>) {
+  const { root, modifiedIn, steady = () => true, highest } = input;
+  const sets = createSets(all.length);
+  /** For each product, one plus the index of the window that it was last found in, and its position there. */
+  const owner = new (all.length < 65_535 ? Uint16Array : Uint32Array)(highest + 1);
+  /** The position among the unmodified products of that window. */
+  const place = new Uint16Array(highest + 1);
+  /** For each window, how many unmodified products it holds. */
+  const unmodified = new Uint16Array(all.length);
+  /** For each product that a window repeats, how often at most. */
+  const repeats = new Map<number, number>();
+  let disorder = 0;
+
+  /** Visits the products of a window that were not modified since it was read, each once. */
+  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
+    const visited = new Set<number>();
+    const again = new Map<number, number>();
+    for (const id of ids) {
+      if (id === 0) continue;
+      if (visited.has(id)) again.set(id, (again.get(id) ?? 0) + 1);
+      visited.add(id);
+    }
+    for (const [id, times] of again) repeats.set(id, Math.max(times, repeats.get(id) ?? 0));
+    let position = 0;
+    for (const id of visited) if (modifiedIn(id) <= window.pass) visit(id, position++);
+    unmodified[at] = position;
+  }
+
+  /**
+   * Joins the window with those that its products were found in before.
+   * @param keep called for each product
+   * @returns how many products it shares with its neighbour
+   */
+  function joinAll(
+    window: W,
+    at: number,
+    ids: readonly number[],
+    keep: (id: number, position: number) => void,
+  ): number {
+    const overlaps = new Map<number, Shared>();
+    let previous = -1;
+    eachUnmodified(window, at, ids, (id, position) => {
+      const otherAt = (owner[id] ?? 0) - 1;
+      const other = all[otherAt];
+      if (other !== undefined && steady(id, other) && steady(id, window)) {
+        const there = place[id] ?? 0;
+        const shared = overlaps.get(otherAt);
+        if (shared === undefined)
+          overlaps.set(otherAt, { count: 1, first: [there, position], last: [there, position] });
+        else {
+          shared.count++;
+          shared.last = [there, position];
+        }
+        if (otherAt === at - 1 && window.pass === root) {
+          if (there < previous) disorder++;
+          previous = there;
+        }
+      }
+      keep(id, position);
+    });
+    for (const [otherAt, shared] of overlaps) {
+      const most = [(unmodified[otherAt] ?? 0) - 1, (unmodified[at] ?? 0) - 1] as const;
+      if (canOverlap(shared, most)) sets.join(otherAt, at);
+    }
+    return overlaps.get(at - 1)?.count ?? 0;
+  }
+
+  return {
+    sets,
+    owner,
+    place,
+    joinAll,
+    /** Products whose order differs between a window and its neighbour. */
+    disorder: () => disorder,
+    /** Items that repeat a product within one window; each once, even if neighbours share them. */
+    repeated: () => [...repeats.values()].reduce((sum, times) => sum + times, 0),
+  };
+}
+
 /**
  * Examines the seams of a list: joins the windows of the first pass with each other, in list order, then each repair with
  * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
  */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
-  const { windows, root, idsOf, modifiedIn, steady = () => true, highest } = input;
+  const { windows, root, idsOf } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
   const all = [...base, ...repairs];
-  const sets = createSets(all.length);
-  /** For each product, one plus the index of the window that it was last found in, and its position there. */
-  const owner = new (all.length < 65_535 ? Uint16Array : Uint32Array)(highest + 1);
-  const place = new Uint16Array(highest + 1);
-  const shared: number[] = [];
-  let disorder = 0;
-  let repeated = 0;
-
-  /** Visits the products of a window that were not modified since it was read. */
-  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
-    ids.forEach((id, position) => {
-      if (id === 0) return;
-      if (owner[id] === at + 1) repeated++;
-      else if (modifiedIn(id) <= window.pass) visit(id, position);
-    });
-  }
-
-  /** Joins the window with the one that the product was found in before, if the product is the same in both. */
-  function joinBy(id: number, window: W, at: number): boolean {
-    const otherAt = (owner[id] ?? 0) - 1;
-    const other = all[otherAt];
-    if (other === undefined || !steady(id, other) || !steady(id, window)) return false;
-    sets.join(otherAt, at);
-    return true;
-  }
+  const { sets, owner, place, joinAll, ...counts } = createJoiner(all, input);
+  const sharedCounts: number[] = [];
 
   let idsBefore: readonly number[] = [];
   base.forEach((window, at) => {
@@ -115,19 +193,11 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     const before = base[at - 1];
     if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) sets.join(at - 1, at);
     idsBefore = ids;
-    let common = 0;
-    let previous = -1;
-    eachUnmodified(window, at, ids, (id, position) => {
-      if (joinBy(id, window, at) && owner[id] === at) {
-        const was = place[id] ?? 0;
-        common++;
-        if (was < previous) disorder++;
-        previous = was;
-      }
+    const common = joinAll(window, at, ids, (id, position) => {
       owner[id] = at + 1;
       place[id] = position;
     });
-    if (at > 0) shared.push(common);
+    if (at > 0) sharedCounts.push(common);
   });
 
   /** The last window with items: empty windows after the end have no seam. */
@@ -144,17 +214,17 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   repairs.forEach((window, index) => {
     const at = base.length + index;
     const ids = idsOf(window);
-    for (const [position, id] of ids.entries()) {
-      const holder = base[(owner[id] ?? 0) - 1];
-      if (holder === undefined) continue;
-      const offset = startOf(holder) + (place[id] ?? 0);
-      found.push({ pass: window.pass, offset, shift: offset - startOf(window) - position });
-      break;
+    const known = ids.findIndex((id) => id > 0 && (owner[id] ?? 0) > 0 && (owner[id] ?? 0) <= base.length);
+    const holder = base[(owner[ids[known] ?? 0] ?? 0) - 1];
+    if (holder !== undefined) {
+      const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);
+      found.push({ pass: window.pass, offset, shift: offset - startOf(window) - known });
     }
-    eachUnmodified(window, at, ids, (id) => {
-      joinBy(id, window, at);
+    joinAll(window, at, ids, (id, position) => {
       // A product's place in the first pass is kept, because later repairs are compared with it.
-      if (owner[id] === 0) owner[id] = at + 1;
+      if (owner[id] !== 0) return;
+      owner[id] = at + 1;
+      place[id] = position;
     });
   });
 
@@ -179,16 +249,16 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
 
   return {
     /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
-    sealed: joined && disorder === 0,
+    sealed: joined && counts.disorder() === 0,
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
     gaps: joined ? [] : gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
-    disorder,
-    /** Items that repeat a product within one window. */
-    repeated,
+    disorder: counts.disorder(),
+    /** Items that repeat a product within one window; each once, even if neighbours share them. */
+    repeated: counts.repeated(),
     /** Products shared by neighbours: the minimum and the sum over all seams. */
-    sharedLeast: shared.reduce((least, common) => Math.min(least, common), shared[0] ?? 0),
-    sharedSum: shared.reduce((sum, common) => sum + common, 0),
+    sharedLeast: sharedCounts.reduce((least, common) => Math.min(least, common), sharedCounts[0] ?? 0),
+    sharedSum: sharedCounts.reduce((sum, common) => sum + common, 0),
   };
 }

@@ -7,17 +7,30 @@ import { type Submissions, verifyCredentials, verifyInBatches } from './credenti
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
 import { pathPart } from './http/exchange.ts';
-import { type CallOptions, signalOf } from './input/call-options.ts';
+import { type CallOptions, callOptions, optionsOf, signalOf, UNCHECKED } from './input/call-options.ts';
+import type { OptionsOf } from './input/request-fields.ts';
 import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licenses/licenses.ts';
 import { type ClientOptions, type ClientSettings, checkOptions, rethrowWithOption } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
-import { createUsers, type NewUser, type User } from './users/users.ts';
+import {
+  createUsers,
+  type NewUser,
+  type UncheckedUser,
+  type User,
+  type UserFor,
+  type UserOptions,
+} from './users/users.ts';
 
 /*
  * The library: `import { createClient } from 'catchword'`. A client keeps the configured pace, retries where that is safe,
  * and renews its access token. Every failure is a CatchwordError with a stable `code`.
  */
+
+const VERIFY_OPTIONS = callOptions(UNCHECKED);
+
+/** `unchecked` accepts keys of more than 255 characters. */
+export type VerifyOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
 
 export type Client = ReturnType<typeof clientOf>;
 export type LicenseOperations = Client['licenses'];
@@ -61,19 +74,23 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
        */
       verify: async (
         submissions: readonly (string | CredentialSubmission)[],
-        options?: CallOptions,
-      ): Promise<readonly CredentialResult[]> => await verifyCredentials(caller, submissions, signalOf(options)),
+        options?: VerifyOptions,
+      ): Promise<readonly CredentialResult[]> => {
+        const { signal, unchecked } = optionsOf(VERIFY_OPTIONS, options);
+        return await verifyCredentials(caller, submissions, signal, unchecked);
+      },
       /** Verifies a source of any length, with one batch in memory. */
       verifyEach: async function* (
         submissions: Submissions,
-        options?: CallOptions,
+        options?: VerifyOptions,
       ): AsyncGenerator<CredentialResult, void, undefined> {
-        for await (const batch of verifyInBatches(caller, submissions, signalOf(options))) yield* batch;
+        const { signal, unchecked } = optionsOf(VERIFY_OPTIONS, options);
+        for await (const batch of verifyInBatches(caller, submissions, signal, { unchecked })) yield* batch;
       },
     },
     /** Users (interface, 4.5; the shapes are not shown there). */
     users: {
-      create: async (user: NewUser, options?: CallOptions): Promise<User> => {
+      create: async <O extends UserOptions>(user: UserFor<O>, options?: O): Promise<User> => {
         const created = await users.create(user, options);
         // It may be the user of this client's reference, unknown until now.
         tokens.forget();
@@ -82,13 +99,11 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
       /** @param id guid, reference or email */
       read: users.read,
       /**
-       * Resets the access token of this client. With `reference`, the client fetches and uses the new one; without it,
-       * this client has no valid token afterwards.
+       * Resets the access token of this client, which then uses the new one: from the answer, or else by verifying the user.
+       * @returns the new access token
        */
-      resetAccess: async (options?: CallOptions): Promise<void> => {
-        if (settings.userReference === undefined) await users.reset(options);
-        else await tokens.reset(signalOf(options)).catch(rethrowWithOption);
-      },
+      resetAccess: async (options?: CallOptions): Promise<string> =>
+        await tokens.reset(signalOf(options)).catch(rethrowWithOption),
     },
     /** Aborts calls in flight, and rejects later ones, with INTERRUPTED. Closes all connections. */
     close: connection.close,
@@ -111,13 +126,14 @@ export function createClient(options: ClientOptions): Client {
 export type { Envelope, RejectedItem } from '../catalog/page.ts';
 export type { Product, SearchText } from '../catalog/product.ts';
 export type { ErrorCode } from '../errors.ts';
-export type { AssetBody, AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
+export type { AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
 export type { AssetOptions, PutAssetOptions, WrittenAsset } from './assets/assets.ts';
 export type { Book, BookFields } from './assets/books.ts';
 export type { RefusedCredential, VerifiedCredential } from './credentials/submission.ts';
 export type { License } from './licenses/licenses.ts';
 export type { Package, PackageFields } from './packages/package-fields.ts';
+export type { DeletePackageOptions, PackageOptions } from './packages/packages.ts';
 export type { CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
 export type {
   Assets,
@@ -132,6 +148,8 @@ export type {
   NewUser,
   Packages,
   Submissions,
+  UncheckedUser,
   User,
+  UserOptions,
 };
 export { CatchwordError };

@@ -5,6 +5,7 @@ import { createPacer, type Pacer, paceOf } from '../pacer.ts';
 import { type Account, createTokens } from './auth/access-token.ts';
 import { openTokenStore } from './auth/token-store.ts';
 import { verifyCredentials } from './credentials/credentials.ts';
+import type { CredentialSubmission } from './credentials/submission.ts';
 import { type Caller, createCaller } from './http/caller.ts';
 import { createTransport, type Transport, type TransportSettings } from './http/transport.ts';
 import { createUsers } from './users/users.ts';
@@ -20,6 +21,19 @@ export type ConnectionSettings = TransportSettings &
 /** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
+/** The error of a user without a configured reference. */
+function noNewToken(code: number | null, reason: string): CatchwordError {
+  return new CatchwordError(
+    code === 601 ? 'SERVICE_TOKEN' : 'SERVICE_ERROR',
+    `the service returned no access token: ${reason}`,
+    {
+      hint: 'Set {setting}, by which the current token can be fetched.',
+      setting: 'CATCHWORD_USER_REFERENCE',
+      serviceCode: code ?? undefined,
+    },
+  );
+}
+
 /** The error of a user for whom the service returned no token. */
 function noToken(code: number | null, reason: string): CatchwordError {
   const error = (own: ErrorCode, hint: string, setting = 'CATCHWORD_USER_REFERENCE'): CatchwordError =>
@@ -34,16 +48,36 @@ function noToken(code: number | null, reason: string): CatchwordError {
   return error('SERVICE_TOKEN', hint, 'CATCHWORD_ACCESS_TOKEN');
 }
 
-/** @param caller one without token renewal, which would wait for itself */
-function accountOf(caller: Caller, usersSuffix: string, reference: string): Account {
+/**
+ * @param caller one without token renewal, which would wait for itself
+ * @param current the token of requests
+ */
+function accountOf(
+  caller: Caller,
+  usersSuffix: string,
+  reference: string | undefined,
+  current: () => string | undefined,
+): Account {
   // Every waiting call shares the result, so none can abort it; closing the connection does.
   const { signal } = new AbortController();
+  let guid: string | undefined;
+  const identity = (): CredentialSubmission => {
+    if (reference !== undefined) return { reference };
+    return guid === undefined ? { accessToken: current() ?? '' } : { guid };
+  };
   return {
-    reset: () => createUsers(caller, usersSuffix).reset({ signal }),
+    hasReference: reference !== undefined,
+    reset: async () => {
+      const { guid: found, accessToken } = await createUsers(caller, usersSuffix).reset({ signal });
+      guid = found ?? guid;
+      return accessToken !== undefined && SENDABLE.test(accessToken) ? accessToken : undefined;
+    },
     verify: async () => {
-      const [result] = await verifyCredentials(caller, [{ reference }], signal);
+      const [result] = await verifyCredentials(caller, [identity()], signal, true);
+      guid = result?.guid ?? guid;
       if (result?.ok !== true) {
-        const error = noToken(result?.code ?? null, result?.message ?? 'no answer');
+        const explain = reference === undefined ? noNewToken : noToken;
+        const error = explain(result?.code ?? null, result?.message ?? 'no answer');
         // Only a 601 leads to a reset: after an unclear answer, the new token could not be found either.
         if (error.code === 'SERVICE_TOKEN') return error;
         throw error;
@@ -74,13 +108,13 @@ export function connect(
   const closing = new AbortController();
   const closed = closing.signal;
   const transport: Transport = createTransport(settings, () => tokens.current(), clock);
-  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference };
+  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference, configured: settings.accessToken };
   const common = { transport, pacer, clock, closed };
   const withoutRenewal = createCaller({ ...common, tokens: null });
   const tokens = createTokens({
     configured: settings.accessToken,
     store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
-    account: reference === undefined ? null : accountOf(withoutRenewal, settings.usersSuffix, reference),
+    account: accountOf(withoutRenewal, settings.usersSuffix, reference, () => tokens.current()),
     clock,
     closed,
   });

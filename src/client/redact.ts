@@ -2,6 +2,9 @@ import { isWritable, writeXml } from '../xml/write.ts';
 
 /** Characters that the index of secrets looks at first. */
 const MAX_START = 8;
+/** A shorter secret may be a part of ordinary words, so it is replaced only as a word of its own. */
+const MIN_ANYWHERE = 8;
+const IN_WORD = /[\p{L}\p{N}_]/u;
 
 /**
  * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
@@ -31,10 +34,17 @@ function indexOf(secrets: Iterable<string>) {
 
 type Index = ReturnType<typeof indexOf>;
 
+/** Whether neither end of a piece of the text is in the middle of a word. */
+function isWord(text: string, from: number, to: number): boolean {
+  const isCut = (at: number) => IN_WORD.test(text.charAt(at - 1)) && IN_WORD.test(text.charAt(at));
+  return !isCut(from) && !isCut(to);
+}
+
 /** The length of the longest secret at a place of the text; 0 if there is none. */
 function secretLengthAt({ startLength, lengths, forms }: Index, text: string, at: number): number {
   for (const length of lengths.get(text.slice(at, at + startLength)) ?? []) {
-    if (forms.has(text.slice(at, at + length))) return length;
+    const isSecret = forms.has(text.slice(at, at + length));
+    if (isSecret && (length >= MIN_ANYWHERE || isWord(text, at, at + length))) return length;
   }
   return 0;
 }

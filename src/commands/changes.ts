@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { Command } from 'commander';
 import { configuredSource, eventText } from '../catalog/event.ts';
 import type { Config } from '../config.ts';
@@ -7,6 +6,7 @@ import { createHistory, requireKnownSeq } from '../store/history.ts';
 import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { CommandContext } from './shared/context.ts';
+import { drained } from './shared/drained.ts';
 import { wholeNumber } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
 import { watchReader } from './shared/stdout-reader.ts';
@@ -15,13 +15,6 @@ import { watchReader } from './shared/stdout-reader.ts';
 const BATCH = 500;
 /** How often `--follow` looks for new changes; milliseconds. */
 const FOLLOW_MS = 500;
-
-/** Resolves when stdout takes more, or the command is stopped. */
-async function drained({ stdout, signal }: CommandContext): Promise<void> {
-  await once(stdout, 'drain', { signal }).catch((error: unknown) => {
-    if (!signal.aborted) throw error;
-  });
-}
 
 interface Options {
   readonly after: number;

@@ -1,13 +1,14 @@
 import { Command } from 'commander';
 import { readSettings } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
+import { requireForcedExit } from '../forced-exit.ts';
 import { serveUntil, startTogether } from '../lifecycle.ts';
-import { errorFields } from '../log.ts';
+import { createLog, errorFields } from '../log.ts';
 import * as roles from '../roles/roles.ts';
 import { unknownSettings } from '../unknown-settings.ts';
 import type { CommandContext } from './shared/context.ts';
 import { isTerminal } from './shared/format.ts';
-import { commandLog } from './shared/notices.ts';
+import { commandLog, logSettings } from './shared/notices.ts';
 import { type ConfigFor, checkedSettings, type Need } from './shared/settings.ts';
 
 type Start<N extends Need> = roles.StartRole<ConfigFor[N]>;
@@ -16,18 +17,24 @@ type Start<N extends Need> = roles.StartRole<ConfigFor[N]>;
 async function serve<N extends Need>(context: CommandContext, role: string, need: N, start: Start<N>): Promise<void> {
   const { clock, environment } = context;
   const { logLevel = 'info', logOutput } = readSettings(environment).values;
-  const log = commandLog(context, logLevel, logOutput === 'split');
+  const logging = logSettings(context, logLevel, logOutput === 'split');
+  const log = createLog(logLevel, logging);
   for (const reason of unknownSettings(environment)) log.warn({ reason }, 'a variable is not a setting');
   const config = checkedSettings(environment, need);
   const services = await startTogether(async (started) => {
-    await start({ config, clock, log }, started);
+    await start({ config, clock, log, apart: context.apart === true ? logging : undefined }, started);
     return started;
   });
   // A daemon logs by itself whether it is active or stands by.
   if (role !== 'daemon') log.info({ role, services: services.map(({ name }) => name) }, 'started');
   // For pm2's wait_ready.
   process.send?.('ready');
-  await serveUntil(context.signal, services, () => log.info({ role }, 'stopping'));
+  try {
+    await serveUntil(context.signal, services, () => log.info({ role }, 'stopping'));
+  } finally {
+    // A socket to a server that says nothing does not keep the process alive.
+    requireForcedExit();
+  }
   log.info({ role }, 'stopped');
   context.setExitCode(0);
 }

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
-import { type License, type LicenseQuery, readLicenses } from '../client/licenses/licenses.ts';
-import { count, moment, plural, table } from '../report/text.ts';
+import { LICENSE_TYPES, type License, type LicenseQuery, readLicenses } from '../client/licenses/licenses.ts';
+import { count, plural, table } from '../report/text.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, plain } from './shared/format.ts';
@@ -8,7 +8,8 @@ import { type JsonOption, plain } from './shared/format.ts';
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
   if (expiresAt === null) return 'never';
   if (expiresAt === undefined) return expiration ?? 'unknown';
-  return `${moment(expiresAt)}${expiresAt <= nowMs ? ' (expired)' : ''}`;
+  // As it was written: a date alone is valid until its end, which is the next day.
+  return `${plain(expiration ?? '')}${expiresAt <= nowMs ? ' (expired)' : ''}`;
 }
 
 function licenseTable(licenses: readonly License[], nowMs: number): string {
@@ -16,13 +17,13 @@ function licenseTable(licenses: readonly License[], nowMs: number): string {
     const { sku, type, name, publisher } = license;
     return [sku, type, expiry(license, nowMs), name, publisher].map((cell) => (cell == null ? null : plain(cell)));
   });
-  return table(['sku', 'type', 'expires (UTC)', 'name', 'publisher'], rows);
+  return table(['sku', 'type', 'expires', 'name', 'publisher'], rows);
 }
 
 export function licensesCommand(context: CommandContext): Command {
   return new Command('licenses')
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
-    .addOption(new Option('--type <type>', 'list only this type').choices(['online', 'downloadable', 'all']))
+    .addOption(new Option('--type <type>', 'list only this type').choices(LICENSE_TYPES))
     .option('--json', 'print one JSON document')
     .action(({ json, ...query }: LicenseQuery & JsonOption) =>
       callService(context, { json }, async ({ caller }, _config, signal) => {

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import { Command } from 'commander';
+import type { z } from 'zod';
 import { usageError } from '../errors.ts';
+import { OPTIONS } from '../option-table.ts';
 import { FAULT_KINDS } from '../sandbox/http/faults.ts';
 import type { RateLimit } from '../sandbox/http/rate-limit.ts';
 import { introduction, introductionText } from '../sandbox/introduction.ts';
@@ -10,9 +12,10 @@ import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, wholeNumber } from './shared/format.ts';
 
 type Preset = 'items' | 'seed' | 'port' | 'order' | 'maxPerPage' | 'users';
+type Names = 'apiKeyHeader' | 'accessTokenHeader' | 'booksPath' | 'packagesPath';
 type Optional = 'details' | 'faults' | 'db' | 'allowPrivateCallbacks' | 'strict';
 
-interface Flags extends JsonOption, Pick<SandboxOptions, Preset>, Partial<Pick<SandboxOptions, Optional>> {
+interface Flags extends JsonOption, Pick<SandboxOptions, Preset | Names>, Partial<Pick<SandboxOptions, Optional>> {
   readonly latency: number;
   readonly rateLimit?: RateLimit;
   readonly churn: number;
@@ -29,6 +32,15 @@ function rate(name: string, text: string, form: RegExp, example: string): [amoun
 function rateLimit(text: string): RateLimit {
   const [maxRequests, unit] = rate('--rate-limit', text, /^([1-9]\d*)\/(min|s)$/, '50/min or 10/s');
   return { maxRequests, windowMs: unit === 's' ? 1_000 : 60_000 };
+}
+
+/** Parses a name that a setting of catchword can have too. */
+function named(flag: string, { schema }: { readonly schema: z.ZodType<string> }): (text: string) => string {
+  return (text) => {
+    const { success, data } = schema.safeParse(text);
+    if (success) return data;
+    throw usageError(`${flag}: ${JSON.stringify(text)} cannot be used`, `It must be ${schema.description}.`);
+  };
 }
 
 function listOrder(text: string): SandboxOptions['order'] {
@@ -50,6 +62,12 @@ export function sandboxCommand(context: CommandContext): Command {
   whole('--latency', 'ms', 'wait before each reply', defaults.latencyMs, 3_600_000);
   whole('--users', 'n', 'number of reference users at the start', defaults.users, 10_000_000);
   whole('--max-per-page', 'n', 'return pages of at most this many products', defaults.maxPerPage, 1000, 1);
+  const name = (flag: string, form: string, help: string, key: Names) =>
+    command.option(`${flag} <${form}>`, help, named(flag, OPTIONS[key]), defaults[key]);
+  name('--api-key-header', 'name', 'header of the API key', 'apiKeyHeader');
+  name('--access-token-header', 'name', 'header of the access token', 'accessTokenHeader');
+  name('--books-path', 'path', 'path of the book operations', 'booksPath');
+  name('--packages-path', 'path', 'path of the package operations', 'packagesPath');
   return command
     .option('--rate-limit <n/min>', 'reject requests above this rate, such as 50/min or 10/s', rateLimit)
     .option('--churn <n/s>', 'change this many products a second, such as 10/s', churn, defaults.churnPerSecond)

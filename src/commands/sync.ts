@@ -120,6 +120,8 @@ async function dryRun(
       const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
       if (isFull) await scratch.settle(run);
       const expected = forecast(scratch.mirror, scratch.store, run, config);
+      // As the run itself would.
+      if (expected.held) context.setExitCode(EXIT.held);
       print(context, options, { json: forecastJson(run, expected), text: forecastText(run, expected) });
     }),
   );

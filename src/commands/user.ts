@@ -1,17 +1,23 @@
 import { Command } from 'commander';
-import { createUsers, type NewUser } from '../client/users/users.ts';
-import { CatchwordError, usageError } from '../errors.ts';
+import { createUsers, type NewUser, type UncheckedUser, type User } from '../client/users/users.ts';
+import { usageError } from '../errors.ts';
 import { type Input, readText } from '../input-stream.ts';
 import { callService } from './shared/connection.ts';
 import type { CommandContext } from './shared/context.ts';
 import { type JsonOption, plain } from './shared/format.ts';
 
-interface CreateOptions extends JsonOption, Pick<NewUser, 'firstName' | 'lastName'> {
+interface CreateOptions extends JsonOption, Pick<UncheckedUser, 'firstName' | 'lastName'> {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
+  readonly force?: boolean;
   readonly field?: Readonly<Record<string, string>>;
 }
+
+const CREATE_HELP = `
+Required: --first-name, --last-name, and either --reference or --email with a password.
+
+  catchword user create --reference reader-7 --first-name Ada --last-name Abernathy`;
 
 const PASSWORD_HINT = 'Set CATCHWORD_USER_PASSWORD, or pipe it in with --password-stdin.';
 
@@ -40,9 +46,14 @@ async function passwordOf({ passwordStdin }: CreateOptions, configured: string |
   throw usageError('a user with an email needs a password', PASSWORD_HINT);
 }
 
-async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<NewUser> {
-  const { reference, email, firstName, lastName, field: others = {} } = options;
+async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<UncheckedUser> {
+  const { reference, email, firstName, lastName, force, field: others = {} } = options;
   const names = { firstName, lastName, others };
+  if (force === true) {
+    const isGiven = options.passwordStdin || (email !== undefined && configured);
+    const password = isGiven ? await passwordOf(options, configured, input) : undefined;
+    return { reference, email, password, ...names };
+  }
   if (reference !== undefined && email === undefined) return { reference, ...names };
   if (reference === undefined && email !== undefined) {
     return { email, password: await passwordOf(options, configured, input), ...names };
@@ -50,27 +61,36 @@ async function newUser(options: CreateOptions, configured: string | undefined, i
   throw usageError('a user has either a reference or an email', 'Use --reference, or --email with a password.');
 }
 
+function described({ guid, reference, email, accessToken }: User): string[] {
+  const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
+  return rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
+}
+
+async function get(context: CommandContext, id: string, options: JsonOption): Promise<void> {
+  await callService(context, options, async ({ caller }, { usersSuffix }, signal) => {
+    const user = await createUsers(caller, usersSuffix).read(id, { signal });
+    return { json: user, text: described(user) };
+  });
+}
+
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
     const given = await newUser(options, userPassword, context);
-    const user = await createUsers(caller, usersSuffix).create(given, { signal });
-    const { guid, reference, email, accessToken } = user;
-    const rows = Object.entries({ guid, reference, email, 'access token': accessToken });
-    const text = rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
+    const users = createUsers(caller, usersSuffix);
+    const user = await (options.force === true
+      ? users.create(given, { signal, unchecked: true })
+      : users.create(given as NewUser, { signal }));
+    const { guid, reference, email } = user;
+    const text = described(user);
     return { done: `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(), json: user, text };
   });
 }
 
 async function resetAccess(context: CommandContext, options: JsonOption): Promise<void> {
   await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
-    if (reference === undefined) {
-      const hint = 'Set it: the new token is fetched with it. The token was not reset.';
-      throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_USER_REFERENCE is not set', { hint });
-    }
-    await tokens.reset(signal);
-    const done = `reset the access token of ${reference}`;
-    const accessToken = tokens.current();
-    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: `${accessToken}` };
+    const accessToken = await tokens.reset(signal);
+    const done = `reset the access token${reference === undefined ? '' : ` of ${reference}`}`;
+    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: accessToken };
     return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
   });
 }
@@ -83,14 +103,22 @@ export function userCommand(context: CommandContext): Command {
     .option('--reference <reference>', 'create a reference user; the reference must be unique for this API key')
     .option('--email <email>', 'create a full user; set its password in CATCHWORD_USER_PASSWORD')
     .option('--password-stdin', 'read the password from stdin')
-    .requiredOption('--first-name <name>', 'first name of the user')
-    .requiredOption('--last-name <name>', 'last name of the user')
+    .option('--first-name <name>', 'first name of the user (required)')
+    .option('--last-name <name>', 'last name of the user (required)')
     .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field)
+    .option('--force', 'send the fields unchecked, and let the service judge them')
     .option('--json', 'print one JSON document')
+    .addHelpText('after', CREATE_HELP)
     .action((options: CreateOptions) => create(context, options));
   group
+    .command('get')
+    .description('show a user, with the access token if the service returns it')
+    .argument('<id>', 'guid, reference or email')
+    .option('--json', 'print one JSON document')
+    .action((id: string, options: JsonOption) => get(context, id, options));
+  group
     .command('reset-access')
-    .description('reset the access token and fetch the new one (requires CATCHWORD_USER_REFERENCE)')
+    .description('reset the access token and fetch the new one')
     .option('--json', 'print one JSON document')
     .action((options: JsonOption) => resetAccess(context, options));
   return group;

@@ -56,9 +56,7 @@ const EXAMPLE = {
 export const EVENT = z
   .looseObject({
     specversion: z.literal('1.0'),
-    id: z
-      .string()
-      .meta({ description: '`<incarnation>:<seq>`: the incarnation of the mirror, and the number of the change.' }),
+    id: z.string().meta({ description: 'Names this change, and never another one. Compare it; its form may change.' }),
     source: z.string().meta({ description: 'The products address of the service.' }),
     type: z
       .enum([

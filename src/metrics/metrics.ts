@@ -5,6 +5,7 @@ import type { Rate } from '../pacer.ts';
 import { type MirrorMetricsOptions, observeMirror } from './mirror-metrics.ts';
 import { countPipeline } from './pipeline-metrics.ts';
 import { observeProcess } from './process-metrics.ts';
+import { measureThread, type ThreadFigures } from './thread-figures.ts';
 
 /** Collects only when it is asked to; the HTTP server is ours. */
 class OnDemandReader extends MetricReader {
@@ -17,6 +18,8 @@ export interface MetricsOptions {
   readonly rateLimit: Rate | null;
   /** The mirror whose state is shown; undefined in roles that do not show it. */
   readonly mirror?: MirrorMetricsOptions;
+  /** Figures of another thread, which does the work of the process; default: of this one. */
+  readonly figures?: (() => Promise<ThreadFigures>) | undefined;
 }
 
 export interface Metrics {
@@ -29,11 +32,13 @@ export interface Metrics {
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Starts to measure this process. docs/metrics.md lists the metrics. */
-export function startMetrics({ rateLimit, mirror }: MetricsOptions): Metrics {
+export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions): Metrics {
   const reader = new OnDemandReader();
   const provider = new MeterProvider({ readers: [reader] });
   const meter = provider.getMeter('catchword');
-  const stops = [countPipeline(meter, rateLimit), observeProcess(meter)];
+  const own = measureThread();
+  const stops = [countPipeline(meter, rateLimit), own.stop];
+  observeProcess(meter, figures ?? (async () => own.take()));
   if (mirror !== undefined) observeMirror(meter, mirror);
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   return {

@@ -1,17 +1,13 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Meter } from '@opentelemetry/api';
 import { VERSION } from '../version.ts';
+import type { ThreadFigures } from './thread-figures.ts';
 
-/** How often the event loop is looked at, milliseconds. Node counts it as part of the delay. */
-const RESOLUTION_MS = 10;
-
-const PERCENTILES = [50, 99, 100];
-
-/** Observes this process, by the names that Prometheus's client libraries share. @returns a function that ends it */
-export function observeProcess(meter: Meter): () => void {
+/**
+ * Observes this process, by the names that Prometheus's client libraries share.
+ * @param figures those of the thread that does the work of the process
+ */
+export function observeProcess(meter: Meter, figures: () => Promise<ThreadFigures>): void {
   const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });
-  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
-  delay.enable();
   const observed = {
     build: gauge('catchword_build_info', 'Always 1; its labels are the versions of catchword and Node.'),
     start: gauge('process_start_time_seconds', 'When the process started, in seconds since 1970.'),
@@ -26,21 +22,16 @@ export function observeProcess(meter: Meter): () => void {
     description: 'Processor time that the process has used.',
   });
   meter.addBatchObservableCallback(
-    (result) => {
-      const { rss, heapUsed } = process.memoryUsage();
+    async (result) => {
+      const { heapBytes, late } = await figures();
       const { user, system } = process.cpuUsage();
       result.observe(observed.build, 1, { version: VERSION, node: process.versions.node });
       result.observe(observed.start, Math.round(Date.now() / 1000 - process.uptime()));
-      result.observe(observed.rss, rss);
-      result.observe(observed.heap, heapUsed);
+      result.observe(observed.rss, process.memoryUsage().rss);
+      result.observe(observed.heap, heapBytes);
       result.observe(cpu, (user + system) / 1e6);
-      for (const percentile of PERCENTILES) {
-        const late = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - RESOLUTION_MS / 1000;
-        result.observe(observed.delay, Math.max(0, late), { percentile });
-      }
-      delay.reset();
+      for (const { percentile, seconds } of late) result.observe(observed.delay, seconds, { percentile });
     },
     [...Object.values(observed), cpu],
   );
-  return () => void delay.disable();
 }

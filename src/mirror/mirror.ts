@@ -1,6 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { eventText } from '../catalog/event.ts';
-import { parsePosition } from '../catalog/position.ts';
 import type { Proof, RunKind, RunState } from '../catalog/run.ts';
 import { systemClock } from '../clock.ts';
 import { CatchwordError, hasCode, usageError } from '../errors.ts';
@@ -8,6 +7,7 @@ import type { CatalogProduct, CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
 import { createHistory, requireKnownSeq } from '../store/history.ts';
+import { findPosition, MISPLACED } from '../store/position.ts';
 import type { ProductRow } from '../store/products.ts';
 import { eventSource } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -74,7 +74,7 @@ export interface MirrorStatus {
 export interface ChangesOptions {
   /**
    * The number of a change, or the `id` of an event: start after it. Default 0: from the beginning. Keep ids rather than
-   * numbers: an id of another mirror is recognized.
+   * numbers: an id of another mirror, or of changes that were lost when a backup was restored, is recognized.
    */
   readonly after?: number | string;
   /** Wait for new changes when all are read. Default: end. */
@@ -118,7 +118,7 @@ export interface Mirror {
    * Reads the change log, the oldest change first, without gaps and duplicates. Of pruned changes, the newest of each
    * product is left.
    * @throws CatchwordError USAGE for an invalid `after` or one beyond the newest change; MIRROR_REPLACED if it is the id
-   *   of an event of another mirror
+   *   of an event that is not in this log
    */
   changes(options?: ChangesOptions): AsyncGenerator<CatchwordEvent, void, undefined>;
   /** As `changes`, but the events as JSON text on one line, with every digit of their numbers. */
@@ -176,16 +176,14 @@ function statusOf(store: Store): MirrorStatus {
 function startOf(store: Store, after: number | string): number {
   const last = store.changes.lastSeq();
   if (typeof after === 'number') return requireKnownSeq('after', between('after', after, 0), last);
-  const position = parsePosition(after);
-  if (position === null) {
+  if (/^\d+$/.test(after)) return requireKnownSeq('after', Number(after), last);
+  const found = findPosition(store, after);
+  if ('seq' in found) return found.seq;
+  if (found.code === 'UNKNOWN_PLACE') {
     const hint = 'Use the number of a change, or the id of an event.';
     throw usageError(`after: ${JSON.stringify(after).slice(0, 80)} is not valid`, hint);
   }
-  if (position.incarnation !== null && position.incarnation !== store.incarnation) {
-    const hint = REPLACED_HINT;
-    throw new CatchwordError('MIRROR_REPLACED', 'after: the event belongs to another mirror', { hint });
-  }
-  return requireKnownSeq('after', position.seq, last);
+  throw new CatchwordError('MIRROR_REPLACED', `after: ${MISPLACED[found.code]}`, { hint: REPLACED_HINT });
 }
 
 /**

@@ -2,6 +2,7 @@ import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { decoded } from '../percent-decode.ts';
 import { printable } from '../printable.ts';
+import { createConfinement } from '../relay/confine.ts';
 import { secretsOf, withoutSecrets } from '../relay/sink-config.ts';
 import { ENCODE, QUOTE } from '../relay/sink-options.ts';
 import type { ChannelFactory, Send } from './channel.ts';
@@ -81,7 +82,9 @@ export function channelConfig({ env, name, url: text, secret }: SinkSetting): Ch
         throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
       }
       try {
-        return (await found.load())({ url, secret });
+        const send = (await found.load())({ url, secret });
+        const { confined } = createConfinement(() => {});
+        return (message, signal) => confined(() => send(message, signal));
       } catch (error) {
         throw invalid(errorText(error), error instanceof CatchwordError ? error.hint : undefined);
       }

@@ -10,6 +10,7 @@ export function answerWithin<Result>(
   work: (deadline: AbortSignal) => Promise<Result>,
   signal: AbortSignal = new AbortController().signal,
 ): Promise<Result> {
-  const reason = (): SinkError => new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`);
+  const reason = (): SinkError =>
+    new SinkError('unavailable', `no answer within ${timeoutMs / 1000} s`, { timedOut: true });
   return withDeadline(signal, { timeoutMs, reason }, work);
 }

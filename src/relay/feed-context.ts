@@ -9,6 +9,7 @@ import { eventSource } from '../store/source.ts';
 import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { answerWithin } from './answer-within.ts';
+import { createBatchSize } from './batch-size.ts';
 import { type Batch, readBatch } from './read-batch.ts';
 import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
@@ -23,13 +24,15 @@ export interface FeedOptions {
   readonly source: string;
   /** The relay's lease: an older relay cannot write. */
   readonly leased: Leased<RelayWriter>;
-  /** Aborts when no further batch may start. */
+  /** Aborts when no further batch may start; ends every call of the sink but a delivery. */
   readonly stopping: AbortSignal;
-  /** Aborts running calls of the sink as well. */
+  /** Ends a running delivery as well. */
   readonly signal: AbortSignal;
 }
 
 const CLOSE_TIMEOUT_MS = 5_000;
+/** The same when the relay stops. The process ends then, and with it what was not closed. */
+const LAST_CLOSE_TIMEOUT_MS = 1_000;
 
 /** The `code` of a log line about a failure, such as `SINK_GONE`. An error that is not a SinkError means unavailable. */
 export function sinkCode(error: unknown): string {
@@ -41,9 +44,10 @@ export type FeedContext = ReturnType<typeof createFeedContext>;
 
 /** Makes what the parts of feeding one sink share. */
 export function createFeedContext(options: FeedOptions) {
-  const { store, config, clock, log, source, leased } = options;
+  const { store, config, clock, log, source, leased, stopping } = options;
   const history = createHistory(store);
   const search = createRefusalSearch();
+  const batchSize = createBatchSize();
   const acks = createAckWriter(clock, (sink, ack) => {
     const { cursor: before, backfillTo } = row();
     const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
@@ -65,9 +69,12 @@ export function createFeedContext(options: FeedOptions) {
 
   const readOptions = () => ({ history, incarnation: store.incarnation, source: eventSource(store.source, source) });
 
+  /** The most events that the sink may get at once now. */
+  const mostEvents = (batch: Sink['batch']): number => Math.min(batch.events, search.limit(), batchSize.limit());
+
   /** Reads the next batch after `cursor`. @param skipped events to omit, besides those that the operator skipped */
   function read(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []): Batch | null {
-    const most = { events: Math.min(batch.events, search.limit()), chars: batch.chars };
+    const most = { events: mostEvents(batch), chars: batch.chars };
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
     return readBatch(readOptions(), sink, cursor, most, store.sinks.blocked(sink.id), allSkipped);
   }
@@ -81,11 +88,25 @@ export function createFeedContext(options: FeedOptions) {
   /** Closes a sink, but does not wait long: some drivers wait for a goodbye of a server that is gone. */
   async function closeSink(sink: Sink): Promise<void> {
     try {
-      await answerWithin(CLOSE_TIMEOUT_MS, () => sink.close());
+      const timeoutMs = stopping.aborted ? LAST_CLOSE_TIMEOUT_MS : CLOSE_TIMEOUT_MS;
+      await answerWithin(timeoutMs, () => sink.close());
     } catch (error) {
       log.debug({ sink: config.name, reason: errorText(error) }, 'closing the sink failed');
     }
   }
 
-  return { ...options, history, acks, search, row, markAt, readOptions, read, errorText, closeSink };
+  return {
+    ...options,
+    history,
+    acks,
+    search,
+    batchSize,
+    row,
+    markAt,
+    mostEvents,
+    readOptions,
+    read,
+    errorText,
+    closeSink,
+  };
 }

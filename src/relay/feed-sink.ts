@@ -98,11 +98,21 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     return false;
   }
 
+  /** Makes batches smaller if the sink was too slow for the last one. @returns what to add to the reason */
+  function slowness(error: unknown): string {
+    const events = session?.inFlight.length ?? 0;
+    if (!isSinkError(error) || !error.timedOut || events === 0) return '';
+    const next = context.batchSize.timedOut(events);
+    if (events === 1) return '. It does not answer a single event in time';
+    return `. The next batch has at most ${next} ${next === 1 ? 'event' : 'events'} instead of ${events}`;
+  }
+
   /** Handles a failed turn. @returns when the next one may start */
   async function onFailure(error: unknown): Promise<void> {
     if (isFatal(error)) throw error;
     acks.flush();
-    if (signal.aborted) return;
+    // The relay stops, and has abandoned a call.
+    if (signal.aborted || (stopping.aborted && error === stopping.reason)) return;
     const reason = errorText(error);
     const failure = isSinkError(error) ? error.failure : 'unavailable';
     // Without events in flight, it is not an event that was refused.
@@ -113,6 +123,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
       return;
     }
     const sink = row();
+    const slow = slowness(error);
     await close();
     if (failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) {
       stopSink(context, sink, sinkCode(error), reason);
@@ -121,8 +132,9 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     failures++;
     const pauseMs = retryDelayMs(context, error, failures);
     const now = clock.now();
-    leased.write(({ sinks }) => sinks.fail(sink.id, reason, now, now + pauseMs));
-    log.warn({ code: sinkCode(error), sink: config.name, reason, failures, pauseMs }, 'sink failed, retrying');
+    const shown = `${reason}${slow}`;
+    leased.write(({ sinks }) => sinks.fail(sink.id, shown, now, now + pauseMs));
+    log.warn({ code: sinkCode(error), sink: config.name, reason: shown, failures, pauseMs }, 'sink failed, retrying');
     await untilRetry(context);
   }
 

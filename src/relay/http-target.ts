@@ -5,6 +5,7 @@ import { Webhook } from 'standardwebhooks';
 import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import { parseRetryAfter } from '../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
+import { httpConnector } from '../http-connector.ts';
 import { isPrivateLiteral, publicLookup } from '../public-address.ts';
 import { VERSION } from '../version.ts';
 import { answerWithin } from './answer-within.ts';
@@ -61,8 +62,9 @@ function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
   }
   const [retryAfter] = [headers['retry-after']].flat();
   const retryAfterMs = parseRetryAfter(retryAfter, Date.now())?.ms;
-  const failure = status === 408 || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
-  return new SinkError(failure, message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  const timedOut = status === 408 || status === 504;
+  const failure = timedOut || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
+  return new SinkError(failure, message, { timedOut, ...(retryAfterMs !== undefined && { retryAfterMs }) });
 }
 
 /** Describes what a request threw. */
@@ -71,7 +73,10 @@ export function httpError(error: unknown): SinkError {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SinkError) return cause;
   const code = systemCodeOf(cause) ?? messageOf(cause);
-  return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`);
+  const timedOut = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
+  return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`, {
+    timedOut,
+  });
 }
 
 function privateAddressError(host: string): SinkError {
@@ -131,7 +136,8 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
     isSigned: signer !== null,
     isEncrypted: target.protocol === 'https:',
     /** @throws SinkError misconfigured if the address is a private one */
-    connect: () => new Agent({ connections: 1, pipelining: 1, connect: connectOptions() }),
+    connect: (own?: (socket: Socket) => void) =>
+      new Agent({ connections: 1, pipelining: 1, connect: httpConnector(connectOptions(), own) }),
     /** Posts to the address. @throws SinkError */
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
       const now = new Date();

@@ -21,9 +21,9 @@ const REFUSED = 'SINK_REFUSED';
 
 /** Delivers events that were parked and are ready now. @returns whether there were any */
 export async function deliverReady(context: FeedContext, session: Session, sink: SinkRow): Promise<boolean> {
-  const { store, clock, acks, search, leased } = context;
-  const { events: most, chars } = session.batch;
-  const ready = store.sinks.ready(sink.id, { events: Math.min(most, search.limit()), chars });
+  const { store, clock, acks, leased } = context;
+  const most = { events: context.mostEvents(session.batch), chars: session.batch.chars };
+  const ready = store.sinks.ready(sink.id, most);
   const last = ready.at(-1);
   if (last === undefined) return false;
   acks.flush();

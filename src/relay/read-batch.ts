@@ -1,4 +1,4 @@
-import { eventText, type RecordedChange } from '../catalog/event.ts';
+import { eventId, eventText, type RecordedChange } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run.ts';
 import type { History } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
@@ -46,6 +46,10 @@ export class ChangeEvent implements SinkEvent {
     this.body = change.body;
     this.#change = change;
     this.#options = options;
+  }
+
+  get id(): string {
+    return eventId(this.#options.incarnation, this.#change);
   }
 
   get text(): string {

@@ -16,23 +16,29 @@ export interface RelayOptions extends Pick<FeedOptions, 'clock' | 'log' | 'sourc
 
 /** How often a standby relay checks whether the active one is gone. */
 const STAND_BY_MS = 2_000;
-/** How long running deliveries may take when the relay stops. */
-const GRACE_MS = 10_000;
+/** How long running deliveries may take when the relay stops. A store that says nothing must not keep the process alive. */
+const GRACE_MS = 5_000;
 
 /** Delivers the change log to every configured sink. One relay of a mirror is active; others stand by and take over. */
 export function startRelay({ store, sinks, clock, log, source }: RelayOptions): Service {
   const stopping = new AbortController();
   const givingUp = new AbortController();
 
-  async function feedAll(leased: Leased<RelayWriter>): Promise<void> {
+  async function feedAll(leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> {
     leased.write((writer) => {
-      writer.sinks.configureOnly(sinks.map(({ name }) => name));
-      for (const sink of sinks) writer.sinks.configure(sink);
+      writer.sinks.configureOnly(sinks);
+      const formers = sinks.map((sink) => ({ sink: sink.name, former: writer.sinks.configure(sink) }));
+      for (const { sink, former } of formers) {
+        // The former store may have another name now, which has them.
+        if (former === null || writer.sinks.get(former) === undefined) continue;
+        const reason = `see them with: npx catchword sink parked ${former}`;
+        log.warn({ sink, reason }, 'the sink is another store now; events parked for the former one are kept');
+      }
     });
     // A sink's loop throws only when no sink can be fed, as when the lease is lost: then the others end as well.
     const failed = new AbortController();
-    await withAbort([stopping.signal, failed.signal], (stop) =>
-      withAbort([givingUp.signal, failed.signal], async (signal) => {
+    await withAbort([stopping.signal, failed.signal, lost], (stop) =>
+      withAbort([givingUp.signal, failed.signal, lost], async (signal) => {
         const loops = sinks.map((config) =>
           feedSink({ store, config, clock, log, source, leased, stopping: stop, signal }).catch((error: unknown) =>
             failed.abort(error),
@@ -46,9 +52,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
 
   async function run(): Promise<void> {
     let isStandby = false;
-    const becomeActive = (leased: Leased<RelayWriter>): Promise<void> => {
+    const becomeActive = (leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> => {
       isStandby = false;
-      return feedAll(leased);
+      return feedAll(leased, lost);
     };
     while (!stopping.signal.aborted) {
       try {

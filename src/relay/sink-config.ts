@@ -3,6 +3,7 @@ import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { decoded } from '../percent-decode.ts';
+import { ownSink } from './own-sink.ts';
 import type { Sink, SinkFactory } from './sink.ts';
 import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
@@ -168,8 +169,7 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
     secrets,
     make: async () => {
       try {
-        const create = await found.load(url);
-        return await create({ name, url, secret });
+        return await ownSink(async () => (await found.load(url))({ name, url, secret }));
       } catch (error) {
         const shown = withoutSecrets({ secrets }, messageOf(error));
         throw error instanceof CatchwordError

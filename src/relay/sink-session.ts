@@ -7,7 +7,10 @@ import { isOfThisHistory, reconcile } from './reconcile.ts';
 import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
 import { markSchema } from './stored-mark.ts';
 
-/** For safety: sinks have shorter deadlines of their own. */
+/**
+ * For safety: sinks have shorter deadlines of their own. When the relay stops, it waits for deliveries only, so that they
+ * are not repeated; it abandons every other call at once.
+ */
 const CALL_TIMEOUT_MS = 120_000;
 /** Removing the rows that a fill did not deliver reads the whole table. */
 const FILL_END_TIMEOUT_MS = 1_800_000;
@@ -47,18 +50,18 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
 
 /** Opens the sink. @returns its row and whether it stores its own mark, so that the mirror need not write every ack */
 async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; storesMark: boolean }> {
-  const { store, clock, signal } = context;
+  const { store, clock, stopping, leased } = context;
   const before = context.row();
   const newest = store.changes.lastSeq();
   const believed = context.markAt(before, before.cursor);
-  const opened = await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.open(believed, newest, deadline), signal);
+  const opened = await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.open(believed, newest, deadline), stopping);
   // The module of a custom sink may return anything.
   const parsed = openedSchema.safeParse(opened);
   if (!parsed.success) throw new SinkError('misconfigured', 'the sink returned an invalid mark from open()');
   const mark = parsed.data as Opened | null;
   const hasAll = mark !== null && mark.refill === undefined && hasAllUpTo(context, before, sink, mark);
   const known = hasAll ? { ...mark, cursor: before.cursor, at: 0 } : mark;
-  const row = context.leased.write((writer) => {
+  const row = leased.write((writer) => {
     const now = context.row();
     if (now.generation !== before.generation || now.cursor !== before.cursor) {
       throw new SinkError('unavailable', 'delivery was restarted while the sink was being opened');
@@ -70,7 +73,8 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
   logOpened(context, before, row.cursor, mark);
   if (row.cursor === 0 && (row.backfillTo > 0 || row.takeOver)) {
     const start = context.markAt(row, 0);
-    await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.fillBegins?.(start, deadline), signal);
+    leased.check();
+    await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.fillBegins?.(start, deadline), stopping);
   }
   return { row, storesMark: mark !== null };
 }
@@ -83,8 +87,8 @@ export type Session = Awaited<ReturnType<typeof openSession>>;
  * @throws what the sink throws; CatchwordError SINK_CONFLICT, LEASE_LOST
  */
 export async function openSession(context: FeedContext) {
-  const { store, config, clock, signal } = context;
-  const sink = await config.make();
+  const { store, config, clock, leased, stopping, signal } = context;
+  const sink = await answerWithin(CALL_TIMEOUT_MS, () => config.make(), stopping);
   const close = (): Promise<void> => context.closeSink(sink);
   const opened = await open(context, sink).catch(async (error: unknown) => {
     await close();
@@ -105,10 +109,14 @@ export async function openSession(context: FeedContext) {
     close,
 
     deliver: async (events: readonly SinkEvent[], mark: Mark): Promise<void> => {
+      // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.
+      leased.check();
       session.inFlight = events;
       await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.deliver(events, mark, deadline), signal);
       session.inFlight = [];
       context.search.accepted();
+      const isFast = context.batchSize.delivered(events.length, sink.batch.events);
+      if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
     },
 
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */
@@ -117,7 +125,7 @@ export async function openSession(context: FeedContext) {
       const wasClockSetBack = now < checkedAt;
       if (!wasClockSetBack && now - checkedAt < RECHECK_MS) return;
       checkedAt = now;
-      await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.recheck?.(deadline), signal);
+      await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.recheck?.(deadline), stopping);
     },
 
     /**
@@ -134,7 +142,8 @@ export async function openSession(context: FeedContext) {
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
       const vbids = [...new Set(kept.map(({ vbid }) => vbid))];
       const mark = context.markAt(row, row.cursor);
-      await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), signal);
+      leased.check();
+      await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
       hasFillEnded = true;
     },
   };

@@ -15,6 +15,8 @@ import type { ChangeOp } from '../catalog/run.ts';
 
 /** One change of one product. */
 export interface SinkEvent {
+  /** Names this change, and never another one, not even after the mirror was restored from a backup. Compare it only. */
+  readonly id: string;
   /** Number of the change, in the order of all changes. */
   readonly seq: number;
   /** When the mirror recorded it, milliseconds since 1970. */
@@ -93,7 +95,7 @@ export interface Sink {
    * @param events at least one, in order
    * @param mark the position once they are stored
    * @throws SinkError `refused` if one of these events can never be stored: the relay finds it by sending smaller batches,
-   *   and parks it. After any other error, the relay retries.
+   *   and parks it. After any other error, the relay retries; after one with `timedOut`, with fewer events at once.
    */
   deliver(events: readonly SinkEvent[], mark: Mark, signal: AbortSignal): Promise<void>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
@@ -124,23 +126,38 @@ export type SinkFactory = (settings: SinkSettings) => Sink | Promise<Sink>;
  * - `gone`: the store does not want events any more; the relay stops the sink
  * - `misconfigured`: an operator must change a setting or a right; the relay retries
  */
-export type SinkFailure = 'unavailable' | 'refused' | 'gone' | 'misconfigured';
+export type SinkFailure = (typeof FAILURES)[number];
+
+const FAILURES = ['unavailable', 'refused', 'gone', 'misconfigured'] as const;
+
+export interface SinkErrorOptions {
+  readonly cause?: unknown;
+  readonly retryAfterMs?: number;
+  readonly timedOut?: boolean;
+}
 
 /** The error of a sink. Its message goes into logs and `sink list`: leave out credentials and bodies. */
 export class SinkError extends Error {
   readonly failure: SinkFailure;
   /** The pause that the store asked for, milliseconds. */
   readonly retryAfterMs: number | undefined;
+  /** Whether the store did not answer in time, or lacked memory: the relay delivers fewer events at once. */
+  readonly timedOut: boolean;
 
-  constructor(failure: SinkFailure, message: string, options: { cause?: unknown; retryAfterMs?: number } = {}) {
+  constructor(failure: SinkFailure, message: string, options: SinkErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'SinkError';
     this.failure = failure;
     this.retryAfterMs = options.retryAfterMs;
+    this.timedOut = options.timedOut ?? false;
   }
 }
 
 /** Recognises a SinkError of another copy of this package, too: a sink's module may bring its own. */
 export function isSinkError(error: unknown): error is SinkError {
-  return error instanceof Error && error.name === 'SinkError' && 'failure' in error;
+  return (
+    error instanceof Error &&
+    error.name === 'SinkError' &&
+    FAILURES.some((one) => 'failure' in error && error.failure === one)
+  );
 }

@@ -5,7 +5,7 @@ import type { Config, SourceConfig } from '../config.ts';
 import type { CatchwordError } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
-import type { Logger, Tell } from '../log.ts';
+import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
 import { paceOf } from '../pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
@@ -27,6 +27,8 @@ export interface RoleOptions<C extends Config = SourceConfig> {
   readonly config: C;
   readonly clock: Clock;
   readonly log: Logger;
+  /** How threads log that serve HTTP apart from this one; undefined: HTTP is served in this thread, with `clock`. */
+  readonly apart?: LogSettings | undefined;
 }
 
 export interface PipelineOptions extends RoleOptions {

@@ -9,8 +9,6 @@ import { notifierSettings, startNotifier } from '../notify/notifier.ts';
 import { createAskedDecisions, watchDecisions } from '../operator/asked.ts';
 import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
-import { haltedSinks } from '../report/sink.ts';
-import { plansOf } from '../schedule/due.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
 import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
@@ -20,6 +18,7 @@ import { watchMirror } from '../store/watch.ts';
 import type { LeasedDaemon } from '../store/writers.ts';
 import { checkExposure } from '../web/listen.ts';
 import { startWhenPortIsFree } from '../web/wait-for-port.ts';
+import { httpConfig } from './http-config.ts';
 import { lookUpHeld } from './look-up-held.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
 import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
@@ -41,27 +40,16 @@ async function requireEventSource(config: Config): Promise<void> {
   if (noted === null) throw notSet('baseUrl');
 }
 
-async function startHttp({ config, clock, log }: RoleOptions<Config>, port: number): Promise<Service> {
-  const { startWeb } = await import('../web/server.ts');
-  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
-  const source = configuredSource(config.baseUrl);
-  const plans = (nowMs: number) => plansOf(config, nowMs);
-  const unready = haltedSinks;
-  return await startWeb({
-    db,
-    dbMode,
-    host,
-    port,
-    token,
-    readyMaxAgeMs,
-    rateLimit,
-    overlapMs,
-    unready,
-    plans,
-    source,
-    clock,
-    log,
-  });
+/** Serves HTTP for a daemon, in a thread of its own if it may. @param tookOver whether another daemon used the port before */
+async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boolean): Promise<Service> {
+  const { config, clock, log, apart } = options;
+  if (apart !== undefined) {
+    const { startWebThread } = await import('./start-web-thread.ts');
+    return await startWebThread({ config: httpConfig(config), port, log: apart, waitsForPort: tookOver });
+  }
+  const { startHttp } = await import('./http.ts');
+  const http = () => startHttp({ config, port, clock, log });
+  return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
 }
 
 /** Creates each sink once, so that an invalid option is an error at the start. */
@@ -115,10 +103,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
     const kept = await startKeeper({ config, clock, log, fetching: true });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
-    if (port !== null) {
-      const http = (): Promise<Service> => startHttp(options, port);
-      active.push(tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http());
-    }
+    if (port !== null) active.push(await startDaemonHttp(options, port, tookOver));
     active.push(watchMirror(kept.store, clock));
     active.push(relayOf(kept.store, options));
     const { services: runs, schedule } = startRuns(kept, options);
@@ -200,5 +185,7 @@ export const startWebRole: StartRole<Config> = async (options, services) => {
     const hint = 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.';
     throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web only serves HTTP', { hint });
   }
-  services.push(await startHttp(options, config.httpPort));
+  const { startHttp } = await import('./http.ts');
+  const { clock, log, apart } = options;
+  services.push(await startHttp({ config, port: config.httpPort, clock, log, searchApart: apart && {} }));
 };

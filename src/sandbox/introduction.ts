@@ -3,12 +3,28 @@ import type { RateLimit } from './http/rate-limit.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { Sandbox } from './server.ts';
 
+/** The names that can be chosen, with the settings of catchword for them. */
+const NAMES = {
+  apiKeyHeader: 'CATCHWORD_API_KEY_HEADER',
+  accessTokenHeader: 'CATCHWORD_ACCESS_TOKEN_HEADER',
+  booksPath: 'CATCHWORD_BOOKS_PATH',
+  packagesPath: 'CATCHWORD_PACKAGES_PATH',
+} as const;
+
+/** The settings of the names that differ from their defaults. */
+function namesIn(options: Pick<SandboxOptions, keyof typeof NAMES>): Record<string, string> {
+  const names = Object.keys(NAMES) as (keyof typeof NAMES)[];
+  const chosen = names.filter((name) => options[name] !== SANDBOX_DEFAULTS[name]);
+  return Object.fromEntries(chosen.map((name) => [NAMES[name], options[name]]));
+}
+
 /** Everything that a person or a program needs to call the sandbox. */
 export function introduction(
   sandbox: Sandbox,
-  { items, users, rateLimit }: Pick<SandboxOptions, 'items' | 'users'> & { readonly rateLimit?: RateLimit },
+  options: Pick<SandboxOptions, 'items' | 'users' | keyof typeof NAMES> & { readonly rateLimit?: RateLimit },
 ) {
-  const { otherApiKey, apiKeyHeader, accessTokenHeader } = SANDBOX_DEFAULTS;
+  const { items, users, rateLimit, apiKeyHeader, accessTokenHeader } = options;
+  const { otherApiKey } = SANDBOX_DEFAULTS;
   const { url, port } = sandbox;
   const apiKey = sandbox.apiKey();
   const { accessToken, otherAccessToken } = sandbox.readerTokens();
@@ -21,6 +37,7 @@ export function introduction(
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_RATE_LIMIT:
       rateLimit === undefined ? 'off' : `${rateLimit.maxRequests}/${rateLimit.windowMs === 1_000 ? 's' : 'min'}`,
+    ...namesIn(options),
   };
   const key = `-H '${apiKeyHeader}: ${apiKey}'`;
   const both = `${key} -H '${accessTokenHeader}: ${accessToken}'`;

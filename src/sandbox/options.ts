@@ -34,6 +34,9 @@ export const SANDBOX_DEFAULTS = {
   accessToken: 'sandboxtoken',
   apiKeyHeader: 'X-Service-API-Key',
   accessTokenHeader: 'X-Service-Access-Token',
+  /** Path of the book operations. The interface gives it without a version (section 9, rule 1). */
+  booksPath: '/vital_books',
+  packagesPath: '/v4/packages',
   /** How long deltas and point lookups return a withdrawn product, with `distributable: false`. */
   withdrawnForMs: 10 * 86_400_000,
   /** Duration of the fault `slow-body`. */

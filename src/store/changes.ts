@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers } from '../catalog/json-text.ts';
 import type { ChangeOp } from '../catalog/run.ts';
@@ -27,18 +28,28 @@ export interface ListedChange extends Pick<ChangeRow, 'seq' | 'at' | 'runId' | '
   readonly fields: readonly string[] | null;
 }
 
-export type NewChange = Omit<ChangeRow, 'at' | 'runId' | 'vbid'>;
+export type NewChange = Omit<ChangeRow, 'at' | 'runId' | 'vbid' | 'era'>;
 
 type Raw = Omit<ChangeRow, 'op' | 'added'> & { readonly op: number; readonly added: string | null };
 
 /** The first columns of HEADED. */
 type RawStart = [seq: number, at: number, runId: number, op: number, vbid: string, productId: number];
-type HeadedRaw = [...RawStart, number | null, string | null, string | null, number, string];
+type HeadedRaw = [...RawStart, number | null, string | null, string | null, number, string, string | null];
+
+/** SQL: the number of the newest change; 0 if there is none. */
+export const LAST_SEQ = `coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)`;
+
+/** SQL: the era of a change, also of one that was pruned; null before the first era. @param seq SQL */
+export function eraSql(seq: string): string {
+  return `(SELECT id FROM eras WHERE first_seq <= ${seq} ORDER BY first_seq DESC LIMIT 1)`;
+}
 
 const HEADED = `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
-  changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body
+  changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body, ${eraSql('changes.seq')}
   FROM changes JOIN products ON products.id = changes.product_id`;
 
+/** Random bytes of an era: two openings of a mirror get the same ones once in 2^48. */
+const ERA_BYTES = 6;
 const NONE: readonly string[] = [];
 /** Former values of more characters are not read for a list. For safety: a list is read every second. */
 const MAX_LISTED = 50_000;
@@ -61,6 +72,7 @@ function headedOf(raw: HeadedRaw): HeadedChange {
     added: addedOf(raw[8]),
     headSeq: raw[9],
     headBody: raw[10],
+    era: raw[11],
   };
 }
 
@@ -79,27 +91,20 @@ function listedOf([seq, at, runId, number, vbid, , title, before, added, isLong]
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
 export function createChangeReader({ rows, tuples, value, number }: Queries) {
-  const lastSeq = number("SELECT seq FROM sqlite_sequence WHERE name = 'changes'");
-  // CROSS JOIN, so that SQLite looks up each record of the chain and does not search the log for them.
-  const chain = rows<[headSeq: number], Raw>(
-    `WITH RECURSIVE chain (seq) AS (
-       VALUES (?) UNION ALL
-       SELECT changes.prev_seq FROM chain CROSS JOIN changes ON changes.seq = chain.seq WHERE prev_seq IS NOT NULL)
-     SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
-       changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
-     FROM chain CROSS JOIN changes ON changes.seq = chain.seq CROSS JOIN products ON products.id = changes.product_id
-     ORDER BY changes.seq DESC`,
-  );
+  const lastSeq = number(`SELECT ${LAST_SEQ}`);
   const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
-  const newest = tuples<[number, number, number, number], HeadedRaw>(
-    `${HEADED} WHERE changes.seq > ? AND changes.seq <= ?
-       AND (products.changed_seq = changes.seq OR products.changed_seq > ?) ORDER BY changes.seq LIMIT ?`,
+  const newest = tuples<[{ seq: number; toSeq: number; asOf: number; limit: number }], HeadedRaw>(
+    `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND (products.changed_seq = changes.seq OR
+         (products.changed_seq > :asOf AND changes.seq = (SELECT own.seq FROM changes AS own
+            WHERE own.product_id = changes.product_id AND own.seq <= :asOf ORDER BY own.seq DESC LIMIT 1)))
+     ORDER BY changes.seq LIMIT :limit`,
   );
-  const ofProduct = rows<[productId: number, beforeSeq: number, limit: number], Raw>(
+  // CROSS JOIN, so that SQLite looks up the product's records and does not search the log for them.
+  const ofProduct = rows<[productId: number, beforeSeq: number, afterSeq: number, limit: number], Raw>(
     `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
-       changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added
+       changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added, ${eraSql('changes.seq')} AS era
      FROM changes CROSS JOIN products ON products.id = changes.product_id
-     WHERE changes.product_id = ? AND changes.seq < ? ORDER BY changes.seq DESC LIMIT ?`,
+     WHERE changes.product_id = ? AND changes.seq < ? AND changes.seq > ? ORDER BY changes.seq DESC LIMIT ?`,
   );
   const before = tuples<[beforeSeq: number, limit: number], ListedRaw>(
     `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
@@ -122,17 +127,12 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
     lastSeq,
     /** Records after `seq`, oldest first. */
     after: (seq: number, limit: number) => after(seq, limit).map(headedOf),
-    /**
-     * Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest, and those whose
-     * product has changed after `asOfSeq` (use `chain` to find out whether they were the newest as of then).
-     */
-    newest: (seq: number, toSeq: number, asOfSeq: number, limit: number) =>
-      newest(seq, toSeq, asOfSeq, limit).map(headedOf),
-    /** A product's records from `headSeq` back to the oldest one kept, newest first. */
-    chain: (headSeq: number): ChangeRow[] => chain(headSeq).map(rowOf),
-    /** A product's records before `beforeSeq`, newest first. */
-    ofProduct: (productId: number, beforeSeq: number, limit: number): ChangeRow[] =>
-      ofProduct(productId, beforeSeq, limit).map(rowOf),
+    /** Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest as of `asOf`. */
+    newest: (seq: number, toSeq: number, asOf: number, limit: number) =>
+      newest({ seq, toSeq, asOf, limit }).map(headedOf),
+    /** A product's records after `afterSeq` and before `beforeSeq`, newest first. */
+    ofProduct: (productId: number, beforeSeq: number, limit: number, afterSeq = 0): ChangeRow[] =>
+      ofProduct(productId, beforeSeq, afterSeq, limit).map(rowOf),
     /** The product's next record after `seq`; null if there is none. */
     laterOf: value<[productId: number, seq: number], number>(
       'SELECT seq FROM changes WHERE product_id = ? AND seq > ? ORDER BY seq LIMIT 1',
@@ -153,6 +153,8 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
       }
       return from;
     },
+    /** The era of a change, also of one that was pruned; null before the first era. */
+    eraOf: value<[seq: number], string>(`SELECT ${eraSql('?')}`),
     /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
     timeOf: (seq: number) => timeOf(seq) ?? undefined,
     /** When the first change after `seq` was recorded; undefined if there is none. */
@@ -171,6 +173,12 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
 export type ChangeWriter = ReturnType<typeof createChangeWriter>;
 
 export function createChangeWriter({ values, write }: Queries, reader: ChangeReader) {
+  const era = randomBytes(ERA_BYTES).toString('hex');
+  // Before the first change of an opening, so that the era covers all that this transaction records.
+  const ensureEra = write<[{ era: string }]>(
+    `INSERT INTO eras (first_seq, id)
+     SELECT ${LAST_SEQ} + 1, :era WHERE (SELECT id FROM eras ORDER BY first_seq DESC LIMIT 1) IS NOT :era`,
+  );
   const insert = write(
     'INSERT INTO changes (seq, at, run_id, op, product_id, prev_seq, before, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?)',
   );
@@ -187,6 +195,7 @@ export function createChangeWriter({ values, write }: Queries, reader: ChangeRea
   return {
     ...reader,
     append: (changes: readonly NewChange[], runId: number, atMs: number): void => {
+      if (changes.length > 0) ensureEra({ era });
       for (const { seq, op, productId, prevSeq, before, added } of changes) {
         const addedText = added.length === 0 ? null : JSON.stringify(added);
         insert(seq, atMs, runId, OPS.indexOf(op), productId, prevSeq, before, addedText);
@@ -194,7 +203,9 @@ export function createChangeWriter({ values, write }: Queries, reader: ChangeRea
     },
     /** Records `count` creations at once: of products from `firstId` on, as records from `firstSeq` on. */
     appendCreated: (firstSeq: number, firstId: number, count: number, runId: number, atMs: number): void => {
-      if (count > 0) insertCreated({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
+      if (count === 0) return;
+      ensureEra({ era });
+      insertCreated({ seq: firstSeq, id: firstId, count, run: runId, at: atMs });
     },
     /**
      * Drops records up to `toSeq` that are superseded by another one up to there: new sinks are filled from the others.

@@ -1,5 +1,7 @@
 import { renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import BetterSqlite, { type Database } from 'better-sqlite3';
+import { syncDirectory } from '../durable-names.ts';
 import { CatchwordError } from '../errors.ts';
 import { requireForcedExit } from '../forced-exit.ts';
 import { COMPANIONS, lookAt } from './place.ts';
@@ -31,6 +33,8 @@ function setWalAside(real: string, own: readonly (string | null)[]): string | nu
   const aside = wal == null ? null : freePath(`${wal}.replaced`);
   if (wal != null && aside !== null) renameSync(wal, aside);
   if (shm != null) rmSync(shm, { force: true });
+  // After a power failure, the WAL must not be back at the new file.
+  syncDirectory(dirname(real));
   return aside;
 }
 

@@ -1,46 +1,27 @@
-import { revert, revertMembers } from '../catalog/content.ts';
+import { revertMembers } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
+import { changesBack, createFormerBodies } from './former-bodies.ts';
 import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
 
-/** Bodies to keep of one walk back from a product's current body: the next ones to be read are among them. */
-const KEPT_BODIES = 64;
-/** Bodies to keep of all products; the oldest are dropped first. */
-const KEPT_IN_ALL = 1_024;
-/** Records of one product that are read at once: each may hold a large field. */
-const STEP = 64;
-
-/** The text right after each change of `chain`, newest first (of a removal: before it), starting from the current one. */
-function* bodiesBack(chain: readonly ChangeRow[], present: string): Iterable<[ChangeRow, string]> {
-  let body = present;
-  for (const change of chain) {
-    yield [change, body];
-    if (change.before !== null) body = revert(body, { before: change.before, added: change.added });
-  }
-}
-
 /**
- * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a removal: before it).
- * The members are valid until the next change is taken. Costs what is walked: a product may have any number of changes.
+ * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a
+ * removal: before it). The members are valid until the next change is taken. Costs what is walked: a product may have any
+ * number of changes.
  */
 function* membersBack(
   store: Reader,
   { id, body, changedSeq }: ProductRow,
 ): Iterable<readonly [ChangeRow, ReadonlyMap<string, string>]> {
   const members = objectMembers(body);
-  for (let before = changedSeq + 1; ; ) {
-    const batch = store.changes.ofProduct(id, before, STEP);
-    for (const change of batch) {
-      yield [change, members];
-      if (change.before !== null) revertMembers(members, { before: change.before, added: change.added });
-      before = change.seq;
-    }
-    if (batch.length < STEP) return;
+  for (const change of changesBack(store, id, changedSeq)) {
+    yield [change, members];
+    if (change.before !== null) revertMembers(members, { before: change.before, added: change.added });
   }
 }
 
@@ -49,8 +30,7 @@ export type History = ReturnType<typeof createHistory>;
 /** Reads the change log together with the products as they were. */
 export function createHistory(store: Reader) {
   const kinds = new Map<number, RunKind>();
-  /** By `seq`. What a product was right after a change never changes. */
-  const kept = new Map<number, string>();
+  const bodyAfter = createFormerBodies(store);
 
   function causeOf(runId: number): RunKind {
     const known = kinds.get(runId) ?? store.runs.get(runId)?.kind ?? 'full';
@@ -60,43 +40,15 @@ export function createHistory(store: Reader) {
 
   /** @param body the text right after the change; of a removal, the text before it */
   function recorded(change: ChangeRow, body: string, headSeq: number | undefined): RecordedChange {
-    const { seq, at, op, vbid, runId, added } = change;
+    const { seq, era, at, op, vbid, runId, added } = change;
     const isRemoval = op === 'removed';
     // The tombstone holds the last known product; once the product is restored, the record holds it.
     const before = isRemoval && seq === headSeq ? body : change.before;
-    return { seq, at, op, vbid, runId, cause: causeOf(runId), before, added, body: isRemoval ? null : body };
-  }
-
-  function keep(walked: readonly [number, string][]): void {
-    for (const [seq, body] of walked.slice(-KEPT_BODIES)) kept.set(seq, body);
-    for (const seq of kept.keys()) {
-      if (kept.size <= KEPT_IN_ALL) break;
-      kept.delete(seq);
-    }
-  }
-
-  /** Reverts later changes one by one; usually there are none. */
-  function bodyAfter({ seq, headSeq, headBody }: HeadedChange): string {
-    const known = headSeq === seq ? headBody : kept.get(seq);
-    if (known !== undefined) return known;
-    const walked: [number, string][] = [];
-    for (const [change, body] of bodiesBack(store.changes.chain(headSeq), headBody)) {
-      if (change.seq === seq) {
-        keep(walked);
-        return body;
-      }
-      walked.push([change.seq, body]);
-    }
-    throw new Error(`the change log does not lead back from ${headSeq} to ${seq}`);
+    return { seq, era, at, op, vbid, runId, cause: causeOf(runId), before, added, body: isRemoval ? null : body };
   }
 
   function headed(change: HeadedChange): RecordedChange {
     return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
-  }
-
-  /** Whether the change is its product's newest as of `asOf`. */
-  function isNewestAsOf({ seq, headSeq }: HeadedChange, asOf: number): boolean {
-    return headSeq === seq || store.changes.chain(headSeq).find((change) => change.seq <= asOf)?.seq === seq;
   }
 
   return {
@@ -112,16 +64,16 @@ export function createHistory(store: Reader) {
       store.read(() => {
         const found = store.changes.newest(seq, toSeq, asOf, limit);
         const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
-        return { changes: found.filter((change) => isNewestAsOf(change, asOf)).map(headed), to };
+        return { changes: found.map(headed), to };
       }),
     /** The changes of a product that the log still holds, newest first. */
     of: (vbid: string): RecordedChange[] =>
       store.read(() => {
         const product = store.products.get(vbid);
         if (product === undefined) return [];
-        const { changedSeq, body: present } = product;
-        const bodies = [...bodiesBack(store.changes.chain(changedSeq), present)];
-        return bodies.map(([change, body]) => recorded(change, body, changedSeq));
+        return Array.from(membersBack(store, product), ([change, members]) =>
+          recorded(change, change.seq === product.changedSeq ? product.body : objectText(members), product.changedSeq),
+        );
       }),
   };
 }

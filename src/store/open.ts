@@ -1,4 +1,4 @@
-import { readlinkSync, realpathSync } from 'node:fs';
+import { constants, readlinkSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
@@ -7,7 +7,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
-import { busy, COMPANIONS, lookAt, type PlaceOptions, preparePlace, unusable } from './place.ts';
+import { busy, COMPANIONS, diskFailed, lookAt, mayUse, type PlaceOptions, preparePlace, unusable } from './place.ts';
 import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
@@ -63,22 +63,30 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
   throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
 }
 
+/** The error of SQLite that drizzle has wrapped, or else the same error. */
+function sqliteErrorOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof BetterSqlite.SqliteError ? error.cause : error;
+}
+
+/** The code of an SQLite error, such as `SQLITE_BUSY`. */
+function sqliteCodeOf(error: unknown): string {
+  const inner = sqliteErrorOf(error);
+  return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
+}
+
 /** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
-function migrateToNewest(sqlite: Database, orm: BetterSQLite3Database, schema: number, newest: number): void {
+function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Database, schema: number, newest: number) {
   sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   try {
     if (schema > 0) keepRemovedProducts(sqlite);
     migrate(orm, { migrationsFolder: MIGRATIONS });
   } catch (error) {
     if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
-    if (schemaVersion(sqlite) !== newest) throw error;
+    if (schemaVersion(sqlite) === newest) return;
+    // SQLite has rolled back by itself, which it does if the disk fails; drizzle's own attempt hides the first error.
+    const isRolledBack = /cannot rollback/.test(messageOf(sqliteErrorOf(error)));
+    throw isRolledBack ? diskFailed(path, 'cannot be created or upgraded (a write failed)', error) : error;
   }
-}
-
-/** The code of an SQLite error, such as `SQLITE_BUSY`, also of one that drizzle has wrapped. */
-function sqliteCodeOf(error: unknown): string {
-  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
 }
 
 function checkVersion(path: string, sqlite: Database): void {
@@ -109,7 +117,7 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   // 32 MiB: holds the inner pages of every index at several million products, and keeps memory flat. Set last: SQLite
   // resets it when the page size changes.
   sqlite.exec('PRAGMA cache_size = -32768');
-  if (schema !== newest) migrateToNewest(sqlite, orm, schema, newest);
+  if (schema !== newest) migrateToNewest(path, sqlite, orm, schema, newest);
   return orm;
 }
 
@@ -150,11 +158,11 @@ export function explain(path: string, isReadonly: boolean, error: unknown): Catc
     return unusable(path, what, hint, error);
   }
   if (code.startsWith('SQLITE_BUSY')) return busy(error);
-  const what = `cannot be opened (${messageOf(error)})`;
-  // Not MIRROR_UNUSABLE, which exits with 2: process managers do not restart that, and the disk may recover.
-  if (/^SQLITE_(FULL|IOERR)/.test(code)) {
-    const hint = 'Free disk space or repair the disk, then restart.';
-    return new CatchwordError('MIRROR_WRITE_FAILED', `${path} ${what}`, { hint, cause: error });
+  const what = `cannot be opened (${messageOf(sqliteErrorOf(error))})`;
+  // The user's rights were checked, so a file that cannot be opened is the disk's fault; SQLite then tries to read it only.
+  const isAllowed = !isReadonly && [path, dirname(path)].every((one) => mayUse(one, constants.W_OK));
+  if (/^SQLITE_(FULL|IOERR)/.test(code) || (/^SQLITE_(CANTOPEN|READONLY)/.test(code) && isAllowed)) {
+    return diskFailed(path, what, error);
   }
   const hint =
     'Check the file with npx catchword doctor, and its directory: owner, rights. Or set CATCHWORD_DB to another file.';

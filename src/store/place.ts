@@ -1,5 +1,6 @@
-import { accessSync, chmodSync, closeSync, constants, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
+import { accessSync, chmodSync, closeSync, constants, openSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeDirectory, syncDirectory } from '../durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 
 /*
@@ -29,6 +30,12 @@ export function unusable(path: string, what: string, hint: string, cause?: unkno
   return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
 }
 
+/** Not MIRROR_UNUSABLE, which exits with 2: process managers do not restart that, and the disk may recover. */
+export function diskFailed(path: string, what: string, cause: unknown): CatchwordError {
+  const hint = 'Free disk space or repair the disk, then restart.';
+  return new CatchwordError('MIRROR_WRITE_FAILED', `${path} ${what}`, { hint, cause });
+}
+
 /** The error for another process that writes for longer than this one waits. */
 export function busy(cause: unknown): CatchwordError {
   const hint = 'Find it with npx catchword status, or check for a backup tool that locks the file.';
@@ -53,31 +60,25 @@ export function mirrorExists(path: string): boolean {
   return lookAt(path) !== undefined;
 }
 
-/** Creates one level at a time: with `recursive`, Node.js never returns in a place such as /proc. */
-function makeDirectory(path: string, mode: number): void {
-  if (existsSync(path)) return;
-  makeDirectory(dirname(path), mode);
-  mkdirSync(path, { mode: 0o700 });
-  // mkdir applies the umask.
-  chmodSync(path, mode);
-}
-
 /** Creates the file, unless another process has created it meanwhile. */
 function createFile(path: string, mode: number): void {
   try {
     // Users who may read the files in the directory may search it.
-    makeDirectory(dirname(path), mode | ((mode & 0o444) >> 2));
+    // mkdir applies the umask.
+    makeDirectory(dirname(path), (made) => chmodSync(made, mode | ((mode & 0o444) >> 2)));
     // A new file has no locks, so its descriptor may be closed.
     closeSync(openSync(path, 'wx', mode));
     chmodSync(path, mode);
+    syncDirectory(dirname(path));
   } catch (cause) {
     if (systemCodeOf(cause) === 'EEXIST' && lookAt(path) !== undefined) return;
-    const hint = 'Set CATCHWORD_DB to a path that this user may write.';
-    throw unusable(path, `cannot be created (${messageOf(cause)})`, hint, cause);
+    const what = `cannot be created (${messageOf(cause)})`;
+    if (['EIO', 'ENOSPC', 'EDQUOT'].includes(systemCodeOf(cause) ?? '')) throw diskFailed(path, what, cause);
+    throw unusable(path, what, 'Set CATCHWORD_DB to a path that this user may write.', cause);
   }
 }
 
-function mayUse(path: string, right: number): boolean {
+export function mayUse(path: string, right: number): boolean {
   try {
     accessSync(path, right);
     return true;

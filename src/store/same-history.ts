@@ -1,26 +1,35 @@
 import { CatchwordError } from '../errors.ts';
+import { eraSql, LAST_SEQ } from './changes.ts';
 import type { Queries } from './queries.ts';
 
 export type SameHistory = ReturnType<typeof createSameHistory>;
 
+interface Seen {
+  /** The newest change. */
+  readonly seq: number;
+  readonly era: string | null;
+}
+
 /**
  * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but holds
- * another mirror, or fewer changes. Writing on would assign the same numbers to other changes.
+ * another mirror, or does not hold the newest change that this process has seen. Writing on would be based on changes
+ * that are lost.
  */
 export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
-  const read = row<[], { incarnation: string | null; seq: number }>(
-    `SELECT (SELECT incarnation FROM mirror WHERE id = 1) AS incarnation,
-       coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0) AS seq`,
+  const read = row<[seen: number], Seen & { incarnation: string | null; eraSeen: string | null }>(
+    `SELECT (SELECT incarnation FROM mirror WHERE id = 1) AS incarnation, ${eraSql('?')} AS eraSeen,
+       ${LAST_SEQ} AS seq, ${eraSql(LAST_SEQ)} AS era`,
   );
-  let newest = 0;
-  let pending = 0;
+  let seen: Seen = { seq: 0, era: null };
+  let pending = seen;
 
   return {
     /** @throws CatchwordError MIRROR_REPLACED */
     check: (): void => {
-      const { incarnation: found, seq = 0 } = read() ?? {};
-      if (found === incarnation && seq >= newest) {
-        newest = seq;
+      const found = read(seen.seq);
+      const isSame = found?.incarnation === incarnation && found.seq >= seen.seq && found.eraSeen === seen.era;
+      if (isSame) {
+        seen = found;
         return;
       }
       const what = 'holds another or an older mirror than when it was opened; nothing more is written';
@@ -29,10 +38,10 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
     },
     /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
     ending: (): void => {
-      pending = read()?.seq ?? 0;
+      pending = read(seen.seq) ?? seen;
     },
     committed: (): void => {
-      newest = pending;
+      seen = pending;
     },
   };
 }

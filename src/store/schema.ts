@@ -122,6 +122,17 @@ export const changes = sqliteTable(
 );
 
 /**
+ * Which opening of the mirror recorded a change: the changes from `first_seq` on, up to the next era. Its id is part of the
+ * ids of their events: a mirror that was restored from a backup assigns the same numbers again, in another era. Changes
+ * before the first era were recorded by older versions. Never pruned, because readers may keep an id for any time.
+ * - id: random, of the opening
+ */
+export const eras = sqliteTable('eras', {
+  firstSeq: integer('first_seq').primaryKey(),
+  id: text('id').notNull(),
+});
+
+/**
  * See Run in catalog/run.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions

@@ -3,7 +3,7 @@ import { usageError } from '../errors.ts';
 import { type SearchHit, SUMMARY } from './products.ts';
 import type { Queries } from './queries.ts';
 
-/** The most words of a query: each costs time, and a search holds up everything else in its process. */
+/** The most words of a query: each costs time. */
 const MAX_WORDS = 16;
 /** How many products that match are ranked, the oldest first: a word such as `a*` matches all of them. */
 const MAX_RANKED = 5_000;

@@ -1,3 +1,5 @@
+import { LAST_SEQ } from './changes.ts';
+import { createFormerStores } from './former-stores.ts';
 import type { Queries } from './queries.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sinks.ts';
 
@@ -12,8 +14,6 @@ export interface SinkPosition {
 }
 
 type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
-
-const LAST_SEQ = `coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)`;
 
 /** Writes that several of the writers below make. */
 function createSharedWrites({ write }: Queries) {
@@ -58,22 +58,21 @@ export type SinkWriter = ReturnType<typeof createSinkWriter>;
 export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const { value, write } = queries;
   const { setError, addGap, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
+  const formers = createFormerStores(queries, reader);
   const restartOther = write(
     `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, began_generation = 1,
-       began_cursor = 0, take_over = 0, opened = 0 WHERE name = :name AND identity <> :identity`,
+       began_cursor = 0, take_over = 0, opened = 0, delivered = 0, rate = 0, acked_at = NULL, error = NULL, error_at = NULL,
+       retry_at = NULL, stopped_at = NULL, state = iif(state = 'paused', state, 'running')
+     WHERE name = :name AND identity <> :identity`,
   );
   const configure = write(
     `INSERT INTO sinks (name, kind, address, identity, backfill_to)
      VALUES (:name, :kind, :address, :identity, ${LAST_SEQ})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address, identity = :identity`,
   );
-  const takeParked = write(
-    `UPDATE OR IGNORE parked SET sink_id = (SELECT id FROM sinks WHERE name = :name) WHERE sink_id =
-       (SELECT id FROM sinks WHERE identity = :identity AND name <> :name AND configured = 0
-        ORDER BY acked_at DESC LIMIT 1)`,
-  );
   const configureOnly = write(
-    'UPDATE sinks SET configured = 0 WHERE configured = 1 AND name NOT IN (SELECT value FROM json_each(?))',
+    `UPDATE sinks SET configured = 0 WHERE configured = 1
+       AND (name, identity) NOT IN (SELECT value ->> 'name', value ->> 'identity' FROM json_each(?))`,
   );
   const ack = write(
     `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
@@ -97,16 +96,30 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
     ...reader,
     /**
      * Notes that the settings name this sink. A sink that is new, or that is another store than before, starts with the
-     * products as of now. Events that the same store refused under a former name stay parked.
+     * products as of now. Events are parked for a store: they stay with it under a name of its own when its name comes to
+     * mean another store, and come back with it.
+     * @returns the name under which the events of the former store are kept; null if there are none
      */
-    configure: ({ name, kind, address, identity }: NamedSink): void => {
-      const isNew = reader.get(name) === undefined;
+    configure: ({ name, kind, address, identity }: NamedSink): string | null => {
+      const before = reader.get(name);
+      const isSame = before?.identity === identity;
+      const former = before === undefined || isSame ? null : formers.setAside(before);
       restartOther({ name, identity });
       configure({ name, kind, address, identity });
-      if (isNew) takeParked({ name, identity });
+      if (!isSame) formers.takeByIdentity(name, identity);
+      return former;
     },
-    /** Notes which sinks the settings no longer name: these no longer hold the log. */
-    configureOnly: (names: readonly string[]) => configureOnly(JSON.stringify(names)),
+    /**
+     * Gives a sink what was parked for the former store of its name, if the position of the opened store shows that it
+     * is the same one under another address.
+     */
+    takeFormer: formers.takeByPosition,
+    /**
+     * Notes which sinks the settings no longer name: these no longer hold the log. Call it before `configure`, which then
+     * finds the events of each store, also if two names change places.
+     */
+    configureOnly: (sinks: readonly Pick<NamedSink, 'name' | 'identity'>[]) =>
+      configureOnly(JSON.stringify(sinks.map(({ name, identity }) => ({ name, identity })))),
     /** @returns false, without writing, if delivery has restarted meanwhile */
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
       ack({ ...confirmed, id, generation }) === 1,

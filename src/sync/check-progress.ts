@@ -37,7 +37,8 @@ export function watchProgress({ runs }: Reader, { runId, pass, kind }: Pass, win
     if (kind === 'repair' || kind === 'lookup') return;
     const ids = runs.idsOf(runId, pass, window);
     countNew(ids);
-    if (window.items === 0 || startOf(window) < window.numItems || window.page === 1) return;
+    // A page that is not full ends the list, although the total was too low: a list that is repeated has full ones.
+    if (window.items < window.perPage || startOf(window) < window.numItems || window.page === 1) return;
     const before = windows.readBefore(window);
     if (before === undefined) return;
     const known = new Set(runs.idsOf(runId, pass, before));

@@ -155,8 +155,9 @@ export const MIRRORED_PRODUCT = z
 export const CHANGES = z
   .object({
     events: z.array(EVENT).meta({ description: 'The changes, the oldest first.' }),
-    next: count('Pass this as `after` to read on.'),
+    next: count('The number of the last change here.'),
     last: count('The number of the newest change.'),
+    next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),
   })
   .meta({ description: 'A page of the change log. When `next` equals `last`, you have all of them.' });
 

@@ -6,13 +6,16 @@ import { hitJson, productJson } from '../report/product.ts';
 import { runJson } from '../report/run.ts';
 import { statusOf } from '../report/status.ts';
 import { findProduct } from '../store/find-product.ts';
+import { isPosition, MISPLACED } from '../store/position.ts';
 import type { Store } from '../store/store.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { sendPieces } from './change-page.ts';
+import { sendError } from './http-error.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import type { RouteParts } from './response-writer.ts';
 import { answering, sending, typed } from './route-schema.ts';
+import type { Search } from './search-apart.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
@@ -25,19 +28,24 @@ const SEARCH = parameters({
   limit: LIMIT,
 });
 const PAGE = parameters({
-  after: wholeNumber('Return changes after this one: the `next` of the last page, or 0.', 0, 0),
+  after: textParameter(
+    'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
+    isPosition,
+    'Use the number of a change, or the next_id of a page.',
+  ).default('0'),
   limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
 });
 
 export interface ApiOptions extends RouteParts {
   readonly store: Store;
+  readonly search: Search;
   readonly changes: ChangeFeed;
   /** When the schedule starts the next runs. */
   readonly plans: (nowMs: number) => Plans;
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
-export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }: ApiOptions): void {
+export function addApi(app: FastifyInstance, { store, search, changes, plans, ...parts }: ApiOptions): void {
   const { clock } = parts;
   const routes = typed(app);
 
@@ -70,19 +78,19 @@ export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }
     store.read(() => store.runs.list(query.limit).map(runJson)),
   );
 
-  const search = answering(
+  const found = answering(
     HITS,
     {
       operationId: 'searchProducts',
       summary: 'Search products',
       description:
-        'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come.',
+        'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
       tags: ['mirror'],
     },
     400,
   );
-  routes.get('/api/products', { schema: { ...search, querystring: SEARCH } }, async ({ query }) =>
-    store.read(() => store.search(query.q, query.limit).map(hitJson)),
+  routes.get('/api/products', { schema: { ...found, querystring: SEARCH } }, async ({ query }) =>
+    (await search(query.q, query.limit)).map(hitJson),
   );
 
   const product = sending(
@@ -121,13 +129,20 @@ export function addApi(app: FastifyInstance, { store, changes, plans, ...parts }
       operationId: 'listChanges',
       summary: 'A page of the change log',
       description:
-        'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next`.',
+        'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
       tags: ['changes'],
     },
     400,
+    409,
   );
   routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) => {
-    await sendPieces(reply, changes.page(query.after, query.limit), parts);
+    const { after, limit } = query;
+    const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after);
+    if ('code' in found) {
+      const hint = 'Discard what you have, and read again from 0.';
+      return sendError(reply, { code: found.code, message: `after: ${MISPLACED[found.code]}`, hint });
+    }
+    await sendPieces(reply, changes.page(found.seq, limit), parts);
     return reply;
   });
 }

@@ -4,6 +4,9 @@ import { answerBrokenRequest } from './broken-request.ts';
 import { answerError, sendError } from './http-error.ts';
 import { acceptZodSchemas } from './route-schema.ts';
 
+/** Connections beyond these are closed at once. For safety: each takes a descriptor, and the mirror needs some, too. */
+const MAX_CONNECTIONS = 1_000;
+
 /** @param hint what a client that asks for an unknown path should do */
 export function createApp(log: Logger, hint: string): FastifyInstance {
   const app = Fastify({
@@ -20,6 +23,7 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     clientErrorHandler: answerBrokenRequest,
   });
   // If this limit were larger than the one of whole requests, node would exchange the two: bodies could be slower.
+  app.server.maxConnections = MAX_CONNECTIONS;
   app.server.headersTimeout = app.server.requestTimeout;
   acceptZodSchemas(app);
   app.setErrorHandler((error: Error, _request, reply) => answerError(log, error, reply));

@@ -1,10 +1,11 @@
 import { EventEmitter, once } from 'node:events';
-import { eventText } from '../catalog/event.ts';
+import { eventId, eventText } from '../catalog/event.ts';
 import type { Clock } from '../clock.ts';
 import { createHistory, requireKnownSeq } from '../store/history.ts';
+import { findPosition, idAt } from '../store/position.ts';
 import { eventSource } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
-import { positionText, streamStart } from './start-position.ts';
+import { streamStart } from './start-position.ts';
 
 /*
  * Many readers follow the log at the same place, its end. One poll wakes all of them, and the first one that reads a
@@ -86,7 +87,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     let characters = 0;
     for (const change of changes) {
       const text = eventText(change, store.incarnation, source);
-      events.push({ seq: change.seq, id: positionText(store.incarnation, change.seq, change.at), text });
+      events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
       characters += text.length;
       if (characters >= BATCH_CHARACTERS) break;
     }
@@ -95,7 +96,11 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
   }
 
   function readBatch(seq: number): Batch | null {
-    const events = store.read(() => eventsAfter(seq, BATCH));
+    const events = store.read(() => {
+      // A mirror that was restored meanwhile has other changes at the same numbers.
+      store.check();
+      return eventsAfter(seq, BATCH);
+    });
     const last = events.at(-1);
     if (last === undefined) return null;
     return { to: last.seq, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
@@ -121,7 +126,11 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
       characters += text.length;
       next = events.at(-1)?.seq ?? last;
     }
-    yield `${count === 0 ? head : ''}],"next":${next},"last":${last}}`;
+    const nextId = store.read(() => {
+      store.check();
+      return idAt(store, next);
+    });
+    yield `${count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"}`;
   }
 
   /** Polls the mirror for as long as a reader waits. */
@@ -141,6 +150,8 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
 
   return {
     lastSeq: () => store.changes.lastSeq(),
+    /** Finds the position of a reader of pages; see `findPosition`. */
+    find: (position: string) => store.read(() => findPosition(store, position)),
     /** Where a stream starts; see `streamStart`. */
     start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
     /** Events after `seq`, oldest first; null if there are none. */

@@ -1,15 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import { type HttpError, sendError } from './http-error.ts';
+import { STOPPING, sendError } from './http-error.ts';
 import { isStream } from './sse-refusal.ts';
-
-const STOPPING: HttpError = {
-  code: 'STOPPING',
-  message: 'catchword is stopping',
-  hint: 'Retry in a few seconds.',
-  headers: { 'retry-after': '10', connection: 'close' },
-};
 
 function received(socket: Socket, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {

@@ -8,7 +8,8 @@ import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
 import { ALIVE, ERROR, READINESS } from './answers.ts';
 import { HEALTH_PATH } from './auth.ts';
-import { answering, body, typed } from './route-schema.ts';
+import { type HttpError, sendError } from './http-error.ts';
+import { answering, body } from './route-schema.ts';
 
 export interface ReadinessOptions {
   readonly store: Store;
@@ -17,6 +18,8 @@ export interface ReadinessOptions {
   readonly readyMaxAgeMs: number;
   /** Why the rest (the sinks) is not ready; null if it is. */
   readonly unready: (store: Store) => string | null;
+  /** Whether the thread that loads and delivers, if another, hangs. */
+  readonly isStalled?: (() => boolean) | undefined;
 }
 
 /** Why the mirror should not be relied on; null if it may be. */
@@ -30,20 +33,29 @@ function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOption
     : `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
 }
 
-/** Answers that the process is alive. */
-export function addAlive(app: FastifyInstance): void {
+const STALLED: HttpError = {
+  code: 'STALLED',
+  message: 'the thread that loads and delivers has not run for a while',
+  hint: 'Restart catchword if this lasts.',
+};
+
+/** Answers that the process is alive. @param isStalled whether the thread that does its work, if another, hangs */
+export function addAlive(app: FastifyInstance, isStalled = (): boolean => false): void {
   const alive = answering(ALIVE, {
     operationId: 'getHealth',
     summary: 'Whether the process is alive',
-    description: 'Needs no token, and does not read the mirror.',
+    description:
+      'Needs no token, and does not read the mirror. Answers 503 if a daemon does nothing but serve HTTP any more.',
     tags: ['operation'],
     security: [],
   });
-  typed(app).get(HEALTH_PATH, { schema: alive }, async () => ({ alive: true as const }));
+  app.get(HEALTH_PATH, { schema: alive }, async (_request, reply) =>
+    isStalled() ? sendError(reply, STALLED) : { alive: true },
+  );
 }
 
 export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {
-  addAlive(app);
+  addAlive(app, options.isStalled);
   const readiness = answering(READINESS.meta({ description: 'The mirror may be relied on.' }), {
     operationId: 'getReadiness',
     summary: 'Whether the mirror may be relied on',

@@ -5,17 +5,22 @@ import { errorFields, type Logger } from '../log.ts';
 /** HTTP status of each error code. Clients match on the code. */
 export const STATUS = {
   USAGE: 400,
+  UNKNOWN_PLACE: 400,
   UNAUTHORIZED: 401,
   HOST_REFUSED: 403,
   CROSS_SITE_REFUSED: 403,
   NOT_FOUND: 404,
   METHOD_NOT_ALLOWED: 405,
+  OTHER_MIRROR: 409,
+  RESTORED: 409,
   TOO_MANY_WRONG_TOKENS: 429,
   INTERNAL: 500,
   TOO_MANY_STREAMS: 503,
   MIRROR_BUSY: 503,
   MIRROR_UNUSABLE: 503,
   OVERLOADED: 503,
+  SEARCH_TIMEOUT: 503,
+  STALLED: 503,
   STOPPING: 503,
 } as const;
 
@@ -28,6 +33,13 @@ export interface HttpError {
   readonly hint: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
+
+export const STOPPING: HttpError = {
+  code: 'STOPPING',
+  message: 'catchword is stopping',
+  hint: 'Retry in a few seconds.',
+  headers: { 'retry-after': '10', connection: 'close' },
+};
 
 declare module 'fastify' {
   interface FastifyInstance {
@@ -66,10 +78,12 @@ export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
 
 /** Describes an error to the client only if the request caused it; the log has the others. */
 function httpErrorOf(error: FastifyError | Error): HttpError {
-  if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE')) {
+  if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE', 'SEARCH_TIMEOUT')) {
     const code = error.code as keyof typeof STATUS;
-    return { code, message: error.message, hint: error.hint ?? 'See the README.' };
+    const headers = code === 'SEARCH_TIMEOUT' ? { 'retry-after': '10' } : {};
+    return { code, message: error.message, hint: error.hint ?? 'See the README.', headers };
   }
+  if (hasCode(error, 'INTERRUPTED')) return STOPPING;
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;
   if (status < 500) return { code: 'USAGE', message: error.message, hint: 'Send a well-formed request.' };
   return { code: 'INTERNAL', message: 'the request failed inside catchword', hint: "See catchword's log." };

@@ -48,6 +48,7 @@ const ERRORS = {
   401: failed('The token is missing or wrong.'),
   403: failed('Without a token, only local host names are allowed. A page of another site may never ask.'),
   404: failed('The mirror has no such product.'),
+  409: failed('The position is not in this log: discard what you have, and read again from 0.'),
   429: failed('Too many wrong tokens came from this address. Retry after the time of `Retry-After`.'),
   500: failed('catchword failed; its log says why.'),
   503: failed(

@@ -1,7 +1,7 @@
 import { Server } from 'node:net';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import { startMetrics } from '../metrics/metrics.ts';
+import { type MetricsOptions, startMetrics } from '../metrics/metrics.ts';
 import type { Rate } from '../pacer.ts';
 import { openStore } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
@@ -15,6 +15,7 @@ import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 import { addDescribed } from './openapi.ts';
 import { addPages } from './page/pages.ts';
+import { createSearchApart, type Search, type SearchApartOptions } from './search-apart.ts';
 import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 import { addWaiting } from './waiting.ts';
@@ -36,6 +37,10 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOpt
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP, milliseconds. */
   readonly overlapMs: number;
+  /** To search in a process of its own, so that no search holds up other requests; default: in this thread. */
+  readonly searchApart?: Pick<SearchApartOptions, 'limits' | 'program'> | undefined;
+  /** Figures of another thread, which does the work of the process; default: of this one. */
+  readonly figures?: MetricsOptions['figures'];
 }
 
 /**
@@ -47,7 +52,9 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };
   const store = openStore(options.db, { forReading: true, mode: options.dbMode });
-  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock } });
+  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock }, figures: options.figures });
+  const apart = options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, clock });
+  const search: Search = apart?.search ?? (async (text, limit) => store.search(text, limit));
   try {
     const app = createApp(
       log,
@@ -60,11 +67,11 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const readers = { changes, clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
       addHealth(to, { ...options, store }, log);
-      addApi(to, { ...options, ...readers, store });
+      addApi(to, { ...options, ...readers, store, search });
       addMetrics(to, metrics);
       return addSseRoute(to, readers);
     });
-    const endPages = addPages(app, { ...options, ...readers, store });
+    const endPages = addPages(app, { ...options, ...readers, store, search });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
@@ -76,6 +83,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       await watching.stop();
       // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
       Server.prototype.close.call(app.server);
+      await apart?.stop();
       const drained = new AbortController();
       const ended = Promise.all([endStreams(), endPages()]);
       await Promise.race([drain(), clock.sleep(limits.stopMs, drained.signal)]);

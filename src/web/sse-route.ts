@@ -1,16 +1,15 @@
-import type { ServerResponse } from 'node:http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { parsePosition } from '../catalog/position.ts';
 import { errorFields } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
+import { isPosition } from '../store/position.ts';
 import type { ChangeFeed } from './change-feed.ts';
+import { createOpenStreams } from './open-streams.ts';
 import { parameters, textParameter } from './parameters.ts';
-import type { EndCode, RouteParts } from './response-writer.ts';
+import type { RouteParts } from './response-writer.ts';
 import { body, sending, typed } from './route-schema.ts';
-import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { accepts, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
 import { type StreamLimits, streamChanges } from './sse-stream.ts';
-import { OVERLOADED } from './waiting.ts';
 
 interface SseOptions extends RouteParts {
   readonly limits: StreamLimits;
@@ -22,7 +21,7 @@ const MAX_LOGGED = 80;
 const QUERY = parameters({
   after: textParameter(
     'Where to start: the number of a change, an `id` of this stream, or `latest` for new changes only. `Last-Event-ID` wins.',
-    (text) => text === 'latest' || parsePosition(text) !== null,
+    (text) => text === 'latest' || isPosition(text),
     'Use the number of a change, an id of this stream, or latest.',
   ).default('0'),
 });
@@ -48,10 +47,12 @@ const SCHEMA = sending(
  *   message, or are gone
  */
 export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
-  const { changes, clock, limits, waiting } = parts;
-  /** When each open stream ends, by what ends it. */
-  const streams = new Map<AbortController, Promise<void>>();
-  let stopping = false;
+  const { changes, limits } = parts;
+  const streams = createOpenStreams(parts, {
+    most: limits.maxStreams,
+    message: `${limits.maxStreams} streams are open, which is the limit`,
+    hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
+  });
 
   /**
    * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
@@ -60,19 +61,14 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
    *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
   function readRequest({ after }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
-    const position = parsePosition(after);
     const wantsPast = after !== 'latest';
     const lastId = headers['last-event-id'];
     if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
-    if (position !== null && !accepts(headers)) requireKnownSeq('after', position.seq, changes.lastSeq());
+    if (/^\d+$/.test(after) && !accepts(headers)) requireKnownSeq('after', Number(after), changes.lastSeq());
     return { position: after, wantsPast };
   }
 
-  function open(response: ServerResponse, { position, wantsPast }: ReturnType<typeof readRequest>): void {
-    // A reader is judged by what it takes, not by silence.
-    response.socket?.setTimeout(0);
-    const ending = new AbortController();
-    if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
+  async function open(reply: FastifyReply, { position, wantsPast }: ReturnType<typeof readRequest>): Promise<void> {
     const after = position.slice(0, MAX_LOGGED);
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
     const begin = () => {
@@ -80,12 +76,9 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const done = streamChanges(response, begin, ending, parts, onError).then((code) => {
-      streams.delete(ending);
-      log.info({ code, after, streams: streams.size }, 'stream ended');
-    });
-    streams.set(ending, done);
-    log.info({ after, streams: streams.size }, 'stream started');
+    const ended = streams.begin(reply, (response, ending) => streamChanges(response, begin, ending, parts, onError));
+    log.info({ after, streams: streams.count() }, 'stream started');
+    log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
   }
 
   function handle(
@@ -93,19 +86,10 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     reply: FastifyReply,
     streamRequest: ReturnType<typeof readRequest>,
   ): FastifyReply {
-    if (streams.size >= limits.maxStreams) {
-      return refuse(request, reply, clock, {
-        code: 'TOO_MANY_STREAMS',
-        message: `${limits.maxStreams} streams are open, which is the limit`,
-        hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
-        headers: { 'retry-after': '10' },
-      });
-    }
-    if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
+    const refusal = streams.refusal(request, reply);
+    if (refusal !== null) return refusal;
     if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
-    reply.headers(STREAM_HEADERS).hijack();
-    reply.raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-    open(reply.raw, streamRequest);
+    void open(reply, streamRequest);
     return reply;
   }
 
@@ -120,9 +104,5 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     });
   }
 
-  return async () => {
-    stopping = true;
-    for (const ending of streams.keys()) ending.abort('SHUTDOWN' satisfies EndCode);
-    await Promise.all(streams.values());
-  };
+  return streams.stop;
 }

@@ -18,6 +18,8 @@ import { type HttpError, STATUS } from './http-error.ts';
 
 /** An answer of this size is large; bytes. Smaller ones (health, status, metrics) are sent whatever waits. */
 const LARGE = 65_536;
+/** Requests of one connection that may be unanswered. For safety: browsers and clients send one, a flood thousands. */
+const MAX_PIPELINED = 32;
 
 export const OVERLOADED = {
   code: 'OVERLOADED',
@@ -70,8 +72,10 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
   });
   app.server.on('request', ({ socket }, response) => {
     const responses = connections.get(socket)?.responses;
-    responses?.add(response);
-    response.once('close', () => responses?.delete(response));
+    if (responses === undefined) return;
+    responses.add(response);
+    response.once('close', () => responses.delete(response));
+    if (responses.size > MAX_PIPELINED) socket.destroy();
   });
 
   const written = ({ responses }: Connection): number =>

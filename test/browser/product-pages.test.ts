@@ -58,7 +58,18 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () =>
       sinks.configure({ name: 'shop', kind: 'webhook', address: 'https://shop.example', identity: 'i' });
       sinks.ack({ id: id(), generation: 1 }, { cursor: 3, delivered: 3, rate: 1, at: Date.now() });
       for (const { seq, at, op, vbid } of changes.after(0, 3)) {
-        const refused = { seq, at, op, vbid, runId: 1, cause: 'full', before: null, added: [], body: null } as const;
+        const refused = {
+          seq,
+          at,
+          op,
+          vbid,
+          runId: 1,
+          cause: 'full',
+          era: null,
+          before: null,
+          added: [],
+          body: null,
+        } as const;
         sinks.park(id(), { seq, reason: 'HTTP 422', at, change: refused });
       }
     });

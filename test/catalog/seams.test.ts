@@ -73,6 +73,31 @@ describe('seams', () => {
     expect(report.gaps).toEqual([]);
   });
 
+  it('are not joined by a product that the list has at two distant places', () => {
+    // 99 is the sixth product, and one in the last window; 10 to 13 are in no window.
+    const first = window(1, [...range(1, 6), 99, ...range(6, 10)]);
+    const twice = [first, window(2, range(14, 24)), window(3, [...range(22, 27), 99, ...range(27, 30)])];
+    expect(examine(twice)).toMatchObject({ sealed: false, states: ['o', 'j'] });
+    // A neighbour, too, although both hold it.
+    const next = [first, window(2, [...range(14, 19), 99, ...range(19, 23)]), window(3, range(21, 25))];
+    expect(examine(next)).toMatchObject({ sealed: false, states: ['o', 'j'] });
+  });
+
+  it('are joined although products vanished from the end of a window before the next one was read', () => {
+    // 8, 9 and 10 are gone when the second window is read.
+    expect(
+      examine([
+        window(1, range(1, 11)),
+        window(
+          2,
+          range(6, 16).filter((id) => id < 8 || id > 10),
+        ),
+      ]),
+    ).toMatchObject({
+      sealed: true,
+    });
+  });
+
   it('prove nothing without the end of the list', () => {
     const full = [window(1, range(1, 11)), window(2, range(9, 19))];
     expect(examine(full)).toMatchObject({ sealed: false, states: ['j'], gaps: [{ offset: null }] });
@@ -110,6 +135,9 @@ describe('seams', () => {
     const rejected = [window(1, [...range(1, 10), 0]), window(2, [0, ...range(11, 15)])];
     expect(examine(rejected)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([window(1, [1, 2, 2, 3])])).toMatchObject({ sealed: true, repeated: 1, states: [] });
+    // Once, even if both neighbours show it.
+    const both = [window(1, [...range(1, 9), 9, 9]), window(2, [9, 9, ...range(10, 15)])];
+    expect(examine(both)).toMatchObject({ sealed: true, repeated: 1 });
   });
 
   it('of an empty list are sealed', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validatePage } from '../../src/catalog/validate-page.ts';
+import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {
   const count = Array.isArray(items) ? items.length : 0;
@@ -93,6 +93,39 @@ describe('a page', () => {
     expect(page.products).toHaveLength(1);
   });
 
+  it.each([
+    ['a page of the middle', 10, 2, null],
+    ['the last page', 2, 3, null],
+    [
+      'a last page with fewer items than the total leaves',
+      1,
+      3,
+      'page 3 of 3 has 1 items; with a total of 22 it should have 2',
+    ],
+    ['a last page with more', 3, 3, 'page 3 of 3 has 3 items; with a total of 22 it should have 2'],
+    ['a full last page', 10, 3, null],
+    ['a page after the end', 0, 4, null],
+  ])('is judged by the total: %s', (_name, count, page, doubt) => {
+    const items = Array.from({ length: count }, (_, at) => ({ vbid: `A-${at}` }));
+    const text = pageText(items, { num_items: 22, page, total_pages: 3 });
+    expect(validatePage(text, { page, perPage: 10 }).doubt).toBe(doubt);
+  });
+
+  it.each([
+    ['1.5', '1.5'],
+    ['-1', '-1'],
+    ['1e3', '1e3'],
+    [`${'9'.repeat(50)}.5`, '9'.repeat(40)],
+  ])('rejects a number as a vbid unless it is whole: %s', (number, shown) => {
+    const text = pageText([{}]).replace('{}', `{"vbid":${number}}`);
+    expect(validatePage(text, window).rejected[0]?.reason).toBe(`vbid: ${shown} is not a whole number of 0 or more`);
+  });
+
+  it('keeps a vbid of 255 characters', () => {
+    const vbid = 'x'.repeat(255);
+    expect(validatePage(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
+  });
+
   it('may have another size than requested', () => {
     const page = validatePage(pageText([], { per_page: 5 }), window);
     expect(page).toMatchObject({ envelope: { perPage: 5 }, doubt: null });
@@ -101,5 +134,27 @@ describe('a page', () => {
   it('is empty after the end of the list', () => {
     const text = pageText([], { num_items: 3, page: 4, total_pages: 1 });
     expect(validatePage(text, { page: 4, perPage: 10 }).products).toEqual([]);
+  });
+});
+
+describe('the response to a lookup', () => {
+  it('is the product as it was sent', () => {
+    const page = validateLookup(' {"vbid":"A","price":10.50}\n', 'A', window);
+    expect(page.products.map((product) => product?.body)).toEqual(['{"vbid":"A","price":10.50}']);
+    expect(page).toMatchObject({ envelope: { numItems: 1, page: 1 }, rejected: [], doubt: null });
+  });
+
+  it('is a page without products if the product was not found', () => {
+    expect(validateLookup('', 'A', window)).toMatchObject({ envelope: { numItems: 0 }, products: [], rejected: [] });
+  });
+
+  it.each([
+    ['another product', '{"vbid":"B"}', /requested product A, got B/],
+    ['no product', '{}', /lookup of A is not a product \(vbid must be a string\)/],
+    ['no JSON', '{', /not JSON/],
+    ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 64/],
+  ])('is invalid: %s', (_name, text, message) => {
+    const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };
+    expect(() => validateLookup(text, 'A', window)).toThrow(expect.objectContaining(error));
   });
 });

@@ -225,6 +225,21 @@ describe('asset request fields', () => {
     }
   });
 
+  it('sends every field as it is with unchecked, and those that fit as usual', () => {
+    const fields = { imprint_id: '5', edition: '300', sales_rights: { exclusive_rights: ['EMEA'] }, future: { a: 1 } };
+    const sent = checkAsset(fields, { create: true, unchecked: true });
+    expect(sent).toEqual({ ...fields, imprint_id: 5 });
+    expect(refusal(fields).hint).toContain('unchecked (--force)');
+    expect(() => checkAsset([], { create: false, unchecked: true })).toThrow('must be an object');
+    const odd = JSON.parse('{"__proto__":{"title":"A"},"constructor":1}');
+    expect(JSON.stringify(checkAsset(odd, { create: false, unchecked: true }))).toBe(JSON.stringify(odd));
+  });
+
+  // @rule 2.1.1-5
+  it('2.1.1 rule 4: identifiers may be null', () => {
+    expect(checkAsset({ identifiers: null }, update)).toEqual({ identifiers: null });
+  });
+
   it('lists every invalid field, and suggests known names', () => {
     const error = refusal({ titel: 'A', printDrmLimit: 5, edition: 300, vbid: '1', __proto__x: 1 });
     for (const path of ['titel', 'printDrmLimit', 'edition', 'vbid', '__proto__x'])

@@ -34,9 +34,19 @@ describe('many credentials', () => {
     expect(askedThere).toHaveLength(1);
   });
 
+  it('with long keys are split so that each answer can be read', async () => {
+    const { url, asked } = await serve(({ body }) => answerFor(body).replaceAll(/"([Gt]-\d+-)x*"/g, '"$1"'));
+    const references = Array.from({ length: 300 }, (_, index) => `${index}-`.padEnd(10_000, 'x'));
+    const { caller } = connectTo(url);
+    expect(await failure(verifyCredentials(caller, references, NEVER))).toMatchObject({ code: 'USAGE' });
+    const results = await verifyCredentials(caller, references, NEVER, true);
+    expect(results.map(({ reference }) => reference)).toEqual(references);
+    expect(asked).toHaveLength(2);
+  });
+
   it('are counted from the end of an earlier run', async () => {
     const { url } = await serve(() => '<credentials></credentials>');
-    const batches = verifyInBatches(connectTo(url).caller, ['a'], NEVER, 10_000);
+    const batches = verifyInBatches(connectTo(url).caller, ['a'], NEVER, { before: 10_000 });
     expect((await failure(batches.next())).message).toContain('credentials 10001 to 10001');
   });
 

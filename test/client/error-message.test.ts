@@ -73,9 +73,9 @@ describe('the message of an error', () => {
   });
 
   it('has the code 601 even if the access token is a part of its words', () => {
-    const hideTok = hiding(() => ['tok']);
+    const hideTok = hiding(() => ['token']);
     const found = messageIn(treeOfBody(JSON.stringify(`601: ${TEXT}`)), hideTok);
-    expect(found).toEqual({ code: 601, text: '601: The access [secret]en has expired' });
+    expect(found).toEqual({ code: 601, text: '601: The access [secret] has expired' });
   });
 
   it('does not show the value of a field for tokens', () => {
@@ -148,6 +148,10 @@ describe('an error of the service', () => {
     [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
     [404, '', { code: 'SOURCE_NOT_SERVICE' }],
     [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
+    [422, '{"errors":["no"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
+    [422, '{"errors":["false"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: false$/) as string }],
+    [422, '<error>no</error>', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
+    [409, golden('error-904.xml'), { code: 'SERVICE_INVALID', serviceCode: 904 }],
     [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
     [418, '', { code: 'SOURCE_REFUSED' }],
   ])('with status %i and %s', async (status, body, expected) => {

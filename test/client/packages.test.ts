@@ -87,6 +87,30 @@ describe('packages', () => {
     },
   );
 
+  it('a delete sends the body that is given, and returns what the service answered', async () => {
+    const { client, asked } = await talk(() => ({ body: { removed_count: 0 } }));
+    expect(await client.packages.delete('P-1')).toEqual({ removed_count: 0 });
+    expect(await client.packages.delete('P-1', { fields: { products: ['A'] } })).toEqual({ removed_count: 0 });
+    expect(asked.map(({ body }) => body)).toEqual(['', '{"products":["A"]}']);
+    const empty = await talk(() => ({ status: 204, body: '' }));
+    expect(await empty.client.packages.delete('P-1')).toBeNull();
+  });
+
+  it('an update that is answered with another package is an error', async () => {
+    const { client } = await talk(() => ({ body: { sku: 'P-2' } }));
+    const error = await failure(client.packages.update('P-1', { name: 'A' }));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+    expect(error.message).toContain('P-2 instead of P-1');
+  });
+
+  it('sends fields that were not seen with unchecked', async () => {
+    const { client, asked } = await talk(() => ({ body: { sku: 'P-1' } }));
+    const fields = { name: 5, online_license: { type: 'forever' } };
+    await client.packages.create(fields, { unchecked: true });
+    await client.packages.update('P-1', fields, { unchecked: true });
+    expect(asked.map(({ body }) => JSON.parse(body) as unknown)).toEqual([fields, fields]);
+  });
+
   it.each([
     ['text/plain', 'Product P-1 not found'],
     ['application/json', '"Error 12"'],

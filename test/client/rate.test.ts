@@ -185,6 +185,7 @@ describe('a shared pace', () => {
 
   it.each([
     { requests: 50, windowMs: 60_000 },
+    { requests: 300, windowMs: 60_000 },
     { requests: 20, windowMs: 1_000 },
     { requests: 500, windowMs: 1_000 },
   ])('is $requests in $windowMs ms for three processes together', async (rate) => {

@@ -86,13 +86,20 @@ describe('a secret', () => {
   });
 
   it('is redacted in a text of any length, the longest first, and not shown in part', () => {
-    const hide = hiding(() => ['abc', 'abcdef', '', 'x&y']);
-    expect(hide('1abcdef2abc3x&y4x&amp;y5')).toBe('1[secret]2[secret]3[secret]4[secret]5');
-    expect(hide('12abcdef', 4)).toBe('12[secret]');
-    expect(hide('1234abcdef', 4)).toBe('1234');
+    const hide = hiding(() => ['abcdefgh', 'abcdefghijk', '', 'wxyz1234&5']);
+    expect(hide('1abcdefghijk2abcdefgh3wxyz1234&54wxyz1234&amp;55')).toBe('1[secret]2[secret]3[secret]4[secret]5');
+    expect(hide('12abcdefghijk', 4)).toBe('12[secret]');
+    expect(hide('1234abcdefghijk', 4)).toBe('1234');
     expect(hiding(() => [])('abc')).toBe('abc');
     const many = Array.from({ length: 10_000 }, (_, index) => `token-${index}`);
     expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
+  });
+
+  it('that is short is redacted only as a word of its own', () => {
+    const hide = hiding(() => ['oe', 'e', 'n&', '1x2']);
+    expect(hide('the title does not exist')).toBe('the title does not exist');
+    expect(hide('you sent “oe”, e and 1x2; not 91x2')).toBe('you sent “[secret]”, [secret] and [secret]; not 91x2');
+    expect(hide('n& an& n&b')).toBe('[secret] an& [secret]b');
   });
 
   it('is redacted quickly if ten thousand have the same start', () => {

@@ -16,7 +16,7 @@ import { type Clock, systemClock } from '../../src/clock.ts';
 import { holdFile } from '../../src/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me' };
+const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me', configured: 'old' };
 const TOKEN = 'thetoken';
 const NEVER = new AbortController().signal;
 /** A clock that rejects a wait for a lock. */
@@ -51,6 +51,7 @@ describe('a token file', () => {
     for (const other of others) {
       expect(openTokenStore(path, { ...OWNER, ...other }, systemClock).read()).toBeUndefined();
     }
+    expect(openTokenStore(path, { ...OWNER, configured: 'other' }, systemClock).read()).toBe(TOKEN);
     expect(readFileSync(path, 'utf8')).not.toMatch(/a\.example|KEY|me/);
   });
 

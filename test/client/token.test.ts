@@ -310,7 +310,7 @@ describe('an explicit reset', () => {
       token = FRESH;
       return '';
     });
-    const resets: Promise<void>[] = [];
+    const resets: Promise<string>[] = [];
     ask = () => {
       if (resets.length === 0) resets.push(tokens.reset(NEVER), tokens.reset(NEVER));
     };
@@ -339,7 +339,7 @@ describe('a token store', () => {
     const tokenStore = join(temporaryDirectory(), 'token');
     const { url, asked } = await serve(resetElsewhere());
     const connections = [1, 2].map(() => connectTo(url, { userReference: 'me', tokenStore }));
-    const owner = { origin: url, apiKey: KEY, reference: 'me' };
+    const owner = { origin: url, apiKey: KEY, reference: 'me', configured: undefined };
     await openTokenStore(tokenStore, owner, systemClock).write(FRESH);
     for (const { caller } of connections) await readLicenses(caller, {}, NEVER);
     expect(paths(asked)).toEqual(Array(4).fill('GET /v3/licenses.xml'));

@@ -175,7 +175,17 @@ describe('a user', () => {
     expect(user).toMatchObject({ guid: 'G', reference: 'x', others: { role: 'pupil' } });
   });
 
-  it.each(['', ' ', '.', '..', 'x'.repeat(256)])('is not read by an invalid identifier: %j', async (id) => {
+  it.each([
+    [golden('user-reference-response.xml'), 'another user'],
+    ['<users><user><guid>x</guid></user><user><guid>G</guid></user></users>', '2 users'],
+  ])('is not taken from an answer about others: %s', async (body, found) => {
+    const { users } = await usersOf(body);
+    const error = await failure(users.read('x'));
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
+    expect(error.message).toContain(`answered with ${found} instead of the one asked for`);
+  });
+
+  it.each(['', ' ', '.', '..'])('is not read by an invalid identifier: %j', async (id) => {
     const { users, asked } = await usersOf('');
     expect(await failure(users.read(id))).toMatchObject({ code: 'USAGE' });
     expect(asked).toEqual([]);
@@ -208,6 +218,7 @@ describe('a user', () => {
     ['<user><guid>G</guid></user>', XML_TYPE],
     ['<user guid="G"/>', XML_TYPE],
     ['<response><user><access-token>t</access-token></user></response>', XML_TYPE],
+    ['<guid>G</guid><access-token>t</access-token>', XML_TYPE],
   ])('has its access reset by an answer of %j', async (body, type) => {
     const { users, asked } = await usersOf({ body, headers: { 'content-type': type } });
     await users.reset();

@@ -30,7 +30,9 @@ describe('licenses', () => {
     const { server, catchword } = await against(() => golden('licenses-two.xml'));
     const shown = await catchword(['licenses', '--sku', '9780000000026', '--type', 'all']);
     expect(shown).toMatchObject({ code: 0, stderr: '' });
-    expect(shown.stdout).toMatch(/9780000000026 +downloadable +2016-03-10 22:14:54 \(expired\) +Elements of Hydrology/);
+    expect(shown.stdout).toMatch(
+      /9780000000026 +downloadable +Thu, 10 Mar 2016 22:14:54 GMT \(expired\) +Elements of Hydrology/,
+    );
     expect(shown.stdout).toContain('3 licenses in the account, 1 accessible here\n');
     expect(server.asked[0]?.url).toBe('/v3/licenses.xml?sku=9780000000026&license_type=all');
     const json = await catchword(['licenses', '--json']);
@@ -38,6 +40,23 @@ describe('licenses', () => {
       total: 3,
       licenses: [{ type: 'online' }, { type: 'downloadable' }],
     });
+  });
+
+  it('prints the expiration as the service wrote it, and both forms with --json', async () => {
+    const license = '<license sku="9780000000026" type="online" expiration="2030-01-01"/>';
+    const { catchword } = await against(() => `<licenses>${license}</licenses>`);
+    expect((await catchword(['licenses'])).stdout).toMatch(/9780000000026 +online +2030-01-01 /);
+    const json = await catchword(['licenses', '--json']);
+    const expiresAt = Date.parse('2030-01-02T00:00:00Z');
+    expect(JSON.parse(json.stdout)).toMatchObject({ licenses: [{ expiration: '2030-01-01', expiresAt }] });
+  });
+
+  it('says that no token is set before it sends anything', async () => {
+    const { server, catchword } = await against(() => golden('licenses-none.xml'));
+    const ended = await catchword(['licenses'], { CATCHWORD_ACCESS_TOKEN: '' });
+    expect(ended).toMatchObject({ code: 2, stdout: '' });
+    expect(ended.stderr).toMatch(/needs an access token, and none is set \[CONFIG_INVALID\]\n.*CATCHWORD_ACCESS_TOKEN/);
+    expect(server.asked).toEqual([]);
   });
 
   it('trims the SKU', async () => {
@@ -123,6 +142,32 @@ describe('user create', () => {
     expect(server.asked).toEqual([]);
   });
 
+  it('says in its help which options are required', async () => {
+    const { catchword } = await against();
+    const { stdout } = await catchword(['user', 'create', '--help']);
+    expect(stdout).toContain('Required: --first-name, --last-name, and either --reference or --email with a password.');
+    expect(stdout).toMatch(/--first-name <name> +first name of the user \(required\)/);
+    const { stderr, code } = await catchword(['user', 'create', '--reference', 'a']);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/firstName: missing.*lastName: missing/)]);
+  });
+
+  it('sends what was not seen with --force', async () => {
+    const { server, catchword } = await against(() => golden('user-reference-response.xml'));
+    const ended = await catchword(['user', 'create', '--reference', 'a', '--email', 'b', '--force'], {
+      CATCHWORD_USER_PASSWORD: 'correct <horse>',
+    });
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(server.asked[0]?.body).toContain(
+      '<user><reference>a</reference><email>b</email><password>correct &lt;horse&gt;</password></user>',
+    );
+  });
+
+  it('requires no password with --force', async () => {
+    const { server, catchword } = await against(() => golden('user-reference-response.xml'));
+    expect(await catchword(['user', 'create', '--email', 'b', '--force'])).toMatchObject({ code: 0, stderr: '' });
+    expect(server.asked[0]?.body).toContain('<user><email>b</email></user>');
+  });
+
   it('requires either a reference or an email', async () => {
     const { catchword } = await against();
     for (const args of [[], ['--reference', 'a', '--email', 'b']]) {
@@ -130,6 +175,28 @@ describe('user create', () => {
       expect(ended).toMatchObject({ code: 2, stdout: '' });
       expect(ended.stderr).toContain('either a reference or an email');
     }
+  });
+});
+
+describe('user get', () => {
+  it('prints a user', async () => {
+    const { server, catchword } = await against(() => golden('user-reference-response.xml'));
+    const ended = await catchword(['user', 'get', 'Pupil-7@example.com']);
+    expect(ended).toMatchObject({ code: 0, stderr: '' });
+    expect(ended.stdout).toContain('guid: 5N8C3DGK7Q2M9XW4TZ1B\nreference: pupil-7\n');
+    expect(server.asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /v3/users.xml/Pupil-7%40example.com',
+    ]);
+    expect(JSON.parse((await catchword(['user', 'get', 'pupil-7', '--json'])).stdout)).toMatchObject({
+      reference: 'pupil-7',
+    });
+  });
+
+  it('exits with 1 for an unknown user', async () => {
+    const { catchword } = await against(() => ({ status: 404, body: golden('error-474.xml') }));
+    const ended = await catchword(['user', 'get', 'x'.repeat(300)]);
+    expect(ended).toMatchObject({ code: 1, stdout: '' });
+    expect(ended.stderr).toContain('SERVICE_UNKNOWN_USER');
   });
 });
 
@@ -165,9 +232,43 @@ describe('user reset-access', () => {
     expect(Object.values(server.asked[1]?.headers ?? {})).toContain(TOKEN);
   });
 
-  it('resets nothing if the new token could not be fetched', async () => {
+  it('finds the new token by the guid if no reference is set', async () => {
     const { server, catchword } = await service();
-    expect(await catchword(RESET)).toMatchObject({ code: 2, stdout: '' });
+    expect(await catchword(RESET)).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
+    expect(server.asked.map(({ url }) => url)).toEqual([
+      '/v3/credentials.xml',
+      '/v3/users/reset_access.xml',
+      '/v3/credentials.xml',
+    ]);
+    expect(server.asked[0]?.body).toContain(`access-token="${TOKEN}"`);
+    expect(server.asked[2]?.body).toContain('guid="G"');
+  });
+
+  it('takes the new token from the answer to the reset', async () => {
+    const user = `<user><guid>G</guid><access-token>${FRESH}</access-token></user>`;
+    const { server, catchword } = await against(() => user);
+    const ended = await catchword(RESET, { CATCHWORD_USER_REFERENCE: 'me' });
+    expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
+    expect(server.asked.map(({ url }) => url)).toEqual(['/v3/users/reset_access.xml']);
+  });
+
+  it('keeps the new token for the configured one, not for that of another user', async () => {
+    const { server, catchword } = await against(({ url }) => {
+      if (url.startsWith('/v3/licenses')) return golden('licenses-none.xml');
+      return url.includes('reset_access') ? '' : VERIFIED;
+    });
+    const store = { CATCHWORD_TOKEN_STORE: 'token' };
+    expect(await catchword(RESET, store)).toMatchObject({ code: 0, stderr: '' });
+    for (const CATCHWORD_ACCESS_TOKEN of [TOKEN, 'tokenofanotheruser']) {
+      expect(await catchword(['licenses'], { ...store, CATCHWORD_ACCESS_TOKEN })).toMatchObject({ code: 0 });
+    }
+    const sent = server.asked.slice(-2).map(({ headers }) => headers['x-service-access-token']);
+    expect(sent).toEqual([FRESH, 'tokenofanotheruser']);
+  });
+
+  it('resets nothing without a token and a reference', async () => {
+    const { server, catchword } = await service();
+    expect(await catchword(RESET, { CATCHWORD_ACCESS_TOKEN: '' })).toMatchObject({ code: 2, stdout: '' });
     expect(server.asked).toEqual([]);
   });
 });

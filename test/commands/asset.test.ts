@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { INTERNAL_FIELDS, PUBLIC_FIELDS } from '../../src/client/assets/asset-request.ts';
 import { KEY, TOKEN } from '../client/connection.ts';
 import { type JsonReply, serveJson } from '../client/support.ts';
 import { run } from '../support/cli.ts';
@@ -84,7 +85,14 @@ describe('catchword asset', () => {
   });
 
   it('sends internal fields with --allow-internal', async () => {
-    const ended = await against({ body: {} }, ['asset', 'put', 'a', '--set', 'custom=true', '--allow-internal']);
+    const ended = await against({ body: { vbid: 'a' } }, [
+      'asset',
+      'put',
+      'a',
+      '--set',
+      'custom=true',
+      '--allow-internal',
+    ]);
     expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
     expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
   });
@@ -92,7 +100,7 @@ describe('catchword asset', () => {
   it('removes a date with null, and keeps null in a text field as text', async () => {
     const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
     const set = [...dates, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
-    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...sets(...set)]);
+    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...sets(...set)]);
     expect(ended.stderr).toBe('');
     const none = Object.fromEntries(dates.map((name) => [name, null]));
     expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
@@ -100,7 +108,7 @@ describe('catchword asset', () => {
 
   it('sends digits in parts of a field as text', async () => {
     const set = sets('related_products.next_edition=9780306406157');
-    const ended = await against({ body: {} }, ['asset', 'put', 'a', ...set]);
+    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set]);
     expect(ended.stderr).toBe('');
     expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
   });
@@ -129,6 +137,60 @@ describe('catchword asset', () => {
   });
 });
 
+describe('catchword asset put', () => {
+  it.each([
+    [{ body: '' }, /without a vbid/],
+    [{ body: { vbid: 'b', title: 'B' } }, /answered with b instead of a/],
+  ])('does not call %j saved', async (reply, said) => {
+    const ended = await against(reply, ['asset', 'put', 'a', ...sets('title=A')]);
+    expectRefusal(ended, 1, said);
+    expect(ended.stderr).toContain('Check whether it was done before you retry.');
+  });
+
+  it('takes an answer that names the asset by another of its identifiers', async () => {
+    const body = { vbid: 'L-1', isbn_canonical: '9780306406157' };
+    const ended = await against({ body }, ['asset', 'put', '0-306-40615-2', ...sets('title=A')]);
+    expect(ended).toMatchObject({ code: 0, stdout: 'saved L-1\n' });
+  });
+
+  it('sends what it does not know with --force', async () => {
+    const set = sets('future=1', 'later=["a"]', 'on=true', 'sales_rights.exclusive_rights=["EMEA"]', 'imprint_id=5');
+    const refused = await against({}, ['asset', 'put', 'a', ...set]);
+    expectRefusal(refused, 2, /"EMEA".*future: unknown field[^\n]*\n.*--force/);
+    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set, '--force']);
+    const body = { future: '1', later: ['a'], on: true, sales_rights: { exclusive_rights: ['EMEA'] }, imprint_id: 5 };
+    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
+  });
+
+  it('lists every field in its help, and which are required', async () => {
+    const { stdout } = await runHere(['asset', 'put', '--help'], {}, temporaryDirectory());
+    for (const field of [...Object.keys(PUBLIC_FIELDS), ...Object.keys(INTERNAL_FIELDS)]) {
+      expect(stdout).toMatch(new RegExp(`\\b${field}\\b`));
+    }
+    expect(stdout).toMatch(/imprint_id and\s+title are required/);
+  });
+});
+
+describe('catchword book', () => {
+  it('creates, changes and shows a book', async () => {
+    const created = await against({ body: { vbid: 'L-1', title: 'A' } }, ['book', 'put', ...sets('title=A', 'any=1')]);
+    expect(created.stdout).toMatch(/^created L-1 A\n.*store it/);
+    expect(created.sent).toEqual([{ method: 'POST', url: '/vital_books', body: { title: 'A', any: '1' } }]);
+    const saved = await against({ body: '<book><vbid>L-1</vbid><title>B</title></book>' }, [
+      'book',
+      'put',
+      'L-1',
+      ...sets('prices=[]'),
+    ]);
+    expect(saved).toMatchObject({ code: 0, stdout: 'saved L-1 B\n' });
+    expect(saved.sent).toEqual([{ method: 'PUT', url: '/vital_books/L-1', body: { prices: [] } }]);
+    const empty = await against({ body: '' }, ['book', 'put', 'L-1', ...sets('title=B')]);
+    expect(empty.stdout).toBe('sent the change of L-1; the service accepted it with an empty answer\n');
+    const shown = await against({ body: { vbid: 'L-1' } }, ['book', 'get', 'L-1', '--json']);
+    expect(shown.stdout).toBe('{"vbid":"L-1"}\n');
+  });
+});
+
 describe('catchword package', () => {
   it('creates, updates, gets and deletes', async () => {
     const create = ['package', 'create', 'P', ...sets('name=Bundle', 'products=["A"]')];
@@ -145,9 +207,24 @@ describe('catchword package', () => {
     expect(updated.sent).toEqual([{ method: 'PUT', url: '/v4/packages/P', body: { products: ['B'] } }]);
     const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
     expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
-    const deleted = await against({ body: '' }, ['package', 'delete', 'P']);
-    expect(deleted).toMatchObject({ code: 0, stdout: 'deleted package P; its books are kept\n' });
-    expect(deleted.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
+  });
+
+  it('delete prints what the service answers, and no more', async () => {
+    const empty = await against({ body: '' }, ['package', 'delete', 'P']);
+    const accepted = 'sent the deletion of package P; the service accepted it with an empty answer\n';
+    expect(empty).toMatchObject({ code: 0, stdout: accepted });
+    expect(empty.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
+    const remove = ['package', 'delete', 'P', ...sets('products=["A"]')];
+    const none = await against({ body: { removed_count: 0 } }, remove);
+    expect(none.stdout).toBe('sent the deletion of package P; the service answered:\n{\n  "removed_count": 0\n}\n');
+    expect(none.sent[0]?.body).toEqual({ products: ['A'] });
+    const json = await against({ body: { removed_count: 0 } }, ['package', 'delete', 'P', '--json']);
+    expect(json.stdout).toBe('{"removed_count":0}\n');
+  });
+
+  it('does not claim that an empty answer changed a package', async () => {
+    const ended = await against({ body: '' }, ['package', 'update', 'P', ...sets('name=B')]);
+    expect(ended.stdout).toBe('sent the update of package P; the service accepted it with an empty answer\n');
   });
 
   it('9: takes the paths of books and packages from the environment', async () => {

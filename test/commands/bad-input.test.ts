@@ -98,7 +98,7 @@ describe('bad input', () => {
   it.each([
     [{ CATCHWORD_API_KEY: 'WRONG' }, /403.*SOURCE_AUTH/],
     [{ CATCHWORD_ACCESS_TOKEN: '' }, /401.*SOURCE_AUTH/],
-    [{ CATCHWORD_API_KEY: 'NOCATALOG' }, /Catalog not found.*SOURCE_AUTH/],
+    [{ CATCHWORD_API_KEY: 'NOCATALOG', CATCHWORD_ACCESS_TOKEN: 'nocatalogtoken' }, /Catalog not found.*SOURCE_AUTH/],
   ])('reports wrong credentials: %j', async (more, message) => {
     await expectRefusal(['sync'], more, 2, message);
   });

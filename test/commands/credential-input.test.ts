@@ -11,7 +11,8 @@ async function* inPieces(bytes: Buffer, length: number) {
 
 async function read(path: string, content: string | Buffer, length = 1_000): Promise<CredentialSubmission[]> {
   const read: CredentialSubmission[] = [];
-  for await (const submission of submissionsIn(path, inPieces(Buffer.from(content), length))) read.push(submission);
+  for await (const submission of submissionsIn(path, inPieces(Buffer.from(content), length), false))
+    read.push(submission);
   return read;
 }
 
@@ -90,7 +91,7 @@ describe('an error in the input', () => {
     ['two token fields', '{"access-token":"A","access_token":"B"}', 'line 1: two fields are named acc', /Rename/],
     ['a raw NUL', '{"reference":"a\0b"}\n', 'line 1: invalid JSON', /reader-1/],
     ['a NUL in CSV', 'reference\na\0b\n', 'line 2: its reference contains', /Remove/, 'users.csv'],
-    ['a long key', `"a"\n"${'x'.repeat(256)}"\n`, 'line 2: its reference has 256 characters', /to 255/],
+    ['a long key', `"a"\n"${'x'.repeat(256)}"\n`, 'line 2: its reference has 256 characters', /--force/],
     ['a quote in a field', 'reference\r\na"b"\r\n', 'line 2 is not valid CSV', /double/, 'users.csv'],
     [
       'a quote after a cell of two lines',

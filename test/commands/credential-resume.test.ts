@@ -33,7 +33,7 @@ async function runOf(
     let batch: CredentialSubmission[] = [];
     let accounts = output.done;
     const write = async (): Promise<void> => {
-      await output.write(batch.map(rowOf).join(''), batch.length);
+      await output.write(batch.map(rowOf).join(''), batch.length, 0);
       accounts += batch.length;
       batch = [];
     };
@@ -57,7 +57,7 @@ describe('a result file', () => {
   it('is resumed after the last complete batch, and readable by its user alone', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     expect(await runOf(path, MANY, { until: 20 })).toBe(0);
-    expect(readFileSync(`${path}.checkpoint`, 'utf8')).toMatch(/^20 \d+ [0-9a-f]{64}\n$/);
+    expect(readFileSync(`${path}.checkpoint`, 'utf8')).toMatch(/^20 \d+ [0-9a-f]{64} 0\n$/);
     expect(statSync(`${path}.checkpoint`).mode & 0o777).toBe(0o600);
     chmodSync(`${path}.part`, 0o644);
     expect(await runOf(path, MANY)).toBe(20);

@@ -12,7 +12,7 @@ describe('credentials verify', () => {
       '\ufeffname,"reference",Access_Token,email\r\nAda,"a ""1"", b",,ada@example.com\r\n\r\n,no-reader,,\r\nBo,,tok1,\r\n',
     );
     const ended = await verified(...OUT);
-    expect(ended).toMatchObject({ code: 0, stdout: '', stderr: '2 verified, 1 not (code 603: 1), 1 request\n' });
+    expect(ended).toMatchObject({ code: 3, stdout: '', stderr: '2 verified, 1 not (code 603: 1), 1 request\n' });
     expect(rows(directory, 'r.csv')).toEqual([
       HEAD,
       '"a ""1"", b",G,"t-a ""1"", b",a@b.example,,',
@@ -21,6 +21,27 @@ describe('credentials verify', () => {
     ]);
     expect(statSync(path('r.csv')).mode & 0o777).toBe(0o600);
     expect(server.asked[0]?.body).not.toContain('ada@example.com');
+  });
+
+  it('exits with 3 if an account is not verified, also when a complete run is repeated', async () => {
+    const { server, verified, path } = await place(csvOf(2));
+    expect(await verified(...OUT)).toMatchObject({ code: 0 });
+    writeFileSync(path('more.csv'), 'reference\na\nno-reader\n');
+    const more = ['more.csv', '--out', 'more-results.csv'];
+    expect(await verified(...more)).toMatchObject({ code: 3, stderr: '1 verified, 1 not (code 603: 1), 1 request\n' });
+    const again = await verified(...more);
+    expect(again).toMatchObject({ code: 3, stdout: '' });
+    expect(again.stderr).toContain('2 known from before (1 of them not verified), 0 requests\n');
+    expect(server.asked).toHaveLength(2);
+  });
+
+  it('sends a reference of more than 255 characters with --force only', async () => {
+    const { server, verified } = await place(`reference\n${'r'.repeat(256)}\n`);
+    const refused = await verified('users.csv');
+    expect(refused).toMatchObject({ code: 2, stdout: '' });
+    expect(refused.stderr).toContain('--force');
+    expect(server.asked).toEqual([]);
+    expect(await verified('users.csv', '--force')).toMatchObject({ code: 0 });
   });
 
   it('reads NDJSON and writes NDJSON', async () => {

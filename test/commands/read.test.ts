@@ -10,7 +10,7 @@ import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/
 
 const EVENT = z.strictObject({
   specversion: z.literal('1.0'),
-  id: z.string().regex(/^[0-9a-f-]{36}:\d+$/),
+  id: z.string().regex(/^[0-9a-f-]{36}_[0-9a-f]{12}:\d+$/),
   source: z.url(),
   type: z.enum(['catchword.product.created', 'catchword.product.updated']),
   subject: z.string(),

@@ -55,7 +55,7 @@ describe('a full disk behind stdout', () => {
     ['saved A-1', [...put, 'A-1', '--json'], json({ vbid: 'A-1', title: 'A' })],
     ['created the user 5N8C3DGK7Q2M9XW4TZ1B', ['user', 'create', '--reference', 'pupil-7', ...NAMES], PUPIL],
     ['created package B-1', ['package', 'create', 'B-1', '--set', 'name=B'], json({ sku: 'B-1' })],
-    ['deleted package B-1', ['package', 'delete', 'B-1'], ''],
+    ['sent the deletion of package B-1', ['package', 'delete', 'B-1'], ''],
   ])('does not hide what was written: %s', async (done, args, answer) => {
     const { env, directory } = await place('', () => answer);
     const ended = await runRedirected(args, '> /dev/full', env, directory);
@@ -68,7 +68,7 @@ describe('a full disk behind stdout', () => {
     const { env, directory } = await place();
     const ended = await runRedirected(['user', 'reset-access'], '> /dev/full', env, directory);
     expect(ended.code).toBe(2);
-    expect(ended.stderr).toMatch(/^error CATCHWORD_USER_REFERENCE is not set [^\n]+\nhint [^\n]+\n$/);
+    expect(ended.stderr).toMatch(/^error no access token is set, [^\n]+\nhint [^\n]+\n$/);
   });
 
   it('does not show the token', async () => {
@@ -88,7 +88,7 @@ describe('Ctrl-C', () => {
     [['licenses'], /^Retry the call\.$/],
   ])('during %j says what to do', async (args, hint) => {
     const { server, env, directory } = await place('', () => null);
-    const running = start(args, env, directory);
+    const running = start(args, { ...env, CATCHWORD_ACCESS_TOKEN: 'token' }, directory);
     await expect.poll(() => server.asked.length, { timeout: 30_000 }).toBe(1);
     const ended = await running.stop('SIGINT');
     expect(ended).toMatchObject({ code: 130, signal: null, stdout: '' });

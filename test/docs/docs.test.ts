@@ -13,7 +13,7 @@ function page(path: string): string {
 }
 
 const DOCS = readdirSync(new URL('docs', ROOT)).filter((name) => name.endsWith('.md'));
-const PAGES = ['README.md', 'CONTRIBUTING.md', ...DOCS.map((name) => `docs/${name}`)].map((path) => ({
+const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...DOCS.map((name) => `docs/${name}`)].map((path) => ({
   path,
   text: page(path),
 }));

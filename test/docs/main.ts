@@ -1,10 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { readRuleTags, renderInterface } from './interface-page.ts';
+import { licensesPage } from './licenses.ts';
 import { commandsPage, eventSchemaFile, settingsPage } from './reference.ts';
 
 const INTERFACE = 'docs/interface.md';
 
 writeFileSync('docs/commands.md', await commandsPage());
 writeFileSync('docs/settings.md', settingsPage());
+writeFileSync('docs/licenses.md', licensesPage());
 writeFileSync('schemas/event.json', eventSchemaFile());
 writeFileSync(INTERFACE, renderInterface(readFileSync(INTERFACE, 'utf8'), readRuleTags()));

@@ -7,9 +7,9 @@ import { contextWith } from '../support/in-process.ts';
 
 /* The pages of docs/ that `npm run docs` writes from the tables in src. */
 
-const GENERATED = '<!-- Written by `npm run docs` from the tables in src. Do not edit. -->';
+export const GENERATED = '<!-- Written by `npm run docs`. Do not edit. -->';
 
-function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
+export function tableOf(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [head, head.map(() => '---'), ...rows];
   return lines.map((cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`).join('\n');
 }

@@ -200,6 +200,32 @@ describe('openMirror', () => {
     mirror.close();
   });
 
+  it('recognizes the id of a change that was lost when a backup was restored', async () => {
+    const { db, settings, sandbox } = await filled({ items: 20 });
+    const restored = join(temporaryDirectory(), 'catalog.db');
+    const lost = open(db);
+    execute(db, `VACUUM INTO '${restored}'`);
+    sandbox.catalog.mutate({ update: 4, seed: 1 });
+    await load(settings, 'delta');
+    const [last] = (await all(lost.changes({ after: 20 }))).slice(-1);
+    const kept = (await all(lost.changes())).find(({ sequence }) => Number(sequence) === 20);
+    sandbox.catalog.mutate({ create: 9, seed: 2 });
+    await load({ ...settings, CATCHWORD_DB: restored }, 'full');
+    const mirror = open(restored);
+    expect(mirror.lastSeq()).toBeGreaterThan(Number(last?.sequence));
+    await expect(all(mirror.changes({ after: last?.id ?? '' }))).rejects.toMatchObject({ code: 'MIRROR_REPLACED' });
+    expect(await all(mirror.changes({ after: kept?.id ?? '' }))).toHaveLength(mirror.lastSeq() - 20);
+  });
+
+  it('notices a restore into the open file, also if the log has grown since', async () => {
+    const { db } = await filled({ items: 20 });
+    const mirror = open(db);
+    expect(mirror.lastSeq()).toBe(20);
+    // As SQLite's `.restore` does, and then a run of another process.
+    execute(db, `UPDATE eras SET id = 'another'; INSERT INTO changes (at, run_id, op, product_id) VALUES (1, 1, 1, 1)`);
+    expect(failure(() => mirror.lastSeq())).toBe('MIRROR_REPLACED');
+  });
+
   it('notices that another file took the place of the mirror', async () => {
     const [one, two] = [await filled({ items: 20 }), await filled({ items: 30 })];
     const mirror = open(one.db);

@@ -3,11 +3,12 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
-import { books, fed, listening } from './feeding.ts';
+import { books, fed } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
 import { natsTarget, postgresTarget } from './targets.ts';
 
@@ -149,7 +150,7 @@ describe('the check of a webhook', () => {
       asked.push(method ?? '');
       response.end();
     });
-    const port = await listening(server.on('connection', () => connections++));
+    const port = await listen(server.on('connection', () => connections++));
     expect(await check(`webhook+http://127.0.0.1:${port}/hook#allow=private`)).toBe(
       'can be reached; no request was sent, so its responses were not checked; without a secret, events are not signed',
     );

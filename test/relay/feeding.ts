@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { Server as HttpServer } from 'node:http';
-import type { AddressInfo, Server } from 'node:net';
 import { expect, onTestFinished } from 'vitest';
 import type { Service } from '../../src/lifecycle.ts';
 import { createLog } from '../../src/log.ts';
@@ -17,6 +14,11 @@ import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import type { Store } from '../../src/store/store.ts';
 
+/** The configuration of the sink of these tests at an address. */
+export function configAt(url: string, secret?: string): SinkConfig {
+  return sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret });
+}
+
 /** Prepares a temporary mirror and the configuration of a sink; both are removed at the end of the test. */
 export async function feeding<T extends SinkTarget>(
   prepared: Promise<T>,
@@ -27,8 +29,7 @@ export async function feeding<T extends SinkTarget>(
     await harness.close();
     await target.remove();
   });
-  const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
-  return { harness, target, config };
+  return { harness, target, config: configAt(target.url, target.secret) };
 }
 
 /** The same, with a sink that has got `count` products. */
@@ -97,14 +98,4 @@ export async function arrived({ read }: SinkTarget, expected: number | readonly 
   const count = typeof expected === 'number' ? expected : expected.length;
   await until(`${count} events are there`, async () => (await read().catch(() => null))?.seqs?.length === count);
   if (typeof expected !== 'number') expect((await read()).seqs).toEqual(expected);
-}
-
-/** Lets a server listen until the end of the test. @returns its port */
-export async function listening(server: Server): Promise<number> {
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  onTestFinished(() => {
-    if (server instanceof HttpServer) server.closeAllConnections();
-    server.close();
-  });
-  return (server.address() as AddressInfo).port;
 }

@@ -5,7 +5,8 @@ import { serveUntil } from '../../src/lifecycle.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { books, listening, numbers, relayOf } from './feeding.ts';
+import { listen } from '../support/listen.ts';
+import { books, numbers, relayOf } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 function config(name: string, url: string) {
@@ -15,7 +16,7 @@ function config(name: string, url: string) {
 it('feeds the others while one does not answer, one is unreachable and one is misconfigured', async () => {
   const harness = openHarness();
   const silent = createServer(() => {});
-  const port = await listening(silent);
+  const port = await listen(silent);
   const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
   const relay = relayOf(harness.store, [
     ...good.map(({ url }, index) => config(`good${index}`, url)),

@@ -1,17 +1,21 @@
 import {
   appendFileSync,
+  copyFileSync,
   mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
+  symlinkSync,
   truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventText } from '../../src/catalog/event.ts';
 import { until } from '../../src/relay/contract/harness.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { arrived, books, fed, feeding, numbers, replay, resume, stopped } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
@@ -21,7 +25,7 @@ it('writes what `changes` prints, into a file that only its owner can read', asy
   const [first] = readFileSync(file, 'utf8').split('\n');
   expect(JSON.parse(first ?? '')).toEqual({
     specversion: '1.0',
-    id: `${harness.store.incarnation}:1`,
+    id: expect.stringMatching(new RegExp(`^${harness.store.incarnation}_[0-9a-f]{12}:1$`)),
     source: 'http://service.example/v4/products',
     type: 'catchword.product.created',
     subject: 'P0',
@@ -49,6 +53,22 @@ it('cuts off an incomplete last line, and delivers its event again', async () =>
   truncateSync(file, statSync(file).size - 10);
   await resume(harness, config, books(1, 2));
   expect((await target.read()).seqs).toEqual(numbers(1, 21));
+});
+
+it('delivers again what a power failure has damaged before the last line', async () => {
+  const { harness, target, config } = await fed(jsonlTarget(), 20);
+  await harness.stop();
+  harness.change(books(5, 2));
+  // The file has the events; the mirror has not written that they are confirmed.
+  await harness.crash(config);
+  const { file } = target;
+  const lines = readFileSync(file, 'utf8').split('\n');
+  expect(lines).toHaveLength(26);
+  const at = Buffer.byteLength(lines.slice(0, 21).join('\n')) + 40;
+  const bytes = readFileSync(file);
+  writeFileSync(file, bytes.fill(0, at, at + 300));
+  await resume(harness, config);
+  expect((await target.read()).seqs).toEqual(numbers(1, 25));
 });
 
 it('redelivers events that the file lost', async () => {
@@ -127,7 +147,7 @@ it('rotates by size, and compresses rotated files', async () => {
     'all are compressed',
     () => !readdirSync(target.directory).some((file) => /-\d+\.jsonl$|new$/.test(file)),
   );
-  const files = readdirSync(target.directory).filter((file) => !file.endsWith('.state'));
+  const files = readdirSync(target.directory).filter((file) => !/\.(state|lock)$/.test(file));
   expect(files.sort()).toEqual([...rotated, 'changes.jsonl']);
   expect((await target.read()).seqs).toEqual(numbers(1, 40));
 });
@@ -207,4 +227,69 @@ it('keeps only the newest rotated files', async () => {
 it('rejects keep without rotate', async () => {
   const { config } = await feeding(jsonlTarget('?keep=2'));
   await expect(config.make()).rejects.toThrow('keep needs rotate');
+});
+
+/** A sink that has opened its file, which has three events; and a delivery of the fourth. */
+async function openSink() {
+  const { harness, target, config } = await fed(jsonlTarget(), 3);
+  await harness.stop();
+  const sink = await config.make();
+  onTestFinished(() => sink.close());
+  const { signal } = new AbortController();
+  const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
+  await sink.open(mark, 3, signal);
+  harness.change(books(1, 2));
+  const [change] = harness.events(3);
+  if (change === undefined) throw new Error('event 4 does not exist');
+  const event = { ...change, id: '4', text: eventText(change, mark.incarnation, 's') };
+  const deliver = () => sink.deliver([event], { ...mark, cursor: 4 }, signal);
+  return { harness, target, config, sink, deliver };
+}
+
+it.each<[string, (file: string) => void, string]>([
+  ['has appended to it', (file) => appendFileSync(file, '{"specversion"'), 'another process has written to'],
+  ['has emptied it', (file) => truncateSync(file), 'another process has written to'],
+  [
+    'has written another last event of the same size',
+    (file) => writeFileSync(file, readFileSync(file, 'utf8').replace(/:3","source"/, ':9","source"')),
+    'another process has written to',
+  ],
+  [
+    'has replaced it',
+    (file) => {
+      copyFileSync(file, `${file}.copy`);
+      renameSync(`${file}.copy`, file);
+    },
+    'another process has replaced',
+  ],
+  ['has removed its lock file', (file) => rmSync(`${file}.lock`), 'the lock file of'],
+])('does not write to the file after a program that does not ask for the lock %s', async (_, interfere, message) => {
+  const { target, sink, deliver } = await openSink();
+  interfere(target.file);
+  const text = readFileSync(target.file, 'utf8');
+  await expect(sink.recheck?.(new AbortController().signal)).rejects.toThrow(message);
+  await expect(deliver()).rejects.toThrow(message);
+  expect(readFileSync(target.file, 'utf8')).toBe(text);
+});
+
+it('lets one sink at a time write the file, whatever its path is called', async () => {
+  const { harness, target, config, sink, deliver } = await openSink();
+  symlinkSync(target.directory, `${target.directory}.link`);
+  onTestFinished(() => rmSync(`${target.directory}.link`));
+  const other = await sinkConfig({
+    env: 'SINK',
+    name: 'other',
+    url: target.url.replace('/out/', '/out.link/'),
+    secret: undefined,
+  }).make();
+  const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
+  const open = () => other.open(mark, 3, new AbortController().signal);
+  await expect(open()).rejects.toThrow('this process already writes');
+  await deliver();
+  await sink.close();
+  expect((await open())?.cursor).toBe(4);
+  await other.close();
+  expect(readdirSync(target.directory)).not.toContain('changes.jsonl.lock');
+  await resume(harness, config, books(1, 3));
+  expect((await target.read()).seqs).toEqual(numbers(1, 5));
 });

@@ -123,6 +123,42 @@ it('keeps parked events under another name or address of the same store', async 
   await has(store, [1, 3, 4]);
 });
 
+it('does not retry events of one store at another store that has the same name now', async () => {
+  const { harness, store } = setUp();
+  const other = setUp().store;
+  const second = other.config({ name: 'second', address: 'elsewhere', identity: 'elsewhere' });
+  store.poison.add(2);
+  await feed({ harness, store }, () => harness.change([...books(3, 1), ...books(3, 2)]));
+  const waiting = parked(harness);
+  expect(waiting).toEqual([
+    [2, 'refused'],
+    [5, 'waiting'],
+  ]);
+  await harness.stop();
+  // The other store gets everything: both are at the same position.
+  harness.start(second);
+  await until('the other store has everything', () => harness.store.sinks.get('second')?.cursor === 6);
+  await harness.stop();
+  const had = other.seqs().length;
+  other.isDown = true;
+  harness.start({ ...second, name: 'contract' });
+  await until('it fails', () => harness.sink().error !== null);
+  expect(parked(harness)).toEqual([]);
+  harness.store.request(({ sinks }) => sinks.retry(harness.sink().id));
+  other.isDown = false;
+  await until('it is open', () => harness.sink().opened);
+  await harness.deliver(books(3, 3));
+  expect(other.seqs().slice(had)).toEqual([7, 8, 9]);
+  // The events come back with the first store, to which they are delivered.
+  await harness.stop();
+  store.poison.clear();
+  harness.start(store.config());
+  await harness.caughtUp();
+  expect(parked(harness).slice(0, 2)).toEqual(waiting);
+  harness.store.request(({ sinks }) => sinks.retry(harness.sink().id));
+  await until('they are delivered', () => [2, 5].every((seq) => store.seqs().includes(seq)));
+});
+
 it('carries out a replay that was ordered before a renamed sink was opened', async () => {
   const { harness, store } = setUp();
   const replay = (name: string): void =>

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
-import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 function detailed(value: string | number, more: Record<string, unknown> = {}) {
@@ -133,7 +132,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       `CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`,
     );
     const url = target.url.replace('postgres@', `${user}@`);
-    harness.start(sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret: undefined }));
+    harness.start(configAt(url));
     await failed(harness);
     const message = harness.sink().error ?? '';
     expect(message).toMatch(/may not create or alter tables\. Run as their owner: (CREATE|ALTER) TABLE/);

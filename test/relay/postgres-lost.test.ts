@@ -1,24 +1,11 @@
-import { Writable } from 'node:stream';
-import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { type Harness, until } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding, movable } from './feeding.ts';
+import { readableLog } from './readable-log.ts';
 import { postgresTarget } from './targets.ts';
 
 const CURSOR = 'catchword_cursor';
-
-/** Makes a log whose lines a test can read. */
-function readableLog() {
-  const lines: Record<string, unknown>[] = [];
-  const stream = new Writable({
-    write: (line, _encoding, done) => {
-      lines.push(JSON.parse(String(line)) as Record<string, unknown>);
-      done();
-    },
-  });
-  return { lines, log: pino({ level: 'info' }, stream) };
-}
 
 describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', () => {
   const postgres = usePostgres();

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, failed, fed, feeding, resume } from './feeding.ts';
+import { books, configAt, failed, fed, feeding, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
@@ -89,11 +88,11 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   });
 
   it('recognises a table however the settings spell it', async () => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
+    const { harness, target } = await fed(postgresTarget(postgres.port), 5);
     await harness.stop();
     harness.change([{ vbid: 'P3', body: null }]);
     const url = target.url.replace('table=', 'table=public.');
-    harness.start(sinkConfig({ env: 'SINK', name: config.name, url, secret: undefined }));
+    harness.start(configAt(url));
     await harness.caughtUp();
     expect((await target.read()).products).toEqual(harness.living());
   });

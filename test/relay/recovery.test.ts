@@ -169,21 +169,6 @@ it('parks nothing if the sink cannot be opened', async () => {
   expect((await target.read()).seqs).toEqual([1, 2, 3]);
 });
 
-it('does not write after another process has written', async () => {
-  const { harness, target, config } = await fed(jsonlTarget(), 3);
-  // A relay that was suspended and has been replaced.
-  const other = await config.make();
-  const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 };
-  await other.open(mark, 3, new AbortController().signal);
-  await harness.deliver(books(1, 2));
-  const [change] = harness.events(3);
-  if (change === undefined) throw new Error('event 4 does not exist');
-  const stale = other.deliver([{ ...change, text: '{}' }], { ...mark, cursor: 4 }, new AbortController().signal);
-  await expect(stale).rejects.toThrow('another process has written');
-  await other.close();
-  expect((await target.read()).seqs).toEqual(numbers(1, 4));
-});
-
 it('a relay without sinks leaves those of an active relay configured', async () => {
   const { harness, config } = await fed(jsonlTarget(), 3);
   const other = relayOf(harness.store, []);

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
 import { startService } from '../support/cli.ts';
+import { listen } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { listening } from './feeding.ts';
 
 it('ends when its mirror is replaced, even if a sink leaves a connection open', async () => {
   const sandbox = await startSandbox({ items: 10 });
   onTestFinished(() => sandbox.stop());
   const silent = createServer(() => {});
-  const port = await listening(silent);
+  const port = await listen(silent);
   const directory = temporaryDirectory();
   const db = join(directory, 'catalog.db');
   const settings = settingsFor(sandbox.url, db);

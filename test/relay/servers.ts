@@ -2,9 +2,8 @@ import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { startNats } from '../support/nats.ts';
+import { type NatsServer, startNats } from '../support/nats.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import type { ServerProcess } from '../support/server.ts';
 
 /** A Redis and a client for the tests of a `describe`; use them only in tests and hooks. */
 export function useRedis(): { readonly server: RedisServer; readonly client: Redis } {
@@ -22,7 +21,7 @@ export function useRedis(): { readonly server: RedisServer; readonly client: Red
 
 /** The same for NATS. Its connection does not survive a kill of the server. */
 export function useNats() {
-  const used = {} as { server: ServerProcess; connection: NatsConnection; manager: JetStreamManager };
+  const used = {} as { server: NatsServer; connection: NatsConnection; manager: JetStreamManager };
   beforeAll(async () => {
     used.server = await startNats();
     used.connection = await connect({ servers: `127.0.0.1:${used.server.port}` });

@@ -64,6 +64,40 @@ describe('a configured sink', () => {
   });
 });
 
+it('lists everything that is wrong with what a module declares', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  let files = 0;
+  const made = async (members: string) => {
+    const file = join(directory, `sink${++files}.mjs`);
+    writeFileSync(file, `export const createSink = () => (${members});`);
+    return await config(`module:${file}`).make();
+  };
+  const calls = 'open: async () => null, deliver() {}, close() {}, check() {}';
+  await expect(
+    made('{ batch: { events: 0, chars: 1.5, bytes: 1 }, open: 7, fillEnd() {}, deliver() {}, close() {} }'),
+  ).rejects.toThrow(
+    expect.objectContaining({
+      code: 'CONFIG_INVALID',
+      message: expect.stringMatching(
+        /CATCHWORD_SINK_X: .*batch\.events: .*>=1; batch\.chars: .*; batch: .*"bytes"; open: .*function; check: .*"fillEnd"/,
+      ),
+    }),
+  );
+  const batches = ['undefined', '7', '{}', '{ events: "5", chars: 5 }', '{ events: 5, chars: 1e9 }'];
+  for (const batch of batches) await expect(made(`{ batch: ${batch}, ${calls} }`)).rejects.toThrow('batch');
+  await expect(made('null')).rejects.toThrow('an invalid sink');
+  expect(await made(`{ batch: { events: 5, chars: 5 }, ${calls} }`)).toMatchObject({ batch: { events: 5, chars: 5 } });
+  const instance = `new (class { batch = { events: 5, chars: 5 }; db = 7;
+    async open() { return this.db === 7 ? null : 0; } deliver() {} close() {} check() {} })()`;
+  const mark = { incarnation: 'a', generation: 1, cursor: 0, at: 0, late: 0 };
+  expect(await (await made(instance)).open(mark, 0, new AbortController().signal)).toBeNull();
+  const shrinks = 'open() { this.batch.events = 0; return null; }';
+  const shrinking = await made(`{ batch: { events: 5, chars: 5 }, ${calls}, ${shrinks} }`);
+  await shrinking.open(mark, 0, new AbortController().signal);
+  expect(shrinking.batch).toEqual({ events: 5, chars: 5 });
+});
+
 it('redacts secrets of an address in every error', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
   onTestFinished(() => rmSync(directory, { recursive: true }));
@@ -96,7 +130,7 @@ it('identifies a webhook by its path, not by its query or options', () => {
   expect(config('postgres://u:old@h/d').identity).toBe(config('postgres://u:new@h/d').identity);
 });
 
-it('restarts a sink at a new address, and forgets what the old store refused', async () => {
+it('restarts a sink at a new address, and keeps what the old store refused for that store', async () => {
   const harness = openHarness();
   onTestFinished(() => harness.close());
   const { sinks } = harness.store;
@@ -115,7 +149,43 @@ it('restarts a sink at a new address, and forgets what the old store refused', a
     writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
   );
   expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
-  // When it is opened, it turns out to be another store.
-  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 0));
+  // At once, before it can be opened.
   expect(sinks.parked(1)).toEqual([]);
+  const former = sinks.get('x-former');
+  expect(former).toMatchObject({ configured: false, identity: 'old', cursor: 3 });
+  expect(sinks.parked(former?.id ?? 0)).toMatchObject([{ seq: 1, state: 'refused' }]);
+  // Events come back with their store.
+  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' }),
+  );
+  expect(sinks.get('x-former')).toBeUndefined();
+  expect(sinks.parked(1)).toMatchObject([{ seq: 1, state: 'refused' }]);
+});
+
+it('keeps what stores refused for these stores when their names change places', () => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const { relayLease, sinks } = harness.store;
+  harness.change(books(3, 1));
+  const [first, second] = harness.events();
+  if (first === undefined || second === undefined) throw new Error('no events');
+  const configure = (stores: Readonly<Record<string, string>>): void =>
+    writeUnder(relayLease, Date.now(), (writer) => {
+      const named = Object.entries(stores).map(([name, identity]) => ({ name, identity, kind: 'jsonl', address: '' }));
+      writer.sinks.configureOnly(named);
+      for (const one of named) writer.sinks.configure(one);
+    });
+  const parkedFor = (name: string) => sinks.parked(sinks.get(name)?.id ?? 0).map(({ seq }) => seq);
+
+  configure({ a: 'shop', b: 'bus' });
+  writeUnder(relayLease, Date.now(), (writer) => {
+    writer.sinks.park(sinks.get('a')?.id ?? 0, { seq: 1, reason: 'poison', at: 0, change: first });
+    writer.sinks.park(sinks.get('b')?.id ?? 0, { seq: 2, reason: 'poison', at: 0, change: second });
+  });
+  configure({ a: 'bus', b: 'shop' });
+  expect([parkedFor('a'), parkedFor('b')]).toEqual([[2], [1]]);
+  expect(sinks.list().map(({ name, configured }) => [name, configured])).toEqual([
+    ['a', true],
+    ['b', true],
+  ]);
 });

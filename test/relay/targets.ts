@@ -13,17 +13,19 @@ import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
-import { startProxy } from '../support/proxy.ts';
+import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
+import type { Protocol } from './addresses.ts';
 
 /** The parts of an event that the checks use. */
-interface Event {
+export interface Event {
+  readonly id: string;
   readonly sequence: string;
   readonly subject: string;
   readonly data: { readonly product: unknown };
 }
 
-export function receivedFrom(events: readonly Event[]): Received {
+export function receivedFrom(events: readonly Event[]): Received & { readonly events: readonly Event[] } {
   const products = new Map<string, unknown>();
   const newest = new Map<string, number>();
   for (const { sequence, subject, data } of events) {
@@ -33,7 +35,7 @@ export function receivedFrom(events: readonly Event[]): Received {
     if (data.product === null) products.delete(subject);
     else products.set(subject, data.product);
   }
-  return { seqs: events.map(({ sequence }) => Number(sequence)), products };
+  return { seqs: events.map(({ sequence }) => Number(sequence)), products, events };
 }
 
 /** Reads the events of a file and of its rotated files. */
@@ -110,7 +112,10 @@ export type Reply = (
   batch: readonly Event[],
 ) => { readonly status: number; readonly headers?: Record<string, string> };
 
-export interface WebhookTarget extends SinkTarget {
+/** A store behind a proxy. */
+export interface ProxiedTarget extends SinkTarget, Pick<TcpProxy, 'mute' | 'hold'> {}
+
+export interface WebhookTarget extends ProxiedTarget {
   readonly events: readonly Event[];
   /** Times of all requests, `webhook-id` of each. */
   readonly requests: readonly { readonly at: number; readonly id: string }[];
@@ -148,6 +153,8 @@ export async function webhookTarget(reply: Reply = () => ({ status: 204 }), opti
     read: async () => receivedFrom(events),
     interrupt: proxy.cut,
     restore: proxy.restore,
+    mute: proxy.mute,
+    hold: proxy.hold,
     remove: async () => {
       server.closeAllConnections();
       server.close();
@@ -163,7 +170,7 @@ function uniqueName(): string {
   return `t${process.pid}_${++names}`;
 }
 
-export async function postgresTarget(port: number, options = ''): Promise<SinkTarget & { readonly table: string }> {
+export async function postgresTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly table: string }> {
   const proxy = await startProxy(port);
   const table = uniqueName();
   const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` });
@@ -178,6 +185,8 @@ export async function postgresTarget(port: number, options = ''): Promise<SinkTa
     },
     interrupt: proxy.cut,
     restore: proxy.restore,
+    mute: proxy.mute,
+    hold: proxy.hold,
     remove: async () => {
       await proxy.cut();
       await client.query(`DROP TABLE IF EXISTS ${table}`);
@@ -186,7 +195,7 @@ export async function postgresTarget(port: number, options = ''): Promise<SinkTa
   };
 }
 
-export async function redisTarget(port: number, options = ''): Promise<SinkTarget & { readonly stream: string }> {
+export async function redisTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
   const stream = uniqueName();
   const redis = new Redis(port, '127.0.0.1');
@@ -199,6 +208,8 @@ export async function redisTarget(port: number, options = ''): Promise<SinkTarge
     },
     interrupt: proxy.cut,
     restore: proxy.restore,
+    mute: proxy.mute,
+    hold: proxy.hold,
     remove: async () => {
       await proxy.cut();
       redis.disconnect();
@@ -206,7 +217,7 @@ export async function redisTarget(port: number, options = ''): Promise<SinkTarge
   };
 }
 
-export async function natsTarget(port: number): Promise<SinkTarget & { readonly stream: string }> {
+export async function natsTarget(port: number): Promise<ProxiedTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
   const stream = uniqueName();
   return {
@@ -226,12 +237,14 @@ export async function natsTarget(port: number): Promise<SinkTarget & { readonly 
     },
     interrupt: proxy.cut,
     restore: proxy.restore,
+    mute: proxy.mute,
+    hold: proxy.hold,
     remove: proxy.cut,
   };
 }
 
 /** What the contract checks and the kill test run over: a kind that is added here is added to both. */
-export interface TargetKind {
+export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
   readonly name: string;
   readonly effectivelyOnce: boolean;
@@ -239,20 +252,12 @@ export interface TargetKind {
   readonly variants: readonly string[];
   readonly isAvailable: boolean;
   readonly start: () => Promise<{ readonly port: number; stop(): Promise<void> }>;
-  readonly prepare: (port: number, options: string) => Promise<SinkTarget>;
+  readonly prepare: (port: number, options: string) => Promise<Target>;
 }
 
 const WITHOUT_SERVER = { isAvailable: true, start: async () => ({ port: 0, stop: async () => {} }) };
 
-export const KINDS: readonly TargetKind[] = [
-  {
-    name: 'jsonl',
-    effectivelyOnce: true,
-    variants: ['?rotate=20kB', ''],
-    ...WITHOUT_SERVER,
-    prepare: (_, options) => jsonlTarget(options),
-  },
-  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
+const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protocol })[] = [
   {
     name: 'webhook',
     effectivelyOnce: false,
@@ -284,4 +289,19 @@ export const KINDS: readonly TargetKind[] = [
     start: startNats,
     prepare: natsTarget,
   },
+];
+
+/** Those whose server is installed. */
+export const PROXIED_KINDS = ALL_PROXIED.filter(({ isAvailable }) => isAvailable);
+
+export const KINDS: readonly TargetKind[] = [
+  {
+    name: 'jsonl',
+    effectivelyOnce: true,
+    variants: ['?rotate=20kB', ''],
+    ...WITHOUT_SERVER,
+    prepare: (_, options) => jsonlTarget(options),
+  },
+  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
+  ...ALL_PROXIED,
 ];

@@ -4,7 +4,8 @@ import { expect, it } from 'vitest';
 import { isPublic, publicLookup } from '../../src/public-address.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { books, failed, feeding, listening, numbers, stopped } from './feeding.ts';
+import { listen } from '../support/listen.ts';
+import { books, failed, feeding, numbers, stopped } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 
 const ok = { status: 204 } as const;
@@ -49,6 +50,15 @@ it('waits as long as the receiver asks, unless the sink is resumed', async () =>
   await harness.caughtUp();
 });
 
+it('waits for a day at most, however long the receiver asks', async () => {
+  const { harness, config: sink } = await answering(() => ({ status: 503, headers: { 'retry-after': '99999999999' } }));
+  harness.change(books(3, 1));
+  harness.start(sink);
+  await until('it waits', () => harness.store.sinks.get('contract')?.retryAt != null);
+  const { errorAt, retryAt } = harness.sink();
+  expect((retryAt ?? 0) - (errorAt ?? 0)).toBe(86_400_000);
+});
+
 it('takes the status as confirmation, whatever the body does', async () => {
   let requests = 0;
   const dripping = createServer((request, response) => {
@@ -58,7 +68,7 @@ it('takes the status as confirmation, whatever the body does', async () => {
     const timer = setInterval(() => response.write('x'), 50);
     response.on('close', () => clearInterval(timer));
   });
-  const port = await listening(dripping);
+  const port = await listen(dripping);
   const { harness } = await feeding(webhookTarget());
   harness.change(books(3, 1));
   const slow = config(`webhook+http://127.0.0.1:${port}/#allow=private`);

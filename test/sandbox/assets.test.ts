@@ -349,16 +349,16 @@ it.for([
 
 describe('4.5 books', () => {
   // @rule 4.5-1..3, 9-2
-  it.each(['', '/v3', '/v4'])('4.5, 9 rule 1: %s/vital_books creates, reads and updates', async (prefix) => {
+  it('4.5, 9 rule 1: /vital_books creates, reads and updates', async () => {
     const sandbox = await sandboxFor({ items: 1 });
-    const created = await send(sandbox, 'POST', `${prefix}/vital_books`, NEW);
+    const created = await send(sandbox, 'POST', '/vital_books', NEW);
     const { vbid } = created.body;
     expect([created.status, isIsbn(vbid)]).toEqual([200, true]);
-    const path = `${prefix}/vital_books/${vbid}`;
+    const path = `/vital_books/${vbid}`;
     expect((await send(sandbox, 'PUT', path, { edition: 2 })).status).toBe(200);
     expect(await send(sandbox, 'GET', path)).toMatchObject({ status: 200, body: { vbid, title: 'Tides', edition: 2 } });
     for (const method of ['GET', 'PUT'] as const) {
-      const unknown = await send(sandbox, method, `${prefix}/vital_books/nothing`, method === 'PUT' ? NEW : undefined);
+      const unknown = await send(sandbox, method, '/vital_books/nothing', method === 'PUT' ? NEW : undefined);
       expect([unknown.status, unknown.errors]).toEqual([404, ['Book not found']]);
     }
     expect((await send(sandbox, 'PUT', path, { edition: 3 }, 'OTHERKEY')).status).toBe(403);

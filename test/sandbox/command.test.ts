@@ -174,7 +174,35 @@ describe('catchword sandbox', () => {
     });
   });
 
+  it('takes the names of headers and paths, and prints the settings for them', async () => {
+    const names = ['--api-key-header', 'X-Key', '--access-token-header', 'X-Token'];
+    const { text, url } = await started(
+      '--items',
+      '12',
+      ...names,
+      '--books-path',
+      '/books',
+      '--packages-path',
+      '/sets',
+    );
+    const environment = Object.fromEntries(
+      [...text.matchAll(/^export (\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+    );
+    expect(environment).toMatchObject({
+      CATCHWORD_API_KEY_HEADER: 'X-Key',
+      CATCHWORD_ACCESS_TOKEN_HEADER: 'X-Token',
+      CATCHWORD_BOOKS_PATH: '/books',
+      CATCHWORD_PACKAGES_PATH: '/sets',
+    });
+    expect((await answersOf(text)).map(([status]) => status)).toEqual([200, 200, 200]);
+    expect((await request(`${url}/v4/products`, { headers: CREDENTIALS })).statusCode).toBe(401);
+    expect((await request(`${url}/books/L-999-70031`, { headers: { 'X-Key': 'SANDBOXKEY' } })).statusCode).toBe(200);
+    expect((await started('--items', '12')).text).not.toContain('_HEADER=');
+  });
+
   it.each([
+    ['--api-key-header', 'a b'],
+    ['--books-path', 'books'],
     ['--items', '-1'],
     ['--items', '99999999'],
     ['--seed', 'x'],

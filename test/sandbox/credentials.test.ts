@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { itWith, sandboxFor } from './client.ts';
-import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+import { callerHeaders, control, errorOf, exchange, messageOf, outcomes, rootOf } from './exchange.ts';
 
 const it = itWith({ items: 0 });
 
@@ -156,7 +156,7 @@ describe('4.3 verify credentials', () => {
   ] as const)('rejects %s with 650 and status 400', async ([, body], { sandbox }) => {
     const answer = await exchange(sandbox, 'POST /v3/credentials.xml', body);
     expect(errorOf(answer)).toEqual([400, '650']);
-    expect(rootOf(answer).attributes.get('message')).toMatch(/^Malformed credentials request: /);
+    expect(messageOf(answer)).toMatch(/^Malformed credentials request: /);
   });
 
   it('8: accepts 10,000 long references of three bytes a character', async ({ sandbox }) => {

@@ -47,10 +47,18 @@ export function rootOf({ text }: Exchange): XmlElement {
   return root;
 }
 
+function textIn(answer: Exchange, name: string): string | undefined {
+  return rootOf(answer).children.find((child) => child.name === name)?.text;
+}
+
 /** Status and custom code of an error. Null if the reply is not an error. */
 export function errorOf(answer: Exchange): readonly [number, string] | null {
-  const root = rootOf(answer);
-  return root.name === 'error' ? [answer.status, root.attributes.get('code') ?? ''] : null;
+  return rootOf(answer).name === 'error-response' ? [answer.status, textIn(answer, 'error-code') ?? ''] : null;
+}
+
+/** The message of an error. */
+export function messageOf(answer: Exchange): string | undefined {
+  return textIn(answer, 'error-text');
 }
 
 /** Returns the reference of each credential, and the code of each error. */

@@ -4,12 +4,12 @@ import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { CREDENTIALS, get, sandboxFor } from './client.ts';
-import { control } from './exchange.ts';
+import { callerHeaders, control } from './exchange.ts';
 
 const PATH = '/v4/products?per_page=1';
 
-async function statusWith(sandbox: Sandbox, key: string): Promise<number> {
-  return (await get(sandbox, PATH, { ...CREDENTIALS, [SANDBOX_DEFAULTS.apiKeyHeader]: key })).status;
+async function statusWith(sandbox: Sandbox, key: string, token?: string): Promise<number> {
+  return (await get(sandbox, PATH, callerHeaders(token, key))).status;
 }
 
 it('POST /_sandbox/key revokes the main key and accepts the new one for the same catalog', async () => {
@@ -18,7 +18,7 @@ it('POST /_sandbox/key revokes the main key and accepts the new one for the same
   await control(sandbox, 'key', { api_key: 'RENEWED' });
   expect(sandbox.apiKey()).toBe('RENEWED');
   expect(await statusWith(sandbox, 'SANDBOXKEY')).toBe(403);
-  expect(await statusWith(sandbox, 'OTHERKEY')).toBe(200);
+  expect(await statusWith(sandbox, 'OTHERKEY', 'othersandboxtoken')).toBe(200);
   const after = await get(sandbox, PATH, { ...CREDENTIALS, [SANDBOX_DEFAULTS.apiKeyHeader]: 'RENEWED' });
   expect(after.bytes).toEqual(before.bytes);
 });

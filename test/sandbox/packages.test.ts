@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { packageResponse } from '../../src/sandbox/operations/packages.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
-import { get, itWith } from './client.ts';
+import { get, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange } from './exchange.ts';
 
 const it = itWith({ items: 10 });
@@ -39,7 +39,6 @@ describe('4.5 packages', () => {
     expect(created.json.created_on).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
     expect(created.json.updated_on).toBe(created.json.created_on);
     expect(await send(sandbox, 'GET /v4/packages/SHELF-1')).toEqual(created);
-    expect(await send(sandbox, 'GET /packages/SHELF-1')).toEqual(created);
   });
 
   it('replies as the OpenAPI document says', async ({ sandbox }) => {
@@ -52,7 +51,7 @@ describe('4.5 packages', () => {
   it('generates a SKU, and returns null for omitted fields', async ({ sandbox }) => {
     const skus = new Set<unknown>();
     for (const name of ['a', 'b', 'c']) {
-      const { json } = await send(sandbox, 'POST /packages', { name, products: [] });
+      const { json } = await send(sandbox, 'POST /v4/packages', { name });
       expect(json).toMatchObject({ name, description: null, list_price: null, online_license: null, tags: [] });
       skus.add(json.sku);
       expect((await send(sandbox, `GET /v4/packages/${String(json.sku)}`)).json).toEqual(json);
@@ -60,20 +59,25 @@ describe('4.5 packages', () => {
     expect(skus.size).toBe(3);
   });
 
-  it('accepts numbers in quotes, and each type of license', async ({ sandbox }) => {
+  it('accepts numbers in quotes, and a license in each form that services document', async ({ sandbox }) => {
     const body = {
       ...SHELF,
       list_price: '49.50',
       library_id: '7',
       download_license: { type: 'numdays', num_days: '180' },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      online_license: { type: 'absdate', expiration_date: '2027-01-01' },
     };
     expect((await send(sandbox, 'POST /v4/packages', body)).json).toMatchObject({
       list_price: 49.5,
       library_id: 7,
       download_license: { type: 'numdays', num_days: 180 },
-      online_license: { type: 'absdate', details: '2030-01-31' },
+      online_license: { type: 'absdate', expiration_date: '2027-01-01' },
     });
+    const absolute = { type: 'absdate', expiration_date: '2027-01-01T00:00:00Z' };
+    for (const license of [{ details: 'a term', duration: '180' }, { type: 'numdays' }, absolute]) {
+      const other = { ...SHELF, sku: undefined, online_license: license };
+      expect(await send(sandbox, 'POST /v4/packages', other)).toMatchObject({ json: { online_license: license } });
+    }
   });
 
   // @rule 4.5-5
@@ -99,6 +103,24 @@ describe('4.5 packages', () => {
     for (const index of [0, 1]) expect((await get(sandbox, `/v4/products/${vbid(index)}`)).status).toBe(200);
     // Its SKU is free again.
     expect((await send(sandbox, 'POST /v4/packages', SHELF)).status).toBe(200);
+  });
+
+  it('takes the books that a DELETE lists out of the package, and keeps the package', async ({ sandbox }) => {
+    await send(sandbox, 'POST /v4/packages', SHELF);
+    const remove = (products: unknown) => send(sandbox, 'DELETE /v4/packages/SHELF-1/assets', { products });
+    expect(await remove([vbid(1), vbid(5)])).toEqual({ status: 200, json: { removed_count: 1 } });
+    expect(await remove([vbid(1)])).toEqual({ status: 200, json: { removed_count: 0 } });
+    expect(await remove('all')).toMatchObject({ status: 422 });
+    expect((await send(sandbox, 'GET /v4/packages/SHELF-1')).json).toMatchObject({ products: [vbid(0)] });
+  });
+
+  it('answers only at the path of the options', async () => {
+    const sandbox = await sandboxFor({ items: 10, booksPath: '/v4/vital_books', packagesPath: '/packages' });
+    expect(await send(sandbox, 'POST /packages', SHELF)).toMatchObject({ status: 200 });
+    expect((await send(sandbox, `GET /v4/vital_books/${vbid(0)}`)).status).toBe(200);
+    for (const path of ['/v4/packages/SHELF-1', `/vital_books/${vbid(0)}`, `/v3/vital_books/${vbid(0)}`] as const) {
+      expect([path, (await send(sandbox, `GET ${path}`)).status]).toEqual([path, 404]);
+    }
   });
 
   it('accepts an asset that was just written, on sale or not', async ({ sandbox }) => {
@@ -144,7 +166,7 @@ describe('4.5 packages', () => {
       return [status, ...(json.errors as string[]).map((error) => error.split(':')[0])];
     };
     const other = { ...SHELF, sku: 'SHELF-2' };
-    expect(await fields({})).toEqual([422, 'name', 'products']);
+    expect(await fields({})).toEqual([422, 'name']);
     expect(await fields([])).toEqual([422, 'body']);
     expect(await fields(SHELF)).toEqual([422, 'sku']);
     expect(await fields({ ...SHELF, sku: vbid(3) })).toEqual([422, 'sku']);
@@ -154,14 +176,13 @@ describe('4.5 packages', () => {
       'products/2',
     ]);
     expect(await fields({ ...other, list_price: 'a lot', tags: 'science' })).toEqual([422, 'list_price', 'tags']);
-    expect(await fields({ ...other, online_license: { type: 'numdays' } })).toEqual([422, 'online_license/num_days']);
     expect(await fields({ ...other, online_license: { type: 'numdays', num_days: 0 } })).toEqual([
       422,
       'online_license/num_days',
     ]);
-    expect(await fields({ ...other, download_license: { type: 'absdate' } })).toEqual([
+    expect(await fields({ ...other, download_license: { expiration_date: 'soon' } })).toEqual([
       422,
-      'download_license/details',
+      'download_license/expiration_date',
     ]);
     expect(await fields({ ...other, download_license: { type: 'forever' } })).toEqual([422, 'download_license/type']);
     expect((await send(sandbox, 'GET /v4/packages/SHELF-2')).status).toBe(404);
@@ -175,7 +196,7 @@ describe('4.5 packages', () => {
   });
 
   it('describes each problem', async ({ sandbox }) => {
-    const license = { type: 'numdays', details: 5 };
+    const license = { type: 'numdays', num_days: 0, details: 5 };
     const wrong = { sku: '..', name: '', list_price: -1, library_id: 1.5, tags: [1], online_license: license };
     const { json } = await send(sandbox, 'POST /v4/packages', { ...wrong, products: 'all' });
     expect(json.errors).toEqual([

@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { CREDENTIALS, get, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+import { callerHeaders } from './exchange.ts';
 
 const it = itWith({ items: 1 });
 
@@ -61,7 +62,7 @@ describe('GET /v4/products', () => {
     expect(await status({ [KEY]: 'SANDBOXKEY' })).toBe(401);
     expect(await status({ [KEY]: 'WRONG', [TOKEN]: 'sandboxtoken' })).toBe(403);
     expect(await status({ [KEY]: 'SANDBOXKEY', [TOKEN]: 'wrong' })).toBe(403);
-    const without = await get(sandbox, '/v4/products', { ...CREDENTIALS, [KEY]: 'NOCATALOG' });
+    const without = await get(sandbox, '/v4/products', callerHeaders('nocatalogtoken', 'NOCATALOG'));
     expect([without.status, without.bytes.toString()]).toEqual([500, '{"errors":["Catalog not found"]}']);
   });
 

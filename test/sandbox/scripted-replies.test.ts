@@ -27,7 +27,7 @@ it('7: replies with any custom code and status, in the format of the operation',
   expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toBeNull();
   await arrange('GET /v3/licenses.xml', { status: 200 });
   const { text } = await exchange(sandbox, 'GET /v3/licenses.xml');
-  expect(text).toContain('message="The access token is not valid any longer for the user"');
+  expect(text).toContain('<error-text>The access token is not valid any longer for the user<');
   await arrange('GET /v4/products', { status: 200, message: 'Token' });
   expect(await exchange(sandbox, 'GET /v4/products')).toMatchObject({
     status: 200,

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/server.ts';
 import { itWith, sandboxFor } from './client.ts';
-import { callerHeaders, control, errorOf, exchange, outcomes, rootOf } from './exchange.ts';
+import { callerHeaders, control, errorOf, exchange, messageOf, outcomes, rootOf } from './exchange.ts';
 
 const it = itWith({ items: 0 });
 
@@ -71,13 +71,13 @@ describe('4.5 create and read a user', () => {
   });
 
   // @rule 2.4-2, 4.3-9
-  it('rejects a value that is already in use with 471, and changes nothing', async ({ sandbox }) => {
+  it('rejects a value that is already in use with 904, and changes nothing', async ({ sandbox }) => {
     const first = await fieldsOf(create(sandbox, '<reference>pupil</reference><email>a@example.com</email>'));
     const error = async (elements: string) => errorOf(await create(sandbox, elements));
-    expect(await error('<reference>pupil</reference>')).toEqual([409, '471']);
-    expect(await error('<reference>user-0000001</reference>')).toEqual([409, '471']);
-    expect(await error('<reference>sandbox-reader</reference>')).toEqual([409, '471']);
-    expect(await error('<email>A@EXAMPLE.com</email><password>p</password>')).toEqual([409, '471']);
+    expect(await error('<reference>pupil</reference>')).toEqual([409, '904']);
+    expect(await error('<reference>user-0000001</reference>')).toEqual([409, '904']);
+    expect(await error('<reference>sandbox-reader</reference>')).toEqual([409, '904']);
+    expect(await error('<email>A@EXAMPLE.com</email><password>p</password>')).toEqual([409, '904']);
     expect(await fieldsOf(exchange(sandbox, 'GET /v3/users.xml/pupil'))).toEqual(first);
     // Another key may use the same reference: it is tied to the key (4.3, rule 3).
     const other = await exchange(
@@ -95,11 +95,10 @@ describe('4.5 create and read a user', () => {
     ['a full user without an email', '<password>p</password>', /^reference: /],
     ['a reference user with a password', '<reference>r</reference><password>p</password>', /^password: /],
     ['an invalid email', '<email>ada</email><password>p</password>', /^email: /],
-    ['a reference that is too long', `<reference>${'r'.repeat(256)}</reference>`, /^reference: must be at most 255/],
   ] as const)('rejects %s with 422, and names the field', async ([, elements, message], { sandbox }) => {
     const answer = await create(sandbox, elements);
     expect(errorOf(answer)).toEqual([422, '650']);
-    expect(rootOf(answer).attributes.get('message')).toMatch(message);
+    expect(messageOf(answer)).toMatch(message);
   });
 
   it.for([

@@ -1,8 +1,9 @@
 import pino from 'pino';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
+import type { Clock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
-import { createPacer, type Pace } from '../../src/pacer.ts';
+import { createPacer, type Pace, type Pacer } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
 import type { Leased } from '../../src/store/lease.ts';
@@ -17,7 +18,10 @@ import type { Owner, World } from './world.ts';
 /** Thrown in a process that was killed, so that it does nothing more. */
 export class Killed extends Error {}
 
-const SOURCE = sourceIdentity({ baseUrl: 'https://simulated.example', includeDetails: [], currency: [] });
+function sourceOf(currency: string) {
+  const baseUrl = 'https://simulated.example';
+  return sourceIdentity({ baseUrl, includeDetails: [], currency: currency === '' ? [] : [currency] });
+}
 
 export interface ProcessOptions {
   readonly name: string;
@@ -28,6 +32,8 @@ export interface ProcessOptions {
   readonly pace: Pace | null;
   readonly concurrency: number;
   readonly skewMs: number;
+  /** The currency that its settings select; default: none. */
+  readonly currency?: string;
   /** Called at each point where the process may die; true if it dies here. */
   readonly dies: (point: string) => boolean;
   /** Called after each transaction. */
@@ -64,6 +70,15 @@ function duplicating(queue: PageQueue, twice: () => boolean): PageQueue {
         if (twice()) await handle(outcome);
       }),
   };
+}
+
+function pacerOf({ source }: Store, pace: Pace | null, clock: Clock): Pacer {
+  return createPacer({
+    pace,
+    clock,
+    pauses: { current: (nowMs) => source.keepPause(nowMs), note: (pause) => void source.notePause(pause) },
+    reserve: (nowMs, request) => source.reserve(nowMs, request),
+  });
 }
 
 export async function startProcess(options: ProcessOptions): Promise<SimulatedProcess> {
@@ -146,21 +161,19 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
     createEmbeddedQueue({
       read: createReadWindow(source.clientFor(owner, point), options.settings.overlapMs),
       concurrency: options.concurrency,
-      pacer: createPacer({
-        pace: options.pace,
-        clock,
-        pauses: {
-          current: (nowMs) => store.source.keepPause(nowMs),
-          note: (pause) => void store.source.notePause(pause),
-        },
-        reserve: (nowMs, request) => store.source.reserve(nowMs, request),
-      }),
+      pacer: pacerOf(store, options.pace, clock),
       clock,
       log,
     }),
     () => options.duplicated > 0 && world.random() < options.duplicated,
   );
-  const keeper = await createKeeper({ store, queue, clock, log, settings: { ...options.settings, source: SOURCE } });
+  const keeper = await createKeeper({
+    store,
+    queue,
+    clock,
+    log,
+    settings: { ...options.settings, source: sourceOf(options.currency ?? '') },
+  });
 
   const self: SimulatedProcess = {
     owner,

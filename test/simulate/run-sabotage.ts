@@ -10,7 +10,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
 
 const { values } = parseArgs({
-  options: { only: { type: 'string' }, seeds: { type: 'string', default: String(MAX_SEEDS) } },
+  options: {
+    only: { type: 'string' },
+    seeds: { type: 'string', default: String(MAX_SEEDS) },
+    /** Only histories in this world; its name, or a part of it. */
+    world: { type: 'string', default: '' },
+  },
 });
 
 /** Copies the program and inserts the bug. */
@@ -37,7 +42,16 @@ function damagedCopy({ name, edits }: Sabotage): string {
 function hunt(sabotage: Sabotage): { readonly seeds: number; readonly found: string } | null {
   const directory = damagedCopy(sabotage);
   try {
-    const args = ['--import', 'tsx', 'test/simulate/main.ts', '--until-found', '--seeds', `1..${values.seeds}`];
+    const args = [
+      '--import',
+      'tsx',
+      'test/simulate/main.ts',
+      '--until-found',
+      '--seeds',
+      `1..${values.seeds}`,
+      '--world',
+      values.world,
+    ];
     const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
     const [, seed, found = ''] = /^seed (\d+): (.*)/m.exec(stdout) ?? [];
     if (seed !== undefined) return { seeds: Number(seed), found: found.slice(0, 90) };

@@ -80,8 +80,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the order of the list is not checked',
     'src/catalog/seams.ts',
-    'if (was < previous) disorder++;',
-    'if (was < previous) disorder += 0;',
+    'if (there < previous) disorder++;',
+    'if (there < previous) disorder += 0;',
   ),
   {
     name: 'a long delta is read in plain pages',
@@ -282,5 +282,59 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/read-pass.ts',
     'else if (windows.isPlanned(task.window)) take(outcome.captured);',
     'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(outcome.captured); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: outcome.captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
+  ),
+  bug(
+    'ignored fields are compared',
+    'src/sync/draft-page.ts',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields.slice(ignoreFields.length))) return',
+  ),
+  bug(
+    'a change that is not in an ignored field is ignored',
+    'src/sync/draft-page.ts',
+    'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return',
+    'if (!known.removed && (ignoreFields.length > 0 || sameContent(known.body, product.body, ignoreFields))) return',
+  ),
+  bug(
+    'a delta follows when the settings select other products',
+    'src/sync/source.ts',
+    'unfinished: noted !== null });\n  return noted !== null;',
+    "unfinished: noted !== null });\n  return noted?.address === '';",
+  ),
+  bug(
+    'a run that read other products is resumed',
+    'src/sync/keeper.ts',
+    'if (selection === source.selection) return null;',
+    "if (selection !== '') return null;",
+  ),
+  bug(
+    'a withdrawn product stays, although the settings remove it',
+    'src/sync/draft-page.ts',
+    "const gone = product.withdrawn && withdrawnAs === 'removed';",
+    "const gone = product.withdrawn && withdrawnAs === 'removed' && runId < 0;",
+  ),
+  bug(
+    'a withdrawn product is removed, although the settings keep it',
+    'src/sync/draft-page.ts',
+    "const gone = product.withdrawn && withdrawnAs === 'removed';",
+    'const gone = product.withdrawn && withdrawnAs.length > 0;',
+  ),
+  bug(
+    'the removal limit does not hold removals',
+    'src/sync/sweep.ts',
+    'if (unexpected > limit) {',
+    'if (unexpected > limit && total < 0) {',
+  ),
+  bug(
+    'a watermark moves although the deltas do not reach back to it',
+    'src/sync/finish-run.ts',
+    'const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);',
+    'const reachesBack = readUpTo === null || conclusion.deltaFrom > deltaFrom(0, overlapMs);',
+  ),
+  bug(
+    'a product that went back is taken for an outdated read',
+    'src/sync/draft-page.ts',
+    'if (isOutdated(known)) return 0;',
+    'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) return 0;',
   ),
 ];

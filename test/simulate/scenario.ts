@@ -3,6 +3,7 @@ import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';
 import { IN_TIME, type SourceBehaviour } from './source.ts';
+import { enter, ORDINARY, WORLDS, type WorldPart } from './worlds.ts';
 
 const OVERLAP_MS = 300_000;
 export const DAY_MS = 86_400_000;
@@ -12,7 +13,7 @@ function pick<T>(random: Random, values: readonly T[]): T {
 }
 
 /** Everything that a seed draws. */
-export interface Scenario {
+export interface Scenario extends WorldPart {
   readonly seed: number;
   readonly perPage: number;
   readonly seam: number;
@@ -53,6 +54,7 @@ export interface Scenario {
 
 /** Only the catalog changes; nothing else happens to the source, to processes and to clocks. */
 export const UNDISTURBED = {
+  ...ORDINARY,
   crashes: [],
   twoKeepers: false,
   outage: false,
@@ -63,8 +65,10 @@ export const UNDISTURBED = {
 };
 
 /** The longest time for which a response may be out of date without saying so. */
-export function latenessOf({ deltaLagMs, replicaLagMs, cacheMs, cacheTellsAge }: SourceBehaviour): number {
-  return Math.max(deltaLagMs, replicaLagMs, cacheTellsAge ? 0 : cacheMs);
+export function latenessOf(behaviour: SourceBehaviour): number {
+  const { deltaLagMs, replicaLagMs, replicaLagsMs, replicaSkewMs, listSpreadMs, cacheMs, cacheTellsAge } = behaviour;
+  const skewMs = replicaLagsMs.length * Math.abs(replicaSkewMs);
+  return skewMs + Math.max(deltaLagMs, replicaLagMs, ...replicaLagsMs, listSpreadMs, cacheTellsAge ? 0 : cacheMs);
 }
 
 /** Drawn last, so that earlier draws stay the same. */
@@ -92,8 +96,16 @@ function drawJumps(random: Random): Scenario['localJumps'] {
   ];
 }
 
-/** Mostly small histories; one in forty reads 20,000 products, 1,000 a page. */
+/** Mostly small histories; one in forty reads 20,000 products, 1,000 a page. Half of them are in an unusual world. */
 export function drawScenario(seed: number): Scenario {
+  const drawn = drawOrdinary(seed);
+  // Of its own, so that a new world does not change the others.
+  const random = createRandom(seed + 2 ** 20);
+  return random() < 0.5 ? drawn : enter(pick(random, WORLDS), drawn, random);
+}
+
+/** The scenario without a world. */
+export function drawOrdinary(seed: number): Scenario {
   const random = createRandom(seed);
   const often = (share: number): boolean => random() < share;
   const large = often(0.025);
@@ -110,7 +122,9 @@ export function drawScenario(seed: number): Scenario {
   const oddity = odd ? pick(random, ['short', 'lies', 'repeats', 'size', 'order', 'ties'] as const) : 'none';
   // Without a Date, the two clocks must agree to within minutes.
   const dated = !often(0.1);
+  const overlapMs = pick(random, [OVERLAP_MS, 60_000, 60_000]);
   const drawn: Scenario = {
+    ...ORDINARY,
     seed,
     perPage,
     seam: perPage === 1000 ? 10 : pick(random, perPage < 50 ? [2, 3] : [3, 5, 10]),
@@ -119,7 +133,7 @@ export function drawScenario(seed: number): Scenario {
     churn: pick(random, [0, 0.1, 0.5, 1, 3]),
     withdrawn: pick(random, ['tombstone', 'gone', 'both'] as const),
     withdrawnAs: pick(random, ['updated', 'updated', 'removed'] as const),
-    lagMs: often(0.3) ? Math.floor(random() * 200_000) : 0,
+    lagMs: often(0.3) ? Math.floor((random() * overlapMs * 2) / 3) : 0,
     inclusiveFrom: often(0.5),
     wholeSeconds: often(0.3),
     behaviour: {
@@ -152,7 +166,7 @@ export function drawScenario(seed: number): Scenario {
       { length: 2 + Math.floor(random() * 3) },
       (_, at): RunKind => (at === 0 || often(0.5) ? 'full' : 'delta'),
     ),
-    overlapMs: OVERLAP_MS,
+    overlapMs,
     localJumps: [],
     bulk: 0,
     settlingDeaths: 0,

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { createSimulatedCatalog } from './catalog.ts';
-import { settingsOf } from './history.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
 import { drawScenario } from './scenario.ts';
+import { settingsOf } from './set-up.ts';
 import { createSimulatedSource, FAULTLESS, IN_TIME } from './source.ts';
 import { createWorld, type World } from './world.ts';
 

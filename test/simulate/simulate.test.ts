@@ -4,6 +4,7 @@ import { simulate } from './history.ts';
 import { SABOTAGES } from './sabotage.ts';
 import { drawScenario, latenessOf, type Scenario, UNDISTURBED } from './scenario.ts';
 import { FAULTLESS, IN_TIME } from './source.ts';
+import { ORDINARY, WORLDS } from './worlds.ts';
 
 const SEEDS = process.env.CI === undefined ? 100 : 500;
 const PARTS = 10;
@@ -60,9 +61,15 @@ const KEPT: readonly (readonly [number, Partial<Scenario>])[] = [
 ];
 
 /**
- * Histories in which sealed runs removed products too soon, when the clock decided how long a resumed run still waits.
+ * Histories of the kind in which sealed runs removed products too soon, when the clock decided how long a resumed run
+ * still waits.
  */
-const SETTLING = [5, 19, 111, 128, 153, 246, 251];
+const SETTLING = Array.from({ length: DRAWN }, (_, n) => n + 1)
+  .filter((seed) => drawScenario(seed).settlingDeaths > 0)
+  .slice(0, 7);
+
+/** Histories in unusual worlds in which each found a defect: too many requests a minute, a list that could not end. */
+const UNUSUAL = [49, 71];
 
 describe('simulated histories', () => {
   it.each(Array.from({ length: PARTS }, (_, part) => part))(
@@ -81,7 +88,7 @@ describe('simulated histories', () => {
     for (const [seed, kept] of KEPT) {
       const { behaviour } = drawScenario(seed);
       // Without late sources, jumping clocks and deaths while settling, which were added later.
-      const later = { overlapMs: 300_000, localJumps: [], bulk: 0, settlingDeaths: 0 };
+      const later = { ...ORDINARY, overlapMs: 300_000, localJumps: [], bulk: 0, settlingDeaths: 0 };
       const scenario = { ...later, behaviour: { ...behaviour, ...IN_TIME }, ...kept };
       expect((await simulate(seed, { scenario })).violation, `seed ${seed}`).toBeNull();
     }
@@ -93,6 +100,10 @@ describe('simulated histories', () => {
     for (const seed of SETTLING) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
   });
 
+  it('in unusual worlds that once found a defect keep every invariant', { timeout: 120_000 }, async () => {
+    for (const seed of UNUSUAL) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
+  });
+
   it('keep every invariant when the source shows changes late', { timeout: 120_000 }, async () => {
     for (const [seed, order, lateness] of LATE) {
       const { violation } = await simulate(seed, { scenario: lateSource(seed, order, lateness) });
@@ -100,7 +111,7 @@ describe('simulated histories', () => {
     }
   });
 
-  it('include late sources, caches without Age, and clocks that jump', () => {
+  it('include late sources, caches without Age, clocks that jump, and every world', () => {
     const drawn = Array.from({ length: DRAWN }, (_, n) => drawScenario(n + 1));
     const included: readonly ((scenario: Scenario) => boolean)[] = [
       ({ behaviour }) => behaviour.deltaLagMs > 0,
@@ -109,9 +120,11 @@ describe('simulated histories', () => {
       ({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge,
       ({ localJumps }) => localJumps.length > 0,
       ({ settlingDeaths }) => settlingDeaths > 0,
+      ...WORLDS.map((name) => (scenario: Scenario) => scenario.world === name),
     ];
-    for (const isIncluded of included) expect(drawn.filter(isIncluded).length, String(isIncluded)).toBeGreaterThan(20);
-    for (const { behaviour, lagMs, overlapMs } of drawn) {
+    for (const isIncluded of included) expect(drawn.filter(isIncluded).length, String(isIncluded)).toBeGreaterThan(10);
+    for (const { behaviour, lagMs, overlapMs, world } of drawn) {
+      if (world === 'a cache that keeps old pages') continue;
       expect(latenessOf(behaviour) + lagMs).toBeLessThan(overlapMs);
     }
   });
@@ -126,8 +139,8 @@ describe('simulated histories', () => {
 });
 
 describe('the deliberate bugs', () => {
-  it('are at least twenty, and each still applies to the source', () => {
-    expect(SABOTAGES.length).toBeGreaterThanOrEqual(20);
+  it('are at least forty, and each still applies to the source', () => {
+    expect(SABOTAGES.length).toBeGreaterThanOrEqual(40);
     for (const { name, edits } of SABOTAGES) {
       for (const { file, find, replace } of edits) {
         const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');

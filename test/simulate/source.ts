@@ -29,6 +29,16 @@ export interface SourceBehaviour {
   deltaLagMs: number;
   /** How far one of two machines lags, which respond in turn. */
   replicaLagMs: number;
+  /** How far each of several machines lags, which respond by chance; empty: one machine. */
+  replicaLagsMs: readonly number[];
+  /** How much the clock of each of these machines is ahead. */
+  replicaSkewMs: number;
+  /** How often the next request gets to another machine. */
+  changesMachine: number;
+  /** Each product's changes show in the list later by a time of its own, up to this. */
+  listSpreadMs: number;
+  /** Whether the total counts a product that is listed twice once. */
+  countsOnce: boolean;
   /** How long a cache in front of the source keeps responses, despite request headers; 0: no cache. */
   cacheMs: number;
   /** Whether the cache sends `Age`. */
@@ -49,7 +59,18 @@ export const FAULTLESS = {
 };
 
 /** Every response shows the catalog as it is. */
-export const IN_TIME = { deltaLagMs: 0, replicaLagMs: 0, cacheMs: 0, cacheTellsAge: false, cacheKeepsDate: true };
+export const IN_TIME = {
+  deltaLagMs: 0,
+  replicaLagMs: 0,
+  replicaLagsMs: [] as readonly number[],
+  replicaSkewMs: 0,
+  changesMachine: 0,
+  listSpreadMs: 0,
+  countsOnce: false,
+  cacheMs: 0,
+  cacheTellsAge: false,
+  cacheKeepsDate: true,
+};
 
 /** A request; its time is by the world's clock. */
 export interface SimulatedRequest {
@@ -59,10 +80,23 @@ export interface SimulatedRequest {
   readonly at: number;
 }
 
+/** A page of the list, as a process got it. */
+export interface SimulatedPage {
+  readonly task: FetchTask;
+  readonly text: string;
+}
+
+/** What the processes select, and what the source adds to products that the mirror ignores. */
+export interface Dress {
+  currency: string;
+  readonly noisy: boolean;
+}
+
 export type SimulatedSource = ReturnType<typeof createSimulatedSource>;
 
-export function bodyOf({ id, version, withdrawn }: Shown): string {
-  const more = withdrawn ? ',"distributable":false' : '';
+/** A product as the source shows it, with an ignored member or without. */
+export function bodyOf({ id, version, withdrawn }: Shown, { currency }: Pick<Dress, 'currency'>, noise = ''): string {
+  const more = `${withdrawn ? ',"distributable":false' : ''}${currency === '' ? '' : `,"currency":"${currency}"`}${noise}`;
   return `{"vbid":"P${id}","version":${version},"title":"Book ${id}"${more}}`;
 }
 
@@ -72,8 +106,13 @@ export function createSimulatedSource(
   behaviour: SourceBehaviour,
   sourceNow: () => number,
   onRequest: () => void,
+  {
+    dress = { currency: '', noisy: false },
+    wallTimeOf = (ms) => ms,
+  }: { readonly dress?: Dress; readonly wallTimeOf?: (ms: number) => number } = {},
 ) {
   const requests: SimulatedRequest[] = [];
+  const pages: SimulatedPage[] = [];
 
   function strikes(share: number): boolean {
     return share > 0 && world.random() < share;
@@ -88,19 +127,33 @@ export function createSimulatedSource(
   }
 
   let turn = 0;
+  let machine = 0;
   /** The machine that responds. */
   function viewFor({ from }: FetchTask): CatalogView {
+    const { replicaLagsMs, listSpreadMs } = behaviour;
+    if (replicaLagsMs.length > 0) {
+      if (strikes(behaviour.changesMachine)) machine = Math.floor(world.random() * replicaLagsMs.length);
+      const lagMs = replicaLagsMs[machine] ?? 0;
+      return lagMs === 0 ? catalog : catalog.behind(lagMs);
+    }
+    if (listSpreadMs > 0 && from === null) return catalog.behind(0, listSpreadMs);
     if (behaviour.replicaLagMs > 0 && turn++ % 2 === 1) return catalog.behind(behaviour.replicaLagMs);
     return behaviour.deltaLagMs > 0 && from !== null ? catalog.behind(behaviour.deltaLagMs) : catalog;
+  }
+
+  function body(product: Shown): string {
+    const noise = dress.noisy ? `,"shown":${Math.floor(world.random() * 1e6)}` : '';
+    return bodyOf(product, dress, noise);
   }
 
   const kept = new Map<string, { readonly text: string; readonly dateMs: number; readonly at: number }>();
   /** The cached response to this request, unless it is too old. */
   function cached({ window, from, vbid }: FetchTask, respond: () => string) {
-    const key = JSON.stringify([window, from, vbid]);
+    const key = JSON.stringify([window, from, vbid, dress.currency]);
     const found = kept.get(key);
     if (found !== undefined && world.now() - found.at <= behaviour.cacheMs) return found;
-    const made = { text: respond(), dateMs: sourceNow(), at: world.now() };
+    const text = respond();
+    const made = { text, dateMs: sourceNow() + machine * behaviour.replicaSkewMs, at: world.now() };
     if (behaviour.cacheMs > 0) kept.set(key, made);
     return made;
   }
@@ -112,21 +165,22 @@ export function createSimulatedSource(
     const page = strikes(behaviour.wrongPage) ? window.page + 1 : window.page;
     const read = strikes(behaviour.repeatedPage) && page > 1 ? page - 1 : page;
     const offset = (read - 1) * perPage;
-    const changed = from === null ? null : catalog.changedSince(from);
+    const changed = from === null ? null : catalog.changedSince(wallTimeOf(from));
     const listed = behaviour.outage ? [] : catalog.list(offset, perPage);
     const items = changed === null ? listed : changed.slice(offset, offset + perPage);
-    const size = changed === null ? (behaviour.outage ? 0 : catalog.living.size) : changed.length;
+    const listSize = behaviour.countsOnce ? catalog.living.size : catalog.count();
+    const size = changed?.length ?? (behaviour.outage ? 0 : listSize);
     const total = strikes(behaviour.lyingTotals) ? Math.max(0, size + Math.floor(world.random() * 7) - 3) : size;
     if (strikes(behaviour.shortPage)) items.splice(items.length - Math.ceil(items.length / 10));
     const totals = `"num_items":${total},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(total / perPage)}`;
-    return `{${totals},"items":[${items.map(bodyOf).join(',')}]}`;
+    return `{${totals},"items":[${items.map(body).join(',')}]}`;
   }
 
   function lookupText(task: FetchTask, vbid: string): string {
     const id = Number(vbid.slice(1));
     const catalog = viewFor(task);
     const product = catalog.living.get(id) ?? catalog.withdrawn.get(id);
-    return product === undefined ? '' : bodyOf(product);
+    return product === undefined ? '' : body(product);
   }
 
   function clientFor(owner: Owner, onStep: (point: string) => void): CatalogClient {
@@ -146,11 +200,13 @@ export function createSimulatedSource(
       await clock.sleep(delayMs, signal);
       const ageMs = Math.floor((world.now() - shown.at) / 1000) * 1000;
       const isOld = shown.at < askedAt && behaviour.cacheKeepsDate;
-      const dateMs = Math.floor((isOld ? shown.dateMs : sourceNow()) / 1000) * 1000;
+      const ownMs = sourceNow() + machine * behaviour.replicaSkewMs;
+      const dateMs = Math.floor((isOld ? shown.dateMs : ownMs) / 1000) * 1000;
       const { window } = task;
       const asked = task.vbid ?? `${window.page}x${window.perPage}`;
       world.trace(`${owner.name} read ${task.pass}:${asked} ${error?.code ?? text.length}`);
       if (error !== null) throw error;
+      if (task.from === null && vbid === undefined) pages.push({ task, text });
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
       const age = behaviour.cacheTellsAge && shown.at < askedAt ? { ageMs } : {};
@@ -159,5 +215,5 @@ export function createSimulatedSource(
     return { read, close: async () => {} };
   }
 
-  return { requests, clientFor };
+  return { requests, pages, clientFor };
 }

@@ -14,8 +14,8 @@ export function programs(): string {
 
 export const postgresAvailable = isInstalled(`${programs()}postgres`, 'PostgreSQL');
 
-/** PostgreSQL refuses to run as root. */
-function user(): { uid: number; gid: number } | undefined {
+/** PostgreSQL and pgbouncer refuse to run as root. */
+export function postgresUser(): { uid: number; gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const id = (flag: string): number => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
   return { uid: id('-u'), gid: id('-g') };
@@ -23,7 +23,7 @@ function user(): { uid: number; gid: number } | undefined {
 
 /** Starts a PostgreSQL in a new directory that trusts local connections: user postgres, database postgres. */
 export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<ServerProcess> {
-  const owner = user();
+  const owner = postgresUser();
   const options = settings.flatMap((one) => ['-c', one]);
   return await startServer({
     command: `${programs()}postgres`,

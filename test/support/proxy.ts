@@ -1,16 +1,56 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { Transform } from 'node:stream';
 
 /** A port that forwards to another port until it is cut. */
-export interface Proxy {
+export interface TcpProxy {
   readonly port: number;
   /** Breaks open connections and rejects new ones. */
   readonly cut: () => Promise<void>;
   readonly restore: () => Promise<void>;
+  /** Keeps open connections, but forwards nothing more on them. */
+  readonly mute: () => void;
+  /** Keeps back the next piece that contains `text`, and what follows it on its connection. Others are forwarded. */
+  readonly hold: (text: string) => Held;
 }
 
-export async function startProxy(target: number): Promise<Proxy> {
+interface Held {
+  /** Resolves when there is such a piece. */
+  readonly arrived: Promise<void>;
+  /** Forwards it after all. */
+  readonly release: () => void;
+}
+
+export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  let onPiece: ((piece: Buffer, forward: () => void) => void) | null = null;
+
+  /** Forwards pieces of a client, unless one is to be kept back. */
+  function gate(): Transform {
+    return new Transform({
+      transform: (piece: Buffer, _, done) => {
+        const forward = (): void => done(null, piece);
+        if (onPiece === null) forward();
+        else onPiece(piece, forward);
+      },
+    });
+  }
+
+  function hold(text: string): Held {
+    let release = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      onPiece = (piece, forward) => {
+        if (!piece.includes(text)) {
+          forward();
+          return;
+        }
+        onPiece = null;
+        release = forward;
+        resolve();
+      };
+    });
+    return { arrived, release: () => release() };
+  }
 
   function join(client: Socket): void {
     const upstream = connect(target, '127.0.0.1');
@@ -24,8 +64,9 @@ export async function startProxy(target: number): Promise<Proxy> {
         sockets.delete(socket);
         other.destroy();
       });
-      socket.pipe(other);
     }
+    client.pipe(gate()).pipe(upstream);
+    upstream.pipe(client);
   }
 
   async function listen(port: number): Promise<Server> {
@@ -40,6 +81,10 @@ export async function startProxy(target: number): Promise<Proxy> {
     port,
     restore: async () => {
       server = await listen(port);
+    },
+    hold,
+    mute: () => {
+      for (const socket of sockets) socket.unpipe().pause();
     },
     cut: async () => {
       const closed = once(server, 'close');

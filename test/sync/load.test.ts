@@ -161,6 +161,22 @@ describe('runs', () => {
     });
   });
 
+  it.each([49, 50, 51, 57])('a list of %i products whose total is too low ends with its last page', async (length) => {
+    const url = await serveHttp((request, response) => {
+      const asked = new URL(request.url ?? '', 'http://localhost').searchParams;
+      const [page, perPage] = [Number(asked.get('page')), Number(asked.get('per_page'))];
+      const all = Array.from({ length: asked.has('from') ? 0 : length }, (_, at) => ({ vbid: `V${at}` }));
+      const items = all.slice((page - 1) * perPage, page * perPage);
+      const total = Math.min(30, all.length);
+      const totals = { num_items: total, page, per_page: perPage, total_pages: Math.ceil(total / perPage) };
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify({ ...totals, items }));
+    });
+    const db = join(temporaryDirectory(), 'catalog.db');
+    const settings = settingsFor(url, db, { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '3', CATCHWORD_MAX_PASSES: '1' });
+    expect(await load(settings, 'full')).toMatchObject({ state: 'complete', proof: 'open', items: length });
+  });
+
   it('reads a catalog that changes while it is read', async () => {
     const changing = { items: 20_000, churnPerSecond: 200, latencyMs: 20 };
     const { db, settings } = await place(changing, { CATCHWORD_PER_PAGE: '250' });

@@ -118,7 +118,9 @@ describe('sync --dry-run', () => {
     onTestFinished(() => gone.stop());
     const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
     standIn(db, gone.url);
-    const { stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
+    const { code, stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
+    // As the run itself would exit.
+    expect(code).toBe(5);
     expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
   });
 });

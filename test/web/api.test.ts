@@ -41,7 +41,7 @@ it('returns what the commands print', async () => {
   expect(lines.length).toBeGreaterThan(300);
   // Character by character: no number was parsed on the way.
   expect(await answered('/api/changes?limit=10000')).toBe(
-    `{"events":[${lines.join(',')}],"next":${lines.length},"last":${lines.length}}`,
+    `{"events":[${lines.join(',')}],"next":${lines.length},"last":${lines.length},"next_id":"${JSON.parse(lines.at(-1) ?? '').id}"}`,
   );
 });
 
@@ -99,7 +99,12 @@ it('does not round numbers that JSON.parse would round', async () => {
 it('serves a mirror that was never filled', async () => {
   const { web } = await serve(`${temporaryDirectory()}/new/catalog.db`);
   expect(await getJson(`${web.url}/api/status`)).toMatchObject({ products: 0, last_seq: 0, last_run: null });
-  expect(await getJson(`${web.url}/api/changes`)).toEqual({ events: [], next: 0, last: 0 });
+  expect(await getJson(`${web.url}/api/changes`)).toEqual({
+    events: [],
+    next: 0,
+    last: 0,
+    next_id: expect.stringMatching(/^[0-9a-f-]{36}:0$/),
+  });
   expect(await getJson(`${web.url}/api/runs`)).toEqual([]);
   expect(await getJson(`${web.url}/api/products?q=anything`)).toEqual([]);
   expect(await getJson(`${web.url}/api/products?q=%00`)).toEqual([]);

@@ -38,7 +38,7 @@ it('reads a batch once for all readers at the same place', async () => {
   expect(first.length).toBeGreaterThan(2);
   expect(first.at(-1)?.to).toBe(300);
   // A reader of the same places does not read the mirror, which has nothing to read any more.
-  execute(db, 'DROP VIEW change_log; ALTER TABLE changes RENAME TO gone');
+  execute(db, 'ALTER TABLE products RENAME TO gone');
   const second = [0, ...first.slice(0, -1).map(({ to }) => to)].map((seq) => feed.batch(seq));
   expect(second.every((batch, nth) => batch === first[nth])).toBe(true);
   expect(() => feed.batch(7)).toThrow(/no such table/);
@@ -63,7 +63,7 @@ it('bounds a batch whatever the size of its events', async () => {
   // At most one large event, after less than a piece of small ones.
   for (const { bytes } of batches) expect(bytes.length).toBeLessThan(300_000);
   const ids = batches.flatMap(({ bytes }) =>
-    [...bytes.toString().matchAll(/^id: [^:]+:(\d+):/gm)].map(([, seq]) => Number(seq)),
+    [...bytes.toString().matchAll(/^id: [^:]+:(\d+)$/gm)].map(([, seq]) => Number(seq)),
   );
   expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
 });

@@ -93,7 +93,7 @@ it('describes the parameters as the routes take them', async () => {
   const { paths } = await getJson<Described>(`${web.url}/openapi.json`);
   const of = (path: string) => paths[path]?.get?.parameters?.map(({ name, schema }) => ({ name, ...schema }));
   expect(of('/api/changes')).toEqual([
-    { name: 'after', type: 'integer', minimum: 0, default: 0 },
+    { name: 'after', type: 'string', default: '0' },
     { name: 'limit', type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
   ]);
   expect(of('/api/status')).toBeUndefined();

@@ -1,6 +1,17 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
+
+/** Opens a connection, which is closed when the test ends. */
+export async function connected(url: string): Promise<Socket> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1');
+  onTestFinished(() => void socket.destroy());
+  // The server breaks it, possibly with an error.
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket;
+}
 
 interface Asking {
   readonly method?: string;
@@ -77,7 +88,7 @@ export function isEvent(block: Block): boolean {
 
 /** The number of the change that a block's id names. */
 export function seqOf({ id = '' }: Block): number {
-  return Number(/^[0-9a-f-]{36}:(\d+):\d+$/.exec(id)?.[1]);
+  return Number(/^[0-9a-f-]{36}(?:_[0-9a-f]{12})?:(\d+)$/.exec(id)?.[1]);
 }
 
 async function* read(response: IncomingMessage): AsyncGenerator<Block, void> {

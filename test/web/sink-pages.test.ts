@@ -92,7 +92,18 @@ it('pages through 10,000 parked events, and skips only rejected ones', async () 
   configure();
   relay(({ sinks, changes }, id) => {
     for (const { vbid, seq, at, op, headBody } of changes.after(0, total)) {
-      const event = { seq, at, op, vbid, runId: 1, cause: 'full', before: null, added: [], body: headBody } as const;
+      const event = {
+        seq,
+        at,
+        op,
+        vbid,
+        runId: 1,
+        cause: 'full',
+        era: null,
+        before: null,
+        added: [],
+        body: headBody,
+      } as const;
       const refused = { seq, reason: `HTTP 422 ${HOSTILE}`, at, change: event };
       if (op === 'created') sinks.park(id, refused);
       else sinks.parkWaiting(id, [refused]);

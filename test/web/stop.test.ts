@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { expect, it, onTestFinished } from 'vitest';
+import type { Socket } from 'node:net';
+import { expect, it } from 'vitest';
 import { filled } from '../support/place.ts';
 import { emptyMirror, serve } from './place.ts';
-import { type Block, get, isEvent, openReader, seqOf } from './reader.ts';
+import { type Block, connected, get, isEvent, openReader, seqOf } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 /** So long that a test that waits for it times out. */
@@ -11,15 +11,6 @@ const HOURS = 3_600_000;
 const PATIENT = { limits: { stopMs: HOURS, graceMs: HOURS, slowReaderMs: HOURS } };
 /** The largest response: more than the sockets of both sides hold. */
 const PAGE = '/api/changes?limit=10000';
-
-async function connected(url: string): Promise<Socket> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  // The server breaks it, possibly with an error.
-  socket.on('error', () => {});
-  await once(socket, 'connect');
-  return socket;
-}
 
 /** Sends a request on an open connection, and reads until it closes. */
 async function askOn(socket: Socket, path: string): Promise<string> {

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parseInput } from '../input/parse-input.ts';
+import type { JsonObject } from '../http/answer.ts';
+import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
 import { day, decimal, flag, httpUrl, name, only, text, texts, whole } from '../input/request-fields.ts';
 
 /* The request fields of an asset (interface, section 2.1, with the limits of section 8). */
@@ -63,7 +64,7 @@ const relatedProducts = only({ next_edition: name.optional(), previous_edition: 
 const assetStatus = only({ vbk: text.optional(), distribution: text.optional() });
 
 /** Only the internal systems of the service can set these. */
-const INTERNAL = {
+export const INTERNAL_FIELDS = {
   asset_status: assetStatus.optional(),
   block_search: flag.optional(),
   custom: flag.optional(),
@@ -73,7 +74,7 @@ const INTERNAL = {
   vcs_authored: flag.optional(),
 };
 
-const PUBLIC = {
+export const PUBLIC_FIELDS = {
   author_name: text.optional(),
   author_first_name: text.optional(),
   author_last_name: text.optional(),
@@ -89,7 +90,8 @@ const PUBLIC = {
   edition: whole('must be a whole number from 0 to 127', (value) => value >= 0 && value <= 127).optional(),
   fro: flag.optional(),
   fulfillment_only: flag.optional(),
-  identifiers: identifiers.optional(),
+  /** null clears them all; the interface shows it for one list (2.1.1 rule 4). */
+  identifiers: identifiers.nullable().optional(),
   imprint_id: whole('must be a whole number').optional(),
   kind: name.optional(),
   language: z
@@ -122,9 +124,9 @@ function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Reco
   return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
 }
 
-const NAMES = Object.keys(PUBLIC);
-const ALL = only({ ...PUBLIC, ...INTERNAL }, NAMES);
-const NO_INTERNAL = only({ ...PUBLIC, ...rejected(INTERNAL) }, NAMES);
+const NAMES = Object.keys(PUBLIC_FIELDS);
+const ALL = only({ ...PUBLIC_FIELDS, ...INTERNAL_FIELDS }, NAMES);
+const NO_INTERNAL = only({ ...PUBLIC_FIELDS, ...rejected(INTERNAL_FIELDS) }, NAMES);
 /** `required()` would replace the messages. */
 const NEEDED = {
   imprint_id: whole('must be a whole number to create an asset'),
@@ -150,8 +152,6 @@ export type ChannelId = Given<z.input<typeof channelIds>[number]>;
 
 export type AssetPrice = Given<z.input<typeof price>>;
 
-export type AssetBody = z.output<typeof ALL>;
-
 /** Fields whose value is an object or an array. */
 export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
   'identifiers prices variants sales_rights related_products asset_status discount_codes'.split(' '),
@@ -159,11 +159,16 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
 
 /**
  * Validates the request fields of an asset.
- * @param rules `create` requires `imprint_id` and `title`; `allowInternal` accepts the fields of internal systems
+ * @param rules `create` requires `imprint_id` and `title`; `allowInternal` accepts the fields of internal systems;
+ *   `unchecked` leaves everything to the service
  * @returns the body to send: whole numbers and booleans without quotes, all else as given
  * @throws CatchwordError USAGE naming every invalid field by its path
  */
-export function checkAsset(fields: unknown, rules: { create: boolean; allowInternal?: boolean }): AssetBody {
+export function checkAsset(
+  fields: unknown,
+  rules: { create: boolean; allowInternal?: boolean; unchecked?: boolean },
+): JsonObject {
+  if (rules.unchecked === true) return uncheckedFields('the asset', ALL.shape, fields);
   const schema = rules.allowInternal === true ? ALL : NO_INTERNAL;
-  return parseInput('the asset', rules.create ? schema.extend(NEEDED) : schema, fields);
+  return parseInput('the asset', rules.create ? schema.extend(NEEDED) : schema, fields, UNCHECKED_HINT);
 }

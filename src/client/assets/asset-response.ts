@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../http/answer.ts';
+import { canonicalIdentifier } from '../input/identifier.ts';
 import { decimalOf, flagOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
 /*
@@ -85,6 +86,14 @@ export type Asset = z.output<typeof ASSET> & {
   /** The answer as received, with fields that are not in the interface. */
   readonly raw: JsonObject;
 };
+
+/** Whether the asset has this identifier, in any of the fields for one. */
+export function isIdentifiedBy(asset: Asset, vbid: string): boolean {
+  const { isbn, isbn_canonical, e_isbn, print_isbn, identifiers = {} } = asset;
+  const own = [asset.vbid, isbn, isbn_canonical, e_isbn, print_isbn, ...Object.values(identifiers).flat()];
+  const wanted = canonicalIdentifier(vbid);
+  return own.some((one) => one !== undefined && canonicalIdentifier(one) === wanted);
+}
 
 /** @param raw empty if the answer has no body */
 export function assetOf(raw: JsonObject = {}): Asset {

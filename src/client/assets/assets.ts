@@ -3,10 +3,13 @@ import { CatchwordError } from '../../errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller, Operation } from '../http/caller.ts';
-import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
+import { type CallOptions, callOptions, type FieldsFor, optionsOf, UNCHECKED } from '../input/call-options.ts';
 import type { OptionsOf } from '../input/request-fields.ts';
 import { type AssetFields, checkAsset } from './asset-request.ts';
-import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
+import { ASSET_FIELDS, type Asset, assetOf, isIdentifiedBy } from './asset-response.ts';
+
+/** Characters of an identifier that an error shows. */
+const MAX_VBID = 255;
 
 export type WrittenAsset = Asset & { readonly vbid: string };
 
@@ -15,6 +18,7 @@ export const OWNERS_ONLY =
 
 const boolean = z.boolean('must be true or false');
 const WRITE = {
+  ...UNCHECKED,
   /** Accept the fields that only internal systems of the service can set (interface, 2.1). Default: reject them. */
   allowInternal: boolean.default(false),
 };
@@ -30,13 +34,18 @@ const PUT_OPTIONS = callOptions(PUT);
 export type AssetOptions = CallOptions & OptionsOf<typeof WRITE>;
 export type PutAssetOptions = CallOptions & OptionsOf<typeof PUT>;
 
-/** Without an identifier, the asset could not be found again. */
-function writtenAsset({ value, origin, status }: ParsedAnswer, known: string | null): WrittenAsset {
+/**
+ * The asset that a write was answered with. Without its identifier it could not be found again, and another one shows that
+ * the write was done elsewhere, or not at all.
+ * @param vbid the identifier that was asked for; null if the service assigns it
+ */
+export function writtenAsset({ value, origin, status, hide }: ParsedAnswer, vbid: string | null): WrittenAsset {
   const asset = assetOf(value);
-  const vbid = asset.vbid || known;
-  if (vbid !== null) return { ...asset, vbid };
-  const error = new CatchwordError('SERVICE_ERROR', `${origin} answered without a vbid`, { status });
-  throw checkFirst(error, { creates: 'vbid' });
+  const own = asset.vbid ?? '';
+  if (own !== '' && (vbid === null || isIdentifiedBy(asset, vbid))) return { ...asset, vbid: own };
+  const other = own === '' ? 'without a vbid' : `with ${hide(own, MAX_VBID)} instead of ${vbid}`;
+  const error = new CatchwordError('SERVICE_ERROR', `${origin} answered ${other}`, { status });
+  throw checkFirst(error, { ...(vbid === null && { creates: 'vbid' }) });
 }
 
 export type Assets = ReturnType<typeof createAssets>;
@@ -48,9 +57,13 @@ export type Assets = ReturnType<typeof createAssets>;
  * (403); SERVICE_INVALID with the messages of the service (422); NOT_FOUND; SOURCE_*; INTERRUPTED.
  */
 export function createAssets(caller: Caller) {
-  async function put(vbid: string | null, fields: AssetFields, options?: PutAssetOptions): Promise<WrittenAsset> {
-    const { create = vbid === null, signal, allowInternal } = optionsOf(PUT_OPTIONS, options);
-    const body = checkAsset(fields, { create, allowInternal });
+  async function put<O extends PutAssetOptions>(
+    vbid: string | null,
+    fields: FieldsFor<O, AssetFields>,
+    options?: O,
+  ): Promise<WrittenAsset> {
+    const { create = vbid === null, signal, allowInternal, unchecked } = optionsOf(PUT_OPTIONS, options);
+    const body = checkAsset(fields, { create, allowInternal, unchecked });
     const write: Operation<WrittenAsset> = {
       method: 'PUT',
       path: '/v4/assets',
@@ -73,9 +86,13 @@ export function createAssets(caller: Caller) {
     /** Creates or updates. Without `vbid` the service assigns one, which the caller should store. */
     put,
     /** Creates with an identifier that the service assigns. */
-    create: async (fields: AssetFields, options?: AssetOptions): Promise<WrittenAsset> =>
-      await put(null, fields, { ...optionsOf(WRITE_OPTIONS, options), create: true }),
-    update: async (vbid: string, fields: AssetFields, options?: AssetOptions): Promise<WrittenAsset> =>
-      await put(vbid, fields, { ...optionsOf(WRITE_OPTIONS, options), create: false }),
+    create: async <O extends AssetOptions>(fields: FieldsFor<O, AssetFields>, options?: O): Promise<WrittenAsset> =>
+      await put(null, fields as AssetFields, { ...optionsOf(WRITE_OPTIONS, options), create: true }),
+    update: async <O extends AssetOptions>(
+      vbid: string,
+      fields: FieldsFor<O, AssetFields>,
+      options?: O,
+    ): Promise<WrittenAsset> =>
+      await put(vbid, fields as AssetFields, { ...optionsOf(WRITE_OPTIONS, options), create: false }),
   };
 }

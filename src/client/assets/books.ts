@@ -4,7 +4,7 @@ import type { Caller } from '../http/caller.ts';
 import { type CallOptions, signalOf } from '../input/call-options.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
-import { OWNERS_ONLY } from './assets.ts';
+import { OWNERS_ONLY, type WrittenAsset, writtenAsset } from './assets.ts';
 
 /**
  * The interface does not show the fields: they are sent unchanged.
@@ -12,7 +12,9 @@ import { OWNERS_ONLY } from './assets.ts';
  */
 export type BookFields = Readonly<Record<string, unknown>>;
 
-/** The interface does not show the answer: it is read as an asset (section 2.2), and `raw` has all of it. */
+/**
+ * The interface does not show the answer: it is read as an asset (section 2.2), in JSON or XML, and `raw` has all of it.
+ */
 export type Book = Asset;
 
 const BOOK = z.looseObject({}, 'must be an object');
@@ -32,26 +34,29 @@ export function createBooks(caller: Caller, path: string) {
     token: false,
     fields: ASSET_FIELDS,
     whoMayCall: OWNERS_ONLY,
-    read: ({ value }: ParsedAnswer) => assetOf(value),
   } as const;
   const of = (vbid: string) => ({ ...common, path: `${path}/:vbid`, values: { vbid }, subject: `book ${vbid}` });
   return {
     /** `POST`; the service assigns the identifier, which the caller should store. Not retried once it may have arrived. */
-    create: async (fields: BookFields, options?: CallOptions): Promise<Book> => {
+    create: async (fields: BookFields, options?: CallOptions): Promise<WrittenAsset> => {
       const body = parseInput('the book', BOOK, fields);
       const create = { ...common, method: 'POST', path, repeatable: false, creates: 'vbid', body } as const;
-      return await caller.call({ ...create, subject: 'new book' }, signalOf(options));
+      const read = (answer: ParsedAnswer) => writtenAsset(answer, null);
+      return await caller.call({ ...create, subject: 'new book', read }, signalOf(options));
     },
     read: async (vbid: string, options?: CallOptions): Promise<Book> => {
       const whoMayCall = 'This API key may not read this book.';
       const read = (answer: ParsedAnswer) => assetOf(requireFields(answer, path));
       return await caller.call({ ...of(vbid), method: 'GET', repeatable: true, whoMayCall, read }, signalOf(options));
     },
+    /** `PUT`. The answer may be empty: then `raw` is, too. */
     update: async (vbid: string, fields: BookFields, options?: CallOptions): Promise<Book> => {
       const body = parseInput('the book', BOOK, fields);
       // A second request would ingest the file twice.
       const repeatable = body.url === undefined;
-      return await caller.call({ ...of(vbid), method: 'PUT', repeatable, body }, signalOf(options));
+      const read = (answer: ParsedAnswer) =>
+        answer.value?.vbid == null ? assetOf(answer.value) : writtenAsset(answer, vbid);
+      return await caller.call({ ...of(vbid), method: 'PUT', repeatable, body, read }, signalOf(options));
     },
   };
 }

@@ -20,22 +20,27 @@ import type { TokenStore } from './token-store.ts';
  * @rule 5-7, 7-5
  */
 export interface Account {
+  /** Whether the reference of the user is known, by which a token can be fetched without another one. */
+  readonly hasReference: boolean;
   /**
-   * Verifies the reference of the user, which changes nothing.
+   * Verifies the user by its reference, which changes nothing; without one, by its guid or else by the current token.
    * @returns the valid token, or the error of a 601
    * @throws CatchwordError SERVICE_UNKNOWN_USER if the reference does not exist (603); SOURCE_*; SERVICE_*
    */
   verify(): Promise<string | CatchwordError>;
-  /** Resets the token that requests are made with. @throws CatchwordError SOURCE_*; SERVICE_* */
-  reset(): Promise<void>;
+  /**
+   * Resets the token that requests are made with.
+   * @returns the new token, if the answer has it
+   * @throws CatchwordError SOURCE_*; SERVICE_*
+   */
+  reset(): Promise<string | undefined>;
 }
 
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
   readonly configured: string | undefined;
   readonly store: TokenStore | null;
-  /** null if the reference of the user is not configured. */
-  readonly account: Account | null;
+  readonly account: Account;
   readonly clock: Clock;
   /** Ends the wait for another process; requests of `account` end on their own. */
   readonly closed: AbortSignal;
@@ -54,6 +59,19 @@ function noReference(): CatchwordError {
   });
 }
 
+/** The token to reset, if none is set. @throws CatchwordError CONFIG_INVALID without the reference of its user */
+async function fetchToken(account: Account): Promise<string> {
+  if (!account.hasReference) {
+    throw new CatchwordError('CONFIG_INVALID', 'no access token is set, so none can be reset', {
+      hint: 'Set {setting}, or the reference of its user.',
+      setting: 'CATCHWORD_ACCESS_TOKEN',
+    });
+  }
+  const token = await account.verify();
+  if (typeof token === 'string') return token;
+  throw token;
+}
+
 function unchanged(): CatchwordError {
   return new CatchwordError('SERVICE_TOKEN', 'the access token was reset, but the service still returns the old one', {
     hint: 'Retry later; if the error persists, ask the service.',
@@ -70,18 +88,20 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
 }
 
 /**
- * Resets the token and verifies the user, even if the reset was rejected: then another process may have reset it.
+ * Resets the token, and verifies the user if the answer does not have the new one, or if the reset was rejected: then
+ * another process may have reset it.
  * @returns the new token, and the error if the reset was rejected
  * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
  */
 async function resetToken(account: Account, old: string) {
-  const refused = await account.reset().then(
-    () => null,
-    (error: unknown) => {
-      if (error instanceof CatchwordError && !error.retryable) return error;
-      throw error;
-    },
-  );
+  let refused: CatchwordError | null = null;
+  try {
+    const token = await account.reset();
+    if (token !== undefined && token !== old) return { token, refused };
+  } catch (error) {
+    if (!(error instanceof CatchwordError) || error.retryable) throw error;
+    refused = error;
+  }
   const token = await account.verify();
   if (typeof token !== 'string') throw refused ?? token;
   if (token === old) throw refused ?? unchanged();
@@ -117,7 +137,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
       token = stored;
       return;
     }
-    if (account === null) throw refusal ?? noReference();
+    if (!account.hasReference) throw refusal ?? noReference();
     const now = clock.now();
     const known = failure?.failed === failed ? failure : undefined;
     const pause = known && pauseAt(known.pause, now);
@@ -139,12 +159,10 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   }
 
   async function resetNow(): Promise<void> {
-    if (account === null) throw noReference();
-    const known = store?.read() ?? token ?? (await account.verify());
-    if (typeof known !== 'string') throw known;
-    // The requests of the reset are made with it.
-    token = known;
-    let replaced = await resetToken(account, known);
+    token = store?.read() ?? token ?? (await fetchToken(account));
+    // It changes nothing, and shows by which guid the user can be verified afterwards.
+    if (!account.hasReference) await account.verify();
+    let replaced = await resetToken(account, token);
     token = replaced.token;
     // Another process had replaced the known token, so the valid one was not reset yet.
     if (replaced.refused !== null) replaced = await resetToken(account, token);
@@ -176,7 +194,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   return {
     current: () => token,
     /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
-    fetchable: account !== null,
+    fetchable: account.hasReference,
     isRenewing: () => renewing !== undefined,
     /** Waits for the renewal in progress, if there is one. @throws what the renewal threw; INTERRUPTED */
     renewal: async (signal: AbortSignal): Promise<void> => {
@@ -200,13 +218,15 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     },
     /**
      * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
-     * @throws CatchwordError as `renew`; what the reset was rejected with
+     * @returns the new token. @throws CatchwordError as `renew`; what the reset was rejected with
      */
-    reset: async (signal: AbortSignal): Promise<void> => {
+    reset: async (signal: AbortSignal): Promise<string> => {
       resetting ??= start(resetNow).finally(() => {
         resetting = undefined;
       });
       await waitFor(resetting, signal);
+      if (token === undefined) throw unchanged();
+      return token;
     },
   };
 }

@@ -9,10 +9,11 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { rename, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { interrupted } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
+import { renameDurably } from '../../durable-names.ts';
 import { CatchwordError, systemCodeOf } from '../../errors.ts';
 import { waitForFile } from '../../file-lock.ts';
 
@@ -28,6 +29,8 @@ export interface TokenOwner {
   readonly apiKey: string;
   /** Of the user. */
   readonly reference: string | undefined;
+  /** The configured token, which names the user if the reference is not known. */
+  readonly configured: string | undefined;
 }
 
 const CONTENT = /^([\x21-\x7e]+)\r?\n(sha256:[0-9a-f]{64})(?:\r?\n)?$/;
@@ -91,7 +94,7 @@ async function writeTokenFile(path: string, content: string): Promise<void> {
     // A leftover could be a link, or readable by others.
     await rm(next, { force: true });
     await writeFile(next, content, { flag: 'wx', mode: 0o600, flush: true });
-    await rename(next, path);
+    await renameDurably(next, path);
   } catch (error) {
     await rm(next, { force: true }).catch(() => {});
     throw failed('write', path, error);
@@ -106,8 +109,9 @@ export type TokenStore = ReturnType<typeof openTokenStore>;
  * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
  */
 export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
-  // One hash, so that neither of the three can be read from the file.
-  const parts = JSON.stringify([owner.origin, owner.apiKey, owner.reference ?? null]);
+  const { origin, apiKey, reference, configured } = owner;
+  // One hash, so that none of them can be read from the file.
+  const parts = JSON.stringify([origin, apiKey, ...(reference === undefined ? [null, configured] : [reference])]);
   const hash = `sha256:${createHash('sha256').update(parts).digest('hex')}`;
   const file = usableFile(path);
   readFile(file);

@@ -43,18 +43,25 @@ export const MAX_CREDENTIALS = 10_000;
 
 const KEYS = ['reference', 'guid', 'accessToken'];
 
-/** Characters of a key. With longer ones the answer to a full batch could exceed what src/xml/gate.ts accepts. */
+/** Characters of a key, unless the service is to judge it. A longer one usually comes from a file with an open quote. */
 const MAX_KEY = 255;
+/** Characters of a key at most. For safety: src/xml/gate.ts rejects an answer with a longer tag. */
+const MAX_UNCHECKED_KEY = 16_384;
+/** Characters of the keys in one request. For safety: src/xml/gate.ts rejects an answer of more than about twice as many. */
+export const MAX_KEYS = 2_600_000;
 
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
 /** The fault of a key, and a hint. */
-function faultOf(name: string, value: unknown): readonly [string, string?] | undefined {
+function faultOf(name: string, value: unknown, unchecked: boolean): readonly [string, string?] | undefined {
   if (!KEYS.includes(name)) return [`${JSON.stringify(name)} cannot be submitted`];
   if (typeof value !== 'string') return [`its ${name} is not a string`, 'Put it in quotes, even if it is a number.'];
   if (value.trim() === '') return [`its ${name} is empty`];
-  if (value.length > MAX_KEY) {
-    const hint = `Shorten it to ${MAX_KEY} characters or omit the account; in a file, look for a quote that is not closed.`;
+  if (value.length > (unchecked ? MAX_UNCHECKED_KEY : MAX_KEY)) {
+    const otherwise = unchecked
+      ? 'Shorten it, or omit the account'
+      : 'To send it all the same, use unchecked (--force)';
+    const hint = `In a file, look for a quote that is not closed. ${otherwise}.`;
     return [`its ${name} has ${value.length} characters`, hint];
   }
   if (isWritable(value)) return undefined;
@@ -77,17 +84,27 @@ export function requireList(submissions: unknown): void {
  * Checks a submission against the matrix of section 4.3 before anything is sent.
  * @param submitted a string is a reference
  * @param account names it in the error: `credential 7`, or `line 8` of a file
+ * @param unchecked accepts keys that are longer than any seen
  * @throws CatchwordError USAGE
  */
-export function checkSubmission(submitted: string | CredentialSubmission, account: string): CredentialSubmission {
+export function checkSubmission(
+  submitted: string | CredentialSubmission,
+  account: string,
+  unchecked = false,
+): CredentialSubmission {
   const reject = (what: string, hint = HINT) => new CatchwordError('USAGE', `${account}: ${what}`, { hint });
-  if (typeof submitted === 'string') return checkSubmission({ reference: submitted }, account);
+  if (typeof submitted === 'string') return checkSubmission({ reference: submitted }, account, unchecked);
   if (typeof submitted !== 'object' || submitted === null) throw reject('it is neither a string nor an object');
   const given = Object.entries(submitted).filter(([, value]) => value !== undefined);
   if (given.length === 0) throw reject('it has no key');
-  const fault = given.map(([name, value]) => faultOf(name, value)).find((one) => one !== undefined);
+  const fault = given.map(([name, value]) => faultOf(name, value, unchecked)).find((one) => one !== undefined);
   if (fault !== undefined) throw reject(...fault);
   return submitted;
+}
+
+/** Characters of its keys. */
+export function sizeOf({ reference = '', guid = '', accessToken = '' }: CredentialSubmission): number {
+  return reference.length + guid.length + accessToken.length;
 }
 
 /** The body of `POST /v3/credentials.xml`. */

@@ -30,6 +30,7 @@ const BY_CODE: Readonly<Record<number, readonly [ErrorCode, string, string?]>> =
     'Set {setting} to the reference of the user, so that the access token can be renewed.',
     'CATCHWORD_USER_REFERENCE',
   ],
+  904: ['SERVICE_INVALID', 'Use another reference or email, or read the user that has it.'],
   603: ['SERVICE_UNKNOWN_USER', 'Create the user with this API key: a reference belongs to the key that created it.'],
 };
 

@@ -2,16 +2,17 @@ import { cutPage } from '../../catalog/json-text.ts';
 import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { errorIn, isResult, messageIn, type ServiceMessage } from '../errors/error-message.ts';
-import { type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
+import { isPage, type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
 import { serviceError } from '../errors/service-error.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { Answer, Request } from './exchange.ts';
+import { objectOfXml } from './xml-object.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** An answer as its operation reads it. */
 export interface ParsedAnswer extends Answer {
-  /** Of JSON; undefined if the body is empty. It has no error. */
+  /** Of JSON, or of XML in its place; undefined if the body is empty. It has no error. */
   readonly value: JsonObject | undefined;
   /** Of XML: the elements at the top; none if the body is empty or not XML. They may have an error. */
   readonly elements: readonly XmlElement[];
@@ -37,31 +38,47 @@ function errorOf(message: ServiceMessage, answer: Answer, request: Request, tree
   return alsoCreated(error, `${request.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
 }
 
+function saysNothing({ origin }: Answer) {
+  return {
+    message: `${origin} answered with neither a result nor an error`,
+    hint: 'Ask the service about it.',
+  };
+}
+
 /** The error of an answer that is not what was asked for. It does not show whether a write was done. */
 function unknownAnswer(answer: Answer, request: Request, tree: Tree): CatchwordError {
-  const error = errorOf(messageIn(tree, answer.hide), answer, request, tree);
+  const message = messageIn(tree, answer.hide);
+  const found = errorOf(message, answer, request, tree);
+  const isSilent = message.text === '' && message.code === undefined && answer.refusal === undefined;
+  const error = isSilent ? found.with(saysNothing(answer)) : found;
   return request.method === 'GET' ? error : checkFirst(error, request);
 }
 
-/** The JSON object of an answer. A write is done if it is empty, or has a field of what was written. */
+/** The value of an answer in JSON or XML; undefined if it is neither. */
+function bodyValue({ text, origin, status, refusal }: Answer, fields: readonly string[]): unknown {
+  if (/^\s*</.test(text)) return isPage(text) ? undefined : objectOfXml(readXml(text), fields);
+  try {
+    return JSON.parse(text);
+  } catch {
+    if (!/^\s*["[{]/.test(text)) return undefined;
+    const hint = 'Retry later: the service may be in trouble.';
+    const broken = `${origin} answered ${status} with broken JSON`;
+    throw refusal ?? new CatchwordError('SOURCE_BODY', broken, { hint, status });
+  }
+}
+
+/** The object of an answer. A write is done if it is empty, or has a field of what was written. */
 function readJson(answer: Answer, request: Request): JsonObject | undefined {
-  const { text, hide, origin, status } = answer;
+  const { text, hide, origin } = answer;
   const { method, fields = [] } = request;
   if (text.trim() === '') return undefined;
   const tree = treeOfBody(text);
   const error = errorIn(tree, fields, hide);
   if (error !== undefined) throw errorOf(error, answer, request, tree);
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    const hint = 'Retry later: the service may be in trouble.';
-    const broken = new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
-    if (/^\s*["[{]/.test(text)) throw answer.refusal ?? broken;
-  }
+  const value = bodyValue(answer, fields);
   if (value === null) return undefined;
   if (typeof value !== 'object' || Array.isArray(value)) throw unknownAnswer(answer, request, tree);
-  if (cutPage(text, MAX_JSON_DEPTH) === null) {
+  if (!/^\s*</.test(text) && cutPage(text, MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }

@@ -86,7 +86,7 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
 
   /** Waits until a request may be sent; while the token is renewed, waits for that instead. */
   async function turn({ token }: Request, signal: AbortSignal): Promise<void> {
-    const renewing = token ? tokens : null;
+    const renewing = token === false ? null : tokens;
     do await renewing?.renewal(signal);
     while (!(await pacer.acquire(signal, PATIENCE_MS, () => renewing?.isRenewing() !== true)));
   }
@@ -114,14 +114,24 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
     });
   }
 
+  /** A request that lacks its token is refused, and at live services with a status that has other meanings, too. */
+  function requireToken({ token }: Request): void {
+    if (token !== true || tokens === null || tokens.current() !== undefined || tokens.fetchable) return;
+    throw new CatchwordError('CONFIG_INVALID', 'this operation needs an access token, and none is set', {
+      hint: 'Set {setting}, or the reference of its user, so that it can be fetched.',
+      setting: 'CATCHWORD_ACCESS_TOKEN',
+    });
+  }
+
   return {
     origin: transport.origin,
     call: async (operation, asked) => {
       const prepared = prepare(operation);
+      requireToken(prepared);
       try {
         return await withAbort([asked, closed], (signal) => {
           const work = () => withRetries(prepared, signal);
-          return operation.token && tokens !== null ? withToken(tokens, signal, work) : work();
+          return operation.token !== false && tokens !== null ? withToken(tokens, signal, work) : work();
         });
       } catch (error) {
         const isAborted =

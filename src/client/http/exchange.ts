@@ -22,8 +22,8 @@ export interface Request {
   readonly subject?: string;
   /** v3 operations exchange XML, v4 operations JSON. `page`: JSON of the catalog, which is not parsed here. */
   readonly format: 'json' | 'xml' | 'page';
-  /** Whether the access token is sent too (interface, section 5). The API key always is. */
-  readonly token: boolean;
+  /** Whether the access token is sent too (interface, section 5), or only if it is known. The API key always is. */
+  readonly token: boolean | 'if-known';
   /** Whether a second request does no more than the first, so that the call is retried after any passing failure. */
   readonly repeatable: boolean;
   /** Field of the answer that identifies what was created. */
@@ -64,7 +64,6 @@ export interface Answer {
 
 function faultOf(value: string): string | undefined {
   if (value.trim() === '') return 'is empty';
-  if (value.length > 255) return 'is longer than 255 characters';
   if (/\p{Cc}|\p{Cs}/u.test(value)) return 'has a character that is not allowed in an identifier';
   return /^\.\.?$/.test(value) ? 'would lead to another address' : undefined;
 }
@@ -72,7 +71,7 @@ function faultOf(value: string): string | undefined {
 /**
  * Encodes an identifier as one segment of a path.
  * @param what what it identifies, such as `vbid`
- * @throws CatchwordError USAGE if it is not a text, is empty or too long, or would lead to another path
+ * @throws CatchwordError USAGE if it is not a text, is empty, or would lead to another path
  */
 export function pathPart(what: string, value: unknown): string {
   if (typeof value !== 'string') {
@@ -97,11 +96,13 @@ function bodyText({ body, subject = 'the request' }: Request): string | undefine
   }
 }
 
-/** @throws CatchwordError USAGE if an identifier is invalid, or the body cannot be written as JSON */
+/** @throws CatchwordError USAGE if an identifier is missing or invalid, or the body cannot be written as JSON */
 export function prepare<Asked extends Request>(request: Asked): Asked & Prepared {
   const { values = {}, body, secrets = [] } = request;
-  const path = request.path.replace(/:(\w+)/g, (segment, name: string) =>
-    name in values ? pathPart(name.replaceAll('_', ' '), values[name]) : segment,
-  );
+  const path = request.path.replace(/(\/?):(\w+)/g, (written, slash: string, name: string) => {
+    // A colon inside a segment, as in `/products:lookup`, may be part of a configured path.
+    if (!(name in values) && slash === '') return written;
+    return `${slash}${pathPart(name.replaceAll('_', ' '), values[name])}`;
+  });
   return { ...request, path, body: bodyText(request), secrets: [...secrets, ...secretsInAddresses(body)] };
 }

@@ -4,6 +4,7 @@ import { interrupted, withAbort } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { httpConnector } from '../../http-connector.ts';
 import { isLoopback } from '../../loopback.ts';
 import { publish } from '../../measure.ts';
 import { VERSION } from '../../version.ts';
@@ -88,7 +89,7 @@ export function createTransport(
     connections: settings.concurrency,
     pipelining: 1,
     keepAliveTimeout: 30_000,
-    connect: { timeout: timeoutMs },
+    connect: httpConnector({ timeout: timeoutMs }),
     // Our own time limit covers both; undici would report them by other codes.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -106,7 +107,7 @@ export function createTransport(
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
     const sent = onSent === undefined ? body : reported(body ?? '', onSent);
-    const token = asked.token ? accessToken() : undefined;
+    const token = asked.token === false ? undefined : accessToken();
     if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
     const response = await request(url, {

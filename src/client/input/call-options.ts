@@ -8,6 +8,17 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** An option of calls that check what they send. */
+export const UNCHECKED = {
+  /** Send the fields as they are, and let the service judge them. Default: reject what the interface does not allow. */
+  unchecked: z.boolean('must be true or false').default(false),
+};
+
+/** The fields of a call: any object if the service is to judge them. */
+export type FieldsFor<Options, Checked> = Options extends { readonly unchecked: true }
+  ? Readonly<Record<string, unknown>>
+  : Checked;
+
 const signal = z.instanceof(AbortSignal, { error: 'must be an AbortSignal' });
 
 /** The schema of options that include `signal`; default: a signal that does not abort. */

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 
 /** Options for parsing input: a message for schemas that have none of their own. */
@@ -47,9 +47,15 @@ function faultOf(issue: z.core.$ZodIssue): string {
 /**
  * Validates input by a schema of `request-fields.ts`.
  * @param what the input, such as `the asset`
+ * @param hint what to do about an invalid field
  * @throws CatchwordError USAGE with the path of each invalid field, its value and the rule
  */
-export function parseInput<S extends z.ZodType>(what: string, schema: S, given: unknown): z.output<S> {
+export function parseInput<S extends z.ZodType>(
+  what: string,
+  schema: S,
+  given: unknown,
+  hint = 'Correct these fields; nothing was sent.',
+): z.output<S> {
   const parsed = schema.safeParse(given, PARSING);
   if (parsed.success) return parsed.data;
   const issues = parsed.error.issues.slice(0, MAX_ISSUES);
@@ -58,6 +64,24 @@ export function parseInput<S extends z.ZodType>(what: string, schema: S, given: 
   const hints = issues.filter(({ code }) => code === 'unrecognized_keys').map(({ message }) => message);
   const listed = issues.map(faultOf).join('; ');
   throw new CatchwordError('USAGE', `${what}: ${listed}${more === 0 ? '' : `; and ${more} more`}`, {
-    hint: hints.length > 0 ? hints.join(' ') : 'Correct these fields; nothing was sent.',
+    hint: [...hints, ...(hints.length > 0 && hint !== UNCHECKED_HINT ? [] : [hint])].join(' '),
   });
+}
+
+/** The hint of a check that the caller can turn off. */
+export const UNCHECKED_HINT = 'Correct these fields, or send them as they are with unchecked (--force).';
+
+const OBJECT = z.looseObject({}, 'must be an object');
+
+/**
+ * Fields that the service is to judge: those that fit the shape as it would send them, all others as given.
+ * @throws CatchwordError USAGE if `given` is not an object
+ */
+export function uncheckedFields(what: string, shape: z.ZodRawShape, given: unknown): Readonly<Record<string, unknown>> {
+  parseInput(what, OBJECT, given);
+  const fields = Object.entries(given as object).map(([name, value]: [string, unknown]) => {
+    const parsed = Object.hasOwn(shape, name) ? z.safeParse(shape[name] ?? z.unknown(), value) : undefined;
+    return [name, parsed?.success === true ? parsed.data : value] as const;
+  });
+  return Object.fromEntries(fields);
 }

@@ -1,4 +1,3 @@
-import { parse } from 'isbn3';
 import { z } from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
@@ -7,6 +6,7 @@ import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { canonicalIdentifier } from '../input/identifier.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, type OptionsOf, only } from '../input/request-fields.ts';
 
@@ -19,10 +19,13 @@ export interface Licenses {
   readonly total?: number;
 }
 
+export const LICENSE_TYPES = ['online', 'downloadable', 'download', 'all'] as const;
+
 const QUERY = {
   /** The book identifier; default: the whole account. Identifiers copied from a spreadsheet may have spaces around them. */
   sku: name.transform((sku) => sku.trim()).optional(),
-  type: z.enum(['online', 'downloadable', 'all'], 'must be online, downloadable or all').optional(),
+  /** `download` is how newer services write `downloadable`. */
+  type: z.enum(LICENSE_TYPES, `must be one of ${LICENSE_TYPES.join(', ')}`).optional(),
 };
 
 export type LicenseQuery = OptionsOf<typeof QUERY>;
@@ -128,8 +131,7 @@ export async function readLicenses(caller: Caller, given: LicenseQuery, signal: 
 
 /** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, and the marker of a rental (`R180`) make no difference. */
 function canonical(identifier: string): string {
-  const title = identifier.trim().replace(/(.)R\d{2,4}$/, '$1');
-  return parse(title)?.isbn13 ?? title.replace(/[\s-]/g, '').toUpperCase();
+  return canonicalIdentifier(identifier.trim().replace(/(.)R\d{2,4}$/, '$1'));
 }
 
 /** Whether all licenses have the same `sku` or the same `isbn`. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { JsonObject } from '../http/answer.ts';
-import { parseInput } from '../input/parse-input.ts';
+import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
 import { name, text, whole } from '../input/request-fields.ts';
 import { decimalOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
@@ -42,11 +42,13 @@ const REQUEST = z.looseObject(
 export type PackageFields = z.input<typeof REQUEST>;
 
 /**
+ * @param unchecked whether the service is to judge the fields
  * @returns the body to send
  * @throws CatchwordError USAGE naming every invalid field by its path
  */
-export function checkPackage(fields: unknown): z.output<typeof REQUEST> {
-  return parseInput('the package', REQUEST, fields);
+export function checkPackage(fields: unknown, unchecked: boolean): JsonObject {
+  if (unchecked) return uncheckedFields('the package', REQUEST.shape, fields);
+  return parseInput('the package', REQUEST, fields, UNCHECKED_HINT);
 }
 
 const licenseOf = objectOf({ details: textOf, duration: textOf, type: textOf, num_days: wholeOf });

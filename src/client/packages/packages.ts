@@ -1,7 +1,42 @@
-import { type ParsedAnswer, requireFields } from '../http/answer.ts';
+import { z } from 'zod';
+import { CatchwordError } from '../../errors.ts';
+import { checkFirst } from '../errors/uncertain-write.ts';
+import { type JsonObject, type ParsedAnswer, requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import { type CallOptions, signalOf } from '../input/call-options.ts';
+import {
+  type CallOptions,
+  callOptions,
+  type FieldsFor,
+  optionsOf,
+  signalOf,
+  UNCHECKED,
+} from '../input/call-options.ts';
+import type { OptionsOf } from '../input/request-fields.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from './package-fields.ts';
+
+const DELETE = {
+  /** The body to send: at live services it lists books to take out of the package. Default: none. */
+  fields: z.looseObject({}, 'must be an object').optional(),
+};
+const WRITE_OPTIONS = callOptions(UNCHECKED);
+const DELETE_OPTIONS = callOptions(DELETE);
+
+export type PackageOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
+export type DeletePackageOptions = CallOptions & OptionsOf<typeof DELETE>;
+
+/** The answer may be empty; another SKU shows that the write was done elsewhere, or not at all. */
+function updatedPackage({ value, origin, status, hide }: ParsedAnswer, sku: string): Package {
+  const updated = packageOf(value);
+  if (updated.sku === undefined || updated.sku === sku) return updated;
+  const message = `${origin} answered with package ${hide(updated.sku, MAX_SKU)} instead of ${sku}`;
+  throw checkFirst(new CatchwordError('SERVICE_ERROR', message, { status }), {});
+}
+
+/** Live services answer a delete with a count. */
+const DELETED_FIELDS = [...PACKAGE_FIELDS, 'removed_count'];
+
+/** Characters of a SKU that an error shows. */
+const MAX_SKU = 255;
 
 export type Packages = ReturnType<typeof createPackages>;
 
@@ -30,22 +65,36 @@ export function createPackages(caller: Caller, path: string) {
   });
   return {
     /** `POST`; not retried once it may have arrived. */
-    create: async (fields: PackageFields, options?: CallOptions): Promise<Package> => {
-      const body = checkPackage(fields);
+    create: async <O extends PackageOptions>(fields: FieldsFor<O, PackageFields>, options?: O): Promise<Package> => {
+      const { signal, unchecked } = optionsOf(WRITE_OPTIONS, options);
+      const body = checkPackage(fields, unchecked);
       const create = { ...common, method: 'POST', path, creates: 'sku', body, subject: 'new package' } as const;
-      return await caller.call(create, signalOf(options));
+      return await caller.call(create, signal);
     },
     read: async (sku: string, options?: CallOptions): Promise<Package> => {
       const read = (answer: ParsedAnswer) => packageOf(requireFields(answer, path));
       return await caller.call({ ...of(sku), method: 'GET', repeatable: true, read }, signalOf(options));
     },
     /** `PUT`; services append the given products, so it is not retried once it may have arrived. */
-    update: async (sku: string, fields: PackageFields, options?: CallOptions): Promise<Package> =>
-      await caller.call({ ...of(sku), method: 'PUT', body: checkPackage(fields) }, signalOf(options)),
-    /** `DELETE /:pkg_sku/assets`; its books are kept. Not retried once it may have arrived. */
-    delete: async (sku: string, options?: CallOptions): Promise<void> => {
-      const one = of(sku);
-      await caller.call({ ...one, method: 'DELETE', path: `${one.path}/assets`, read: () => {} }, signalOf(options));
+    update: async <O extends PackageOptions>(
+      sku: string,
+      fields: FieldsFor<O, PackageFields>,
+      options?: O,
+    ): Promise<Package> => {
+      const { signal, unchecked } = optionsOf(WRITE_OPTIONS, options);
+      const read = (answer: ParsedAnswer) => updatedPackage(answer, sku);
+      return await caller.call({ ...of(sku), method: 'PUT', body: checkPackage(fields, unchecked), read }, signal);
+    },
+    /**
+     * `DELETE /:pkg_sku/assets`. The interface calls it the deletion of the package; live services take the books that
+     * `fields` lists out of it, and answer how many they were. Not retried once it may have arrived.
+     * @returns what the service answered; null if that is empty
+     */
+    delete: async (sku: string, options?: DeletePackageOptions): Promise<JsonObject | null> => {
+      const { signal, fields: body } = optionsOf(DELETE_OPTIONS, options);
+      const one = { ...of(sku), fields: DELETED_FIELDS };
+      const read = ({ value }: ParsedAnswer) => value ?? null;
+      return await caller.call({ ...one, method: 'DELETE', path: `${one.path}/assets`, body, read }, signal);
     },
   };
 }

@@ -29,7 +29,7 @@ function detailQuery({ includeDetails, currency, currencyParam }: ProductSetting
   return query;
 }
 
-const GET = { method: 'GET', format: 'page', token: true, repeatable: true } as const;
+const GET = { method: 'GET', format: 'page', token: 'if-known', repeatable: true } as const;
 
 /**
  * Reads one window of the catalog, or of what changed in a time range: `GET /v4/products` (interface, 4.4). Bytes that are

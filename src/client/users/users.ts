@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { CatchwordError } from '../../errors.ts';
 import { isName, writeXml } from '../../xml/write.ts';
 import { isErrorName } from '../errors/error-message.ts';
 import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
@@ -6,9 +7,9 @@ import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { type CallOptions, signalOf } from '../input/call-options.ts';
-import { parseInput } from '../input/parse-input.ts';
-import { name, only, text } from '../input/request-fields.ts';
+import { type CallOptions, callOptions, optionsOf, signalOf, UNCHECKED } from '../input/call-options.ts';
+import { parseInput, UNCHECKED_HINT } from '../input/parse-input.ts';
+import { name, type OptionsOf, only, text } from '../input/request-fields.ts';
 
 /** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
@@ -27,6 +28,14 @@ const others = z.record(z.string(), text, 'must be an object of texts').superRef
 const omitted = z.undefined('must be omitted: a user has either a reference, or an email and a password').optional();
 const NAMES = { firstName: name, lastName: name, others: others.optional() };
 const REFERENCE_USER = only({ reference: name, email: omitted, password: omitted, ...NAMES });
+const UNCHECKED_USER = only({
+  reference: text.optional(),
+  email: text.optional(),
+  password: text.optional(),
+  firstName: text.optional(),
+  lastName: text.optional(),
+  others: others.optional(),
+});
 const FULL_USER = only({ email: name, password: name, reference: z.undefined().optional(), ...NAMES });
 
 /**
@@ -37,16 +46,27 @@ const FULL_USER = only({ email: name, password: name, reference: z.undefined().o
  */
 export type NewUser = Readonly<z.input<typeof REFERENCE_USER> | z.input<typeof FULL_USER>>;
 
+/** A user whose fields the service is to judge. */
+export type UncheckedUser = Readonly<z.input<typeof UNCHECKED_USER>>;
+
 /** The body of `POST /v3/users`. @throws CatchwordError USAGE naming each invalid field */
-function userXml(given: Partial<NewUser> | null): string {
-  const schema = given?.reference === undefined ? FULL_USER : REFERENCE_USER;
-  const { firstName, lastName, others: further, ...identity } = parseInput('the user', schema, given);
+function userXml(given: Partial<UncheckedUser> | null, unchecked: boolean): string {
+  const checked = given?.reference === undefined ? FULL_USER : REFERENCE_USER;
+  const schema = unchecked ? UNCHECKED_USER : checked;
+  const hint = unchecked ? undefined : UNCHECKED_HINT;
+  const { firstName, lastName, others: further, ...identity } = parseInput('the user', schema, given, hint);
   const fields = { ...identity, 'first-name': firstName, 'last-name': lastName, ...further };
   const content = Object.entries(fields).flatMap(([tag, text]) =>
     text === undefined ? [] : { name: tag, content: text },
   );
   return writeXml({ name: 'user', content });
 }
+
+const USER_OPTIONS = callOptions(UNCHECKED);
+
+export type UserOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
+
+export type UserFor<Options> = Options extends { readonly unchecked: true } ? UncheckedUser : NewUser;
 
 /** Fields that only the service knows: an error may repeat the others. */
 const OWN_FIELDS = ['guid', 'access-token'];
@@ -86,16 +106,42 @@ function userFrom(answer: ParsedAnswer, isNew: boolean) {
   };
 }
 
+/** The user that was asked for. The token of another one would be used for this one. */
+function readUser(answer: ParsedAnswer, id: string): User {
+  const user = userFrom(answer, false);
+  const { length } = recordsIn(answer.elements, 'user', ['user']).records;
+  const names = [user.guid, user.reference, user.email];
+  const isOther = names.every((name) => name !== null && name.toLowerCase() !== id.toLowerCase());
+  if (length <= 1 && !isOther) return user;
+  const found = length > 1 ? `${length} users` : 'another user';
+  throw new CatchwordError('SERVICE_ERROR', `${answer.origin} answered with ${found} instead of the one asked for`, {
+    hint: 'Read the user by its guid.',
+    status: answer.status,
+  });
+}
+
+/** What the answer to a reset says of the user. */
+export interface ResetUser {
+  readonly guid: string | undefined;
+  readonly accessToken: string | undefined;
+}
+
 /** A user as the service describes it. Missing and empty fields are null. */
 export type User = Readonly<ReturnType<typeof userFrom>>;
 
-/** The interface does not show the answer to a reset: it is empty, or the user. */
-function checkReset(answer: ParsedAnswer): void {
+/**
+ * The interface does not show the answer to a reset: it is empty, or the user.
+ * @returns the user's guid and new token, as far as the answer has them
+ */
+function resetFrom(answer: ParsedAnswer): ResetUser {
   const error = errorOfTree(treeOfBody(answer.text), answer);
   if (error !== undefined) throw error;
-  const { records } = recordsIn(answer.elements, 'user', ['user']);
-  const isUser = records.some((user) => OWN_FIELDS.some((field) => fieldsOf(user).has(field)));
-  if (answer.text.trim() !== '' && !isUser) throw checkFirst(unexpected('user', answer), {});
+  const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
+  // Bodies without the root have been seen.
+  const top = { name: 'user', text: '', attributes: new Map<string, string>(), children: around };
+  const user = [...records, top].map(fieldsOf).find((fields) => OWN_FIELDS.some((field) => fields.has(field)));
+  if (answer.text.trim() !== '' && user === undefined) throw checkFirst(unexpected('user', answer), {});
+  return { guid: user?.get('guid') || undefined, accessToken: user?.get('access-token') || undefined };
 }
 
 /**
@@ -107,25 +153,26 @@ export function createUsers(caller: Caller, suffix: string) {
   const common = { format: 'xml', token: false, repeatable: true } as const;
   return {
     /** `POST /v3/users` (interface, section 4.5). Not retried once it was sent: the user may exist then. */
-    create: async (user: NewUser, options?: CallOptions): Promise<User> => {
-      const body = userXml(user);
+    create: async <O extends UserOptions>(user: UserFor<O>, options?: O): Promise<User> => {
+      const { signal, unchecked } = optionsOf(USER_OPTIONS, options);
+      const body = userXml(user, unchecked);
       const secrets = user.password === undefined ? [] : [user.password];
       const create = { ...common, method: 'POST', path, repeatable: false, creates: 'guid', body, secrets } as const;
-      return await caller.call({ ...create, read: (answer) => userFrom(answer, true) }, signalOf(options));
+      return await caller.call({ ...create, read: (answer) => userFrom(answer, true) }, signal);
     },
     /**
      * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
      * @param id guid, reference or email
      */
     read: async (id: string, options?: CallOptions): Promise<User> => {
-      const read = (answer: ParsedAnswer) => userFrom(answer, false);
+      const read = (answer: ParsedAnswer) => readUser(answer, id);
       const one = { path: `${path}/:user_id`, values: { user_id: id } };
       return await caller.call({ ...common, ...one, method: 'GET', read }, signalOf(options));
     },
     /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
-    reset: async (options?: CallOptions): Promise<void> => {
+    reset: async (options?: CallOptions): Promise<ResetUser> => {
       const reset = { ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, token: true } as const;
-      await caller.call({ ...reset, read: checkReset }, signalOf(options));
+      return await caller.call({ ...reset, read: resetFrom }, signalOf(options));
     },
   };
 }

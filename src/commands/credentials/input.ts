@@ -25,14 +25,16 @@ async function* textOf(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<string,
 }
 
 /** Omits columns that are not a key, such as an email, and empty fields. */
-function submissionOf(line: number, keys: Keys, values: readonly unknown[]): CredentialSubmission {
+function submissionOf(line: number, keys: Keys, values: readonly unknown[], unchecked: boolean): CredentialSubmission {
   const given = keys.flatMap((key, at) => {
     const value = values[at];
     if (key === undefined || value === undefined || value === null || value === '') return [];
     if (typeof value !== 'string' || !value.includes('\ufffd')) return [[key, value]];
     throw usageError(`line ${line}: the text is not UTF-8`, 'Save the file as UTF-8 (in Excel: "CSV UTF-8").');
   });
-  if (given.length > 0) return checkSubmission(Object.fromEntries(given) as CredentialSubmission, `line ${line}`);
+  if (given.length > 0) {
+    return checkSubmission(Object.fromEntries(given) as CredentialSubmission, `line ${line}`, unchecked);
+  }
   throw usageError(`line ${line}: the account has no key`, 'Fill in a reference, guid or access-token, or remove it.');
 }
 
@@ -51,14 +53,18 @@ function headerOf(fields: readonly string[], line: number): Keys {
   throw usageError(`line ${line}: no column is named reference, guid or access-token`, hint);
 }
 
-async function* fromCsv(texts: AsyncIterable<string>, delimiter: string): AsyncGenerator<CredentialSubmission, void> {
+async function* fromCsv(
+  texts: AsyncIterable<string>,
+  delimiter: string,
+  unchecked: boolean,
+): AsyncGenerator<CredentialSubmission, void> {
   let header: Keys | undefined;
   for await (const { fields, line } of rowsIn(texts, delimiter)) {
     // Spreadsheets write empty fields at the end of rows, and empty rows.
     const width = fields.findLastIndex((field) => field.trim() !== '') + 1;
     if (width === 0) continue;
     if (header === undefined) header = headerOf(fields, line);
-    else if (width <= header.length) yield submissionOf(line, header, fields);
+    else if (width <= header.length) yield submissionOf(line, header, fields, unchecked);
     else {
       const hint = 'Quote fields that contain the delimiter.';
       throw usageError(`line ${line}: ${width} fields, but the header has ${header.length}`, hint);
@@ -66,7 +72,7 @@ async function* fromCsv(texts: AsyncIterable<string>, delimiter: string): AsyncG
   }
 }
 
-function fromJson(text: string, line: number): CredentialSubmission {
+function fromJson(text: string, line: number, unchecked: boolean): CredentialSubmission {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -74,13 +80,16 @@ function fromJson(text: string, line: number): CredentialSubmission {
     throw usageError(`line ${line}: invalid JSON`, 'Write lines such as {"reference":"reader-1"}.', cause);
   }
   const fields = typeof value === 'object' && value !== null ? value : { reference: value };
-  return submissionOf(line, keysOf(Object.keys(fields), line, 'fields'), Object.values(fields));
+  return submissionOf(line, keysOf(Object.keys(fields), line, 'fields'), Object.values(fields), unchecked);
 }
 
-async function* fromNdjson(texts: AsyncIterable<string>): AsyncGenerator<CredentialSubmission, void> {
+async function* fromNdjson(
+  texts: AsyncIterable<string>,
+  unchecked: boolean,
+): AsyncGenerator<CredentialSubmission, void> {
   for await (const { fields, line } of rowsIn(texts, NO_DELIMITER)) {
     const text = fields.join(NO_DELIMITER);
-    if (text.trim() !== '') yield fromJson(text, line);
+    if (text.trim() !== '') yield fromJson(text, line, unchecked);
   }
 }
 
@@ -90,11 +99,13 @@ export function isNdjson(path: string): boolean {
 
 /**
  * Reads accounts from CSV with a header line, from NDJSON if the file is named so, or from either of them on stdin (`-`).
+ * @param unchecked accepts keys that are longer than any seen
  * @throws CatchwordError USAGE naming the line
  */
 export async function* submissionsIn(
   path: string,
   bytes: AsyncIterable<Uint8Array>,
+  unchecked: boolean,
 ): AsyncGenerator<CredentialSubmission, void> {
   const texts = textOf(bytes);
   let head = '';
@@ -109,5 +120,5 @@ export async function* submissionsIn(
   })();
   const [first = ''] = head.trimStart().split('\n', 1);
   const isJson = path === '-' ? first.startsWith('{') : isNdjson(path);
-  yield* isJson ? fromNdjson(whole) : fromCsv(whole, delimiterOf(first));
+  yield* isJson ? fromNdjson(whole, unchecked) : fromCsv(whole, delimiterOf(first), unchecked);
 }

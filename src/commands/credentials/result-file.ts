@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { type FileHandle, open, readFile, realpath, rm, stat } from 'node:fs/promises';
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
+import { renameDurably, replaceFile } from '../../durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf, usageError } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import type { Source } from '../../input-stream.ts';
@@ -18,15 +19,19 @@ import { headerOf } from './rows.ts';
 export interface ResultOutput {
   /** Accounts whose results an earlier run wrote. */
   readonly done: number;
+  /** How many of them were not verified. */
+  readonly failed: number;
   /** The accounts still to verify. */
   readonly rest: AsyncIterable<CredentialSubmission>;
-  write(text: string, accounts: number): Promise<void>;
+  /** @param failed how many of the accounts were not verified */
+  write(text: string, accounts: number, failed: number): Promise<void>;
   /** Completes the output; not called if the run breaks off. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }
 
-const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})\n$/;
+/** Accounts, bytes, digest, and accounts that were not verified; older checkpoints do not have these. */
+const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})(?: (\d+))?\n$/;
 
 async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   return await work.catch((error: unknown) => {
@@ -41,9 +46,9 @@ const MOVE = 'Move it away, or name another file with --out.';
 async function readCheckpoint(path: string) {
   const text = await orNull(readFile(path, 'utf8'));
   if (text === null) return null;
-  const [, accounts, bytes, digest] = CHECKPOINT.exec(text) ?? [];
+  const [, accounts, bytes, digest, failed = 0] = CHECKPOINT.exec(text) ?? [];
   if (digest === undefined) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
-  return { accounts: Number(accounts), bytes: Number(bytes), digest };
+  return { accounts: Number(accounts), bytes: Number(bytes), digest, failed: Number(failed) };
 }
 
 const BEGINNINGS = [headerOf('csv'), '{"ok":'];
@@ -101,7 +106,7 @@ export async function openResultFile(
     throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
   }
   const hash = createHash('sha256').update(JSON.stringify(scope));
-  let [accounts, bytes] = [0, 0];
+  let [accounts, bytes, failed] = [0, 0, 0];
   let file: FileHandle | undefined;
 
   const rest = (async function* () {
@@ -116,9 +121,8 @@ export async function openResultFile(
     return hash.copy().digest('hex') === last.digest;
   }
   async function saveCheckpoint(): Promise<void> {
-    const text = `${accounts} ${bytes} ${hash.copy().digest('hex')}\n`;
-    await writeFile(nextCheckpoint, text, { mode: 0o600, flush: true });
-    await rename(nextCheckpoint, checkpoint);
+    const text = `${accounts} ${bytes} ${hash.copy().digest('hex')} ${failed}\n`;
+    await replaceFile(checkpoint, text);
   }
   async function start(): Promise<void> {
     await saveCheckpoint();
@@ -132,7 +136,10 @@ export async function openResultFile(
     if (restart) return;
     // Both exist after an interrupted restart.
     if (targetSize > 0 && partSize === 0) {
-      if (last?.bytes === targetSize && (await skip(last)) && (await rest.next()).done === true) return;
+      if (last?.bytes === targetSize && (await skip(last)) && (await rest.next()).done === true) {
+        failed = last.failed;
+        return;
+      }
       throw usageError(`${path} already exists`, 'Name another file with --out. Or replace this one with --restart.');
     }
     if (partSize > 0) {
@@ -142,17 +149,18 @@ export async function openResultFile(
         const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
         throw usageError(`${part} holds results for another input, service or API key`, hint);
       }
-      bytes = accounts > 0 ? last.bytes : 0;
+      [bytes, failed] = accounts > 0 ? [last.bytes, last.failed] : [0, 0];
     }
     await start();
   }
-  async function write(text: string, count: number): Promise<void> {
+  async function write(text: string, count: number, refused: number): Promise<void> {
     if (file === undefined && count === 0) return;
     if (file === undefined) await start();
     await file?.appendFile(text);
     await file?.datasync();
     bytes += Buffer.byteLength(text);
     accounts += count;
+    failed += refused;
     await saveCheckpoint();
   }
   async function finish(): Promise<void> {
@@ -160,7 +168,7 @@ export async function openResultFile(
       throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
     }
     if (file === undefined) return;
-    await rename(part, target);
+    await renameDurably(part, target);
     await file.close();
     file = undefined;
   }
@@ -184,8 +192,9 @@ export async function openResultFile(
   }
   return {
     done: accounts,
+    failed,
     rest,
-    write: (text, count) => guarded(write(text, count)),
+    write: (text, count, refused) => guarded(write(text, count, refused)),
     finish: () => guarded(finish()),
     close,
   };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import { CatchwordError, usageError } from '../../errors.ts';
+import { CatchwordError, EXIT, usageError } from '../../errors.ts';
 import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
@@ -16,13 +16,17 @@ import { headerOf, type ResultFormat, rowsOf } from './rows.ts';
 interface VerifyOptions extends JsonOption {
   readonly out?: string;
   readonly restart?: boolean;
+  readonly force?: boolean;
 }
 
-function summary(results: ReadonlyMap<string, number>, done: number, requests: number): string {
+type Earlier = Pick<ResultOutput, 'done' | 'failed'>;
+
+function summary(results: ReadonlyMap<string, number>, { done, failed: before }: Earlier, requests: number): string {
   const refused = [...results].filter(([outcome]) => outcome !== 'verified');
   const failed = refused.reduce((sum, [, accounts]) => sum + accounts, 0);
   const codes = refused.map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
-  const known = done === 0 ? '' : `${count(done)} known from before, `;
+  const notVerified = before === 0 ? '' : ` (${count(before)} of them not verified)`;
+  const known = done === 0 ? '' : `${count(done)} known from before${notVerified}, `;
   const verified = `${count(results.get('verified') ?? 0)} verified, ${count(failed)} not${codes && ` (${codes})`}`;
   return `${verified}, ${known}${plural(requests, 'request')}\n`;
 }
@@ -41,6 +45,7 @@ function interrupted(error: unknown, accounts: number, { out, restart }: VerifyO
 function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest']): ResultOutput {
   return {
     done: 0,
+    failed: 0,
     rest,
     write: async (text) => {
       if (text !== '' && !stdout.write(text)) await once(stdout, 'drain');
@@ -51,7 +56,7 @@ function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest'])
 }
 
 async function verify(context: CommandContext, path: string, options: VerifyOptions): Promise<void> {
-  const { out, json = false, restart = false } = options;
+  const { out, json = false, restart = false, force: unchecked = false } = options;
   if (out === undefined && restart) throw usageError('--restart needs --out', 'Add --out, or omit --restart.');
   if (out !== undefined && json) {
     throw usageError('--json and --out exclude each other', 'Omit --json: a file named .ndjson or .jsonl gets NDJSON.');
@@ -62,17 +67,21 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     const bar = progressBar(context.stderr, '{bar} {percentage}% · {accounts} accounts · {requests}');
     if (input.file !== null) bar.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
-    let [accounts, requests] = [0, 0];
+    let [accounts, requests, notVerified] = [0, 0, 0];
     let output: ResultOutput | undefined;
     try {
-      const submissions = submissionsIn(path, input);
+      const submissions = submissionsIn(path, input, unchecked);
       const scope = [new URL(baseUrl).href, apiKey, format];
       if (out === undefined) output = stdoutOutput(context.stdout, submissions);
       else output = await openResultFile(out, restart, scope, submissions, input.file);
       accounts = output.done;
+      const how = { before: accounts, unchecked };
+      notVerified = output.failed;
       let header = accounts === 0 ? headerOf(format) : '';
-      for await (const results of verifyInBatches(caller, output.rest, context.signal, accounts)) {
-        await output.write(header + rowsOf(results, format), results.length);
+      for await (const results of verifyInBatches(caller, output.rest, context.signal, how)) {
+        const failed = results.filter(({ ok }) => !ok).length;
+        await output.write(header + rowsOf(results, format), results.length, failed);
+        notVerified += failed;
         header = '';
         for (const result of results) {
           const outcome = result.ok ? 'verified' : `code ${result.code ?? 'none'}`;
@@ -83,7 +92,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
         bar.update(input.bytesRead(), { accounts: count(accounts), requests: plural(requests, 'request') });
       }
       if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
-      await output.write(header, 0);
+      await output.write(header, 0, 0);
       await output.finish();
     } catch (error) {
       throw interrupted(error, accounts, options);
@@ -92,7 +101,9 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       bar.stop();
       await output?.close();
     }
-    context.stderr.write(summary(outcomes, output.done, requests));
+    context.stderr.write(summary(outcomes, output, requests));
+    // A script that goes on with all accounts must notice.
+    if (notVerified > 0) context.setExitCode(EXIT.differences);
     if (requests > 0 || output.done === 0) return;
     context.stderr.write(`${out} is complete already; to start over, add --restart\n`);
   });
@@ -104,7 +115,9 @@ export function credentialsCommand(context: CommandContext): Command {
     .argument('<file>', 'CSV with a column reference, guid or access-token; NDJSON (.ndjson, .jsonl); - for stdin')
     .option('--out <file>', 'write the results to a file, as CSV or NDJSON by its name; repeat the command to resume')
     .option('--restart', 'discard the results of an earlier run in --out')
+    .option('--force', 'send references of more than 255 characters too')
     .option('--json', 'print NDJSON instead of CSV')
+    .addHelpText('after', '\nExits with 3 if an account could not be verified; its row has the code and the message.')
     .action((file: string, options: VerifyOptions) => verify(context, file, options));
   return new Command('credentials').enablePositionalOptions().addCommand(verifyCommand);
 }

@@ -1,13 +1,14 @@
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { serveUntil, startTogether } from '../../lifecycle.ts';
+import { createLog } from '../../log.ts';
 import { plural } from '../../report/text.ts';
 import { startDaemon } from '../../roles/roles.ts';
 import { SANDBOX_DEFAULTS } from '../../sandbox/options.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 import type { CommandContext } from '../shared/context.ts';
 import { colours, printLine } from '../shared/format.ts';
-import { commandLog } from '../shared/notices.ts';
+import { logSettings } from '../shared/notices.ts';
 import { checkedSettings } from '../shared/settings.ts';
 
 /** Pages are small and slow, so that the first load takes long enough to be watched, and its picture has many windows. */
@@ -109,7 +110,9 @@ export async function stay(context: CommandContext, { directory, port, items = S
       CATCHWORD_HTTP_PORT: `${free}`,
     };
     const config = checkedSettings(settings, 'source');
-    await startDaemon({ config, clock, log: commandLog(context, 'warn') }, started);
+    const logging = logSettings(context, 'warn');
+    const apart = context.apart === true ? logging : undefined;
+    await startDaemon({ config, clock, log: createLog('warn', logging), apart }, started);
     printLine(context, guide(context, `http://127.0.0.1:${free}`, items, directory));
     return started;
   });

@@ -11,6 +11,10 @@ export interface ProcessContext extends Input {
   /** Without the variables of `.env`. */
   readonly environment: Environment;
   readonly clock: Clock;
+  /**
+   * Whether what serves HTTP may run in threads and processes of its own; default false. They have the system's clock.
+   */
+  readonly apart?: boolean;
 }
 
 /** What a command sees of its process: `.env` completes the environment, and a lost stdout aborts the signal, too. */

@@ -1,4 +1,4 @@
-import { createLog, type Logger, type Tell } from '../../log.ts';
+import { createLog, type Logger, type LogSettings, type Tell } from '../../log.ts';
 import { checkPause } from '../../operator/check-pause.ts';
 import { time } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -6,12 +6,17 @@ import { forgetPause } from '../../sync/shared-pace.ts';
 import type { CommandContext } from './context.ts';
 import { isTerminal } from './format.ts';
 
+/** How a command logs: readable if stderr is a terminal. */
+export function logSettings(context: CommandContext, level: string, split = false): LogSettings {
+  return { level, readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split };
+}
+
 /**
- * The log of a command, readable if stderr is a terminal.
+ * The log of a command.
  * @param split writes everything but errors to stdout; for services, which print no data
  */
 export function commandLog(context: CommandContext, level: string, split = false): Logger {
-  return createLog(level, { readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split });
+  return createLog(level, logSettings(context, level, split));
 }
 
 /** Prints notices for a person, on stderr. */

@@ -1,4 +1,7 @@
+import { unlessAborted, withAbort } from '../../abort.ts';
+import { answerWithin } from '../answer-within.ts';
 import { type Mark, type Opened, type Sink, SinkError, type StoredSize } from '../sink.ts';
+import { type ConnectionLife, createConnectionLife } from './connection-life.ts';
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
 export interface OpenStore extends Pick<Sink, 'deliver' | 'fillBegins' | 'fillEnds' | 'recheck'> {
@@ -6,16 +9,21 @@ export interface OpenStore extends Pick<Sink, 'deliver' | 'fillBegins' | 'fillEn
   readonly position: Opened | null;
 }
 
-/** What one kind of sink does itself; `createConnectedSink` adds the life of its connection. */
+/** What one kind of sink does itself; `createConnectedSink` adds the life of its connections. */
 export interface ConnectedStore<Connection> {
   readonly batch: Sink['batch'];
-  readonly connect: () => Promise<Connection>;
-  readonly disconnect: (connection: Connection) => unknown;
+  /** Connects, and hands over to `life` whatever it makes, before it waits for anything. */
+  readonly connect: (life: ConnectionLife) => Promise<Connection>;
+  /** Optional. Says goodbye to a store that answered every call. */
+  readonly leave?: (connection: Connection) => Promise<unknown>;
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore>;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly check: (connection: Connection, signal: AbortSignal) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
 }
+
+/** A store that is gone does not say goodbye. */
+const LEAVE_TIMEOUT_MS = 1_000;
 
 /** Changes what the calls of a sink throw, as drivers do, to SinkErrors. */
 export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => SinkError): Sink {
@@ -36,43 +44,81 @@ export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => Sink
 /** Makes a sink that keeps one connection while it is open, and uses another one for `check` and `size`. */
 export function createConnectedSink<Connection>(store: ConnectedStore<Connection>): Sink {
   const { batch, size } = store;
+  let life: ConnectionLife | undefined;
   let connection: Connection | undefined;
   let open: OpenStore | undefined;
 
-  function opened(): OpenStore {
-    if (open === undefined) throw new SinkError('unavailable', 'the sink is not open');
-    return open;
-  }
-
-  /** Runs `work` on a connection of its own. */
-  async function probe<T>(work: (probing: Connection) => Promise<T>): Promise<T> {
-    const probing = await store.connect();
+  /** Runs a call. After one that was cut short or failed, the driver's state is unknown: the connection ends. */
+  async function during<T>(living: ConnectionLife, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
     try {
-      return await work(probing);
-    } finally {
-      await store.disconnect(probing);
+      return await withAbort([signal, living.signal], async (either) => {
+        either.throwIfAborted();
+        living.callBegins();
+        return await unlessAborted(call(), either);
+      });
+    } catch (error) {
+      const known = error instanceof SinkError ? error : store.toSinkError(error);
+      // The relay sends a part of a refused batch again.
+      if (known.failure !== 'refused') living.end(known);
+      throw known;
     }
   }
 
-  const sink: Sink = {
+  /** Ends a connection. After a failure, it has ended already. */
+  async function leave(living: ConnectionLife, leaving: Connection | undefined): Promise<void> {
+    if (leaving !== undefined && !living.signal.aborted) {
+      await answerWithin(LEAVE_TIMEOUT_MS, async () => store.leave?.(leaving), living.signal).catch(() => {});
+    }
+    living.end();
+  }
+
+  /** Runs `work` on a connection of its own. */
+  async function probe<T>(work: (probing: Connection) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const living = createConnectionLife();
+    let probing: Connection | undefined;
+    try {
+      return await during(living, signal, async () => {
+        probing = await store.connect(living);
+        return await work(probing);
+      });
+    } finally {
+      await leave(living, probing);
+    }
+  }
+
+  async function opened(signal: AbortSignal, call: (store: OpenStore) => Promise<void> | undefined): Promise<void> {
+    const now = open;
+    if (life === undefined || now === undefined) throw new SinkError('unavailable', 'the sink is not open');
+    await during(life, signal, async () => call(now));
+  }
+
+  return {
     batch,
-    open: async (mark) => {
-      connection = await store.connect();
-      open = await store.open(connection, mark);
-      return open.position;
+    open: async (mark, _newest, signal) => {
+      life?.end();
+      const living = createConnectionLife();
+      life = living;
+      return await during(living, signal, async () => {
+        const connected = await store.connect(living);
+        const now = await store.open(connected, mark);
+        living.signal.throwIfAborted();
+        connection = connected;
+        open = now;
+        return now.position;
+      });
     },
-    fillBegins: async (mark, signal) => opened().fillBegins?.(mark, signal),
-    fillEnds: async (kept, mark, signal) => opened().fillEnds?.(kept, mark, signal),
-    recheck: async (signal) => opened().recheck?.(signal),
-    deliver: async (events, mark, signal) => opened().deliver(events, mark, signal),
-    ...(size !== undefined && { size: () => probe(size) }),
+    fillBegins: (mark, signal) => opened(signal, (now) => now.fillBegins?.(mark, signal)),
+    fillEnds: (kept, mark, signal) => opened(signal, (now) => now.fillEnds?.(kept, mark, signal)),
+    recheck: (signal) => opened(signal, (now) => now.recheck?.(signal)),
+    deliver: (events, mark, signal) => opened(signal, (now) => now.deliver(events, mark, signal)),
+    ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
-      const closing = connection;
+      const [living, leaving] = [life, connection];
+      life = undefined;
       connection = undefined;
       open = undefined;
-      if (closing !== undefined) await store.disconnect(closing);
+      if (living !== undefined) await leave(living, leaving);
     },
-    check: (signal) => probe((probing) => store.check(probing, signal)),
+    check: (signal) => probe((probing) => store.check(probing, signal), signal),
   };
-  return withSinkErrors(sink, store.toSinkError);
 }

@@ -1,3 +1,6 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import {
   JetStreamApiCodes,
   JetStreamApiError,
@@ -16,6 +19,7 @@ import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.
 import { ageOption, readOptions, sizeText } from '../sink-options.ts';
 import { markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import type { ConnectionLife } from './connection-life.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -47,7 +51,10 @@ const NANOSECONDS = 1e6;
 function toSinkError(error: unknown): SinkError {
   const name = error instanceof Error ? error.name : '';
   const isSetting = /Authorization|Permission|JetStreamNotEnabled|InvalidName/.test(name);
-  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, { cause: error });
+  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, {
+    cause: error,
+    timedOut: name === 'TimeoutError',
+  });
 }
 
 /** The mark once this message is stored: each message is stored by itself. */
@@ -58,18 +65,33 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
 
 type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
-async function connect(url: URL): Promise<NatsConnection> {
+/** Node.js announces here each socket that is made to connect. */
+const SOCKETS = 'net.client.socket';
+const connecting = new AsyncLocalStorage<ConnectionLife>();
+
+/** Connects. The driver leaves sockets open on which it gave up, and hands out none: its sockets are found as they are made. */
+async function connect(url: URL, life: ConnectionLife): Promise<NatsConnection> {
   const user = decoded(url.username);
   const pass = decoded(url.password);
-  return await connectNats({
-    servers: `${url.hostname}:${url.port || '4222'}`,
-    name: 'catchword',
-    // The relay reconnects.
-    reconnect: false,
-    timeout: CONNECT_TIMEOUT_MS,
-    ...(url.protocol === 'tls:' && { tls: {} }),
-    ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
-  });
+  const own = (message: unknown): void => {
+    if (connecting.getStore() === life) life.own((message as { readonly socket: Socket }).socket);
+  };
+  subscribe(SOCKETS, own);
+  try {
+    return await connecting.run(life, () =>
+      connectNats({
+        servers: `${url.hostname}:${url.port || '4222'}`,
+        name: 'catchword',
+        // The relay reconnects.
+        reconnect: false,
+        timeout: CONNECT_TIMEOUT_MS,
+        ...(url.protocol === 'tls:' && { tls: {} }),
+        ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
+      }),
+    );
+  } finally {
+    unsubscribe(SOCKETS, own);
+  }
 }
 
 /** @returns null if the stream does not exist */
@@ -129,7 +151,7 @@ export const createNatsSink: SinkFactory = ({ url }) => {
 
   async function publish(js: JetStreamClient, events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> {
     // The ids name the message's number: the server may remember the id of a message that it lost.
-    const ids = events.map(({ seq }, index) => `${mark.incarnation}:${mark.generation}:${seq}@${last + index}`);
+    const ids = events.map(({ id }, index) => `${mark.generation}:${id}@${last + index}`);
     const sent = events.map((event, index) => {
       const header = headers();
       const { incarnation, generation, cursor, at, late } = markWith(event, index === events.length - 1, mark);
@@ -156,16 +178,19 @@ export const createNatsSink: SinkFactory = ({ url }) => {
     const found = await findStream(manager, names);
     if (found === null) {
       await streams.add({ name: stream, subjects: [subject], storage: StorageType.File, ...limits });
-    } else if (limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
-      await streams.update(stream, limits);
     }
     let last = found?.state.last_seq ?? 0;
+    // Without the stream, nothing that was confirmed is left.
+    const position = last > 0 ? await readMark(manager, stream) : markAtStart(mark);
+    // Not before: a shorter limit drops messages, which may belong to another application.
+    if (found !== null && limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
+      await streams.update(stream, limits);
+    }
     const serverLimit = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
     const ownLimit = found?.config.max_msg_size ?? -1;
     const maxBytes = ownLimit > 0 ? Math.min(ownLimit, serverLimit) : serverLimit;
     return {
-      // Without the stream, nothing that was confirmed is left.
-      position: last > 0 ? await readMark(manager, stream) : markAtStart(mark),
+      position,
       deliver: async (events, mark) => {
         const most = maxBytes - HEADER_BYTES;
         if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
@@ -184,8 +209,7 @@ export const createNatsSink: SinkFactory = ({ url }) => {
 
   return createConnectedSink({
     batch: { events: 500, chars: 4_000_000 },
-    connect: () => connect(url),
-    disconnect: (connection) => connection.close(),
+    connect: (life) => connect(url, life),
     open,
     size: async (connection) => {
       const { config, state } = await (await jetstreamManager(connection)).streams.info(stream);

@@ -6,6 +6,7 @@ import { type Mark, SinkError, type SinkFactory } from '../sink.ts';
 import { readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { isSameMark, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
+import type { ConnectionLife } from './connection-life.ts';
 
 /**
  * A stream with one entry per event, in the field `event`. Entry ids are `<generation>-<seq>`: they only grow, so Redis
@@ -25,10 +26,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
 function toSinkError(error: unknown): SinkError {
   const message = messageOf(error) || systemCodeOf(error) || 'no answer';
   const isSetting = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR unknown command|ERR DB index)/.test(message);
-  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error });
+  const timedOut = message === 'Command timed out';
+  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error, timedOut });
 }
 
-async function connect(url: URL): Promise<Redis> {
+async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
   let reason: unknown;
   const connecting = new Redis({
     host: url.hostname.replace(/^\[|\]$/g, ''),
@@ -43,9 +45,18 @@ async function connect(url: URL): Promise<Redis> {
     enableOfflineQueue: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: COMMAND_TIMEOUT_MS,
+    // A server that is still loading says so to each command.
+    enableReadyCheck: false,
+    disableClientInfo: true,
   });
   connecting.on('error', (error) => {
     reason ??= error;
+  });
+  connecting.on('connect', () => life.own(connecting.stream));
+  life.atEnd(() => {
+    // Does not wait for the server; without a socket yet, the driver does not make one any more.
+    connecting.disconnect();
+    connecting.stream?.destroy();
   });
   try {
     await connecting.connect();
@@ -53,7 +64,6 @@ async function connect(url: URL): Promise<Redis> {
     await connecting.select(Number(url.pathname.slice(1) || '0'));
     return connecting;
   } catch (error) {
-    connecting.disconnect();
     throw reason ?? error;
   }
 }
@@ -84,20 +94,33 @@ export const createRedisSink: SinkFactory = ({ url }) => {
   const { stream, maxlen } = readOptions(url, OPTIONS);
   const markKey = `{${stream}}:catchword`;
 
+  function notOurs(id: string): SinkError {
+    const message = `Redis: this sink did not write entry ${id} of stream ${stream}. Use another one: stream=NAME`;
+    return new SinkError('misconfigured', message);
+  }
+
+  /** Rejects a stream without a mark if its last entry is not an event of catchword: MAXLEN would drop its entries. */
+  async function rejectForeignStream(db: Redis): Promise<void> {
+    const [last] = await db.xrevrange(stream, '+', '-', 'COUNT', 1);
+    if (last === undefined) return;
+    const [id, [field = '', text = '']] = last;
+    if (field !== 'event' || !text.includes('"type":"catchword.')) throw notOurs(id);
+  }
+
   /** Rejects a stream with entries of others, because ids must grow. @returns whether the stream exists */
   async function rejectForeignEntries(db: Redis, generation: number, cursor: number): Promise<boolean> {
     if ((await db.exists(stream)) === 0) return false;
     const lastId = String(await streamInfo(db, stream, 'last-generated-id'));
     const [major = 0, minor = 0] = lastId.split('-').map(Number);
     if (major < generation || (major === generation && minor <= cursor)) return true;
-    const message = `Redis: this sink did not write entry ${lastId} of stream ${stream}. Use another one: stream=NAME`;
-    throw new SinkError('misconfigured', message);
+    throw notOurs(lastId);
   }
 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
     /** The mark in Redis, and whether the stream exists, as this process left them. */
     let written = await readMark(db, markKey);
     let exists = (await db.exists(stream)) > 0;
+    if (exists && written === null) await rejectForeignStream(db);
 
     function rejectLoss(isThere: boolean): void {
       if (exists && !isThere) throw new SinkError('unavailable', `Redis: another client has deleted stream ${stream}`);
@@ -137,8 +160,7 @@ export const createRedisSink: SinkFactory = ({ url }) => {
 
   return createConnectedSink({
     batch: { events: 1_000, chars: 2_000_000 },
-    connect: () => connect(url),
-    disconnect: (db) => db.disconnect(),
+    connect: (life) => connect(url, life),
     open,
     size: async (db) => {
       const entries = await db.xlen(stream);
@@ -150,6 +172,7 @@ export const createRedisSink: SinkFactory = ({ url }) => {
       const mark = await readMark(db, markKey);
       // Without a mark, all entries are foreign.
       const exists = await rejectForeignEntries(db, mark?.generation ?? 1, mark?.cursor ?? 0);
+      if (exists && mark === null) await rejectForeignStream(db);
       await tryToAppend(db, stream, markKey);
       // Not XLEN: delivery does not need the right to it.
       const entries = exists ? Number(await streamInfo(db, stream, 'length')) : 0;

@@ -24,12 +24,15 @@ export const createWebhookSink: SinkFactory = ({ url, secret }) => {
   const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
   return createConnectedSink({
     batch: { events: options.batch, chars: 4_000_000 },
-    connect: async () => target.connect(),
-    disconnect: (agent) => agent.destroy(),
+    connect: async (life) => {
+      const agent = target.connect((socket) => life.own(socket));
+      life.atEnd(() => agent.destroy());
+      return agent;
+    },
     open: async (agent) => ({
       position: null,
-      deliver: async (events, { incarnation, generation }, signal) => {
-        const id = `${incarnation}:${generation}:${events[0]?.seq ?? 0}-${events.at(-1)?.seq ?? 0}`;
+      deliver: async (events, { generation }, signal) => {
+        const id = `${generation}:${events[0]?.id}-${events.at(-1)?.id}`;
         const body = `[${events.map(({ text }) => text).join(',')}]`;
         await target.post(agent, { id, contentType: CONTENT_TYPE, body }, signal);
       },

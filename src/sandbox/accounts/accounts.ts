@@ -32,7 +32,7 @@ export interface AccountOptions {
   /** Initial reference users, 0 to 10 million. */
   readonly users: number;
   /** User 0. */
-  readonly reader: Profile | null;
+  readonly reader: Profile;
 }
 
 /** Makes `user-0000002` sort before `user-0000010`. */
@@ -126,7 +126,7 @@ export function createAccounts({ seed, series, prefix, users, reader }: AccountO
     }
   }
 
-  if (reader !== null) keep(0, reader);
+  keep(0, reader);
 
   return {
     byReference,

@@ -12,6 +12,8 @@ export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 /** References of the keys' own readers, and the other key's token. */
 export const READER = 'sandbox-reader';
 export const OTHER_READER = { reference: 'other-reader', accessToken: 'othersandboxtoken' } as const;
+/** The token of the key without a catalog. */
+export const TOKEN_WITHOUT_CATALOG = 'nocatalogtoken';
 /** Users of the other key besides its reader. */
 const OTHER_USERS = 10;
 
@@ -36,9 +38,11 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
   const otherReader = { ...OTHER_READER, firstName: 'Other', lastName: 'Reader' };
   const main = createMembers({ seed, series: 1, prefix: 'user-', users, reader });
   const other = createMembers({ seed, series: 2, prefix: 'other-user-', users: OTHER_USERS, reader: otherReader });
-  const rest = createMembers({ seed, series: 3, prefix: 'user-', users: 0, reader: null });
+  const noReader = { reference: 'nocatalog-reader', accessToken: TOKEN_WITHOUT_CATALOG };
+  const rest = createMembers({ seed, series: 3, prefix: 'user-', users: 0, reader: noReader });
   const all = [main, other, rest];
   const otherKeys = [otherApiKey, KEY_WITHOUT_CATALOG];
+  const of = (key: string): Members => (key === apiKey ? main : key === otherApiKey ? other : rest);
   let mainKey = apiKey;
   const tokenOf = ({ accounts }: Members, reference: string) => accounts.byReference(reference)?.accessToken ?? '';
   const grant = ({ licenses }: Members, { number }: Pick<User, 'number'>, given: Grant) =>
@@ -59,17 +63,14 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
     main,
     /** Those of the main key first. */
     all,
-    of: (key: string): Members => (key === apiKey ? main : key === otherApiKey ? other : rest),
+    of,
+    /** The state of a token of one of the key's users. Those of other keys are unknown to it, in every operation. */
+    tokenState: (key: string, token: string): TokenState => of(key).accounts.tokenState(token),
     /** The latest tokens of the keys' own readers; a reset or a journal may have replaced those of the options. */
     readerTokens: () => ({
       accessToken: tokenOf(main, READER),
       otherAccessToken: tokenOf(other, OTHER_READER.reference),
     }),
-    /** The state of a token, whichever key it belongs to. */
-    tokenState: (token: string): TokenState => {
-      const states = all.map(({ accounts }) => accounts.tokenState(token));
-      return states.find((state) => state !== 'unknown') ?? 'unknown';
-    },
     redemption: createRedemption(numbering),
     grant,
   };

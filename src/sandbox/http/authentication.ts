@@ -14,7 +14,7 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
 
 /**
  * Returns a check of the headers of section 5 of the interface. It returns the key that owns the caller's data, and
- * the token.
+ * the token, which must belong to a user of that key.
  * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
  */
 export function authentication(
@@ -28,7 +28,7 @@ export function authentication(
     if (token && accessToken === null) throw new Rejection(401, `${accessTokenHeader} is missing`);
     const apiKey = ownerOf(key);
     if (apiKey === null) throw new Rejection(403, 'API key is not valid');
-    const state = token === true ? tokenState(accessToken ?? '') : 'valid';
+    const state = token === true ? tokenState(apiKey, accessToken ?? '') : 'valid';
     if (state !== 'valid') throw tokenRejection(format, state);
     return { apiKey, accessToken };
   };

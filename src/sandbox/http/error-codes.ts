@@ -8,12 +8,12 @@ export const CODES = {
   redemptionInvalid: 468,
   alreadyRedeemed: 469,
   redemptionFailed: 470,
-  /** The sandbox's own choice: the code that services use is not known. */
-  alreadyInUse: 471,
   userNotFound: 474,
   tokenNotValid: 601,
   referenceUnknown: 603,
   malformed: 650,
+  /** Seen for a reference; the code for an email is not known. */
+  alreadyInUse: 904,
 } as const;
 
 export const MESSAGES: Readonly<Record<number, string>> = {

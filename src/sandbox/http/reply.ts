@@ -28,6 +28,11 @@ export function xmlReply(root: XmlTree, status = 200): Reply {
   return { status, body: writeXml(root), contentType: 'application/xml; charset=utf-8' };
 }
 
+/** Child elements with texts; undefined fields are omitted. */
+export function elementsOf(fields: Readonly<Record<string, string | undefined>>): XmlTree[] {
+  return Object.entries(fields).flatMap(([name, content]) => (content === undefined ? [] : [{ name, content }]));
+}
+
 export interface RejectionDetails {
   /** Custom code of a v3 operation. Default: the status. */
   readonly code?: number | undefined;
@@ -51,13 +56,14 @@ export class Rejection extends Error {
 }
 
 /**
- * Writes an error as an array of texts in JSON, or as one `error` element in XML (interface, section 7). What is not a
- * rejection is an internal error.
+ * Writes an error (interface, section 7) as live services do: an array of texts in JSON, or one `error-response` in XML.
+ * What is not a rejection is an internal error.
  */
 export function rejectionReply(format: Format, thrown: unknown): Reply {
   const { status, errors, details } = thrown instanceof Rejection ? thrown : new Rejection(500, messageOf(thrown));
   const { code = status, retryAfter } = details;
-  const error = { name: 'error', attributes: { code: String(code), message: errors.join('; ') } };
+  const fields = { 'error-code': String(code), 'error-text': errors.join('; ') };
+  const error = { name: 'error-response', content: elementsOf(fields) };
   const reply = format === 'json' ? { status, body: JSON.stringify({ errors }) } : xmlReply(error, status);
   return { ...reply, ...(retryAfter !== undefined && { retryAfter }) };
 }
@@ -66,4 +72,6 @@ export function rejectionReply(format: Format, thrown: unknown): Reply {
 export const attribute = z.string().meta({ xml: { attribute: true } });
 
 /** The error of a v3 operation, with any status: interface, section 7. */
-export const errorSchema = z.object({ code: attribute, message: attribute }).meta({ xml: { name: 'error' } });
+export const errorSchema = z
+  .object({ 'error-code': z.string(), 'error-text': z.string() })
+  .meta({ xml: { name: 'error-response' } });

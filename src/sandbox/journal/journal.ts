@@ -2,6 +2,7 @@ import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realp
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
+import { SANDBOX_DEFAULTS } from '../options.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one
@@ -11,7 +12,25 @@ import { holdFile, NO_LOCKS } from '../../file-lock.ts';
  * A killed process loses nothing; a power failure may lose the last changes.
  */
 
-const header = z.object({ sandbox: z.literal(1), seed: z.int(), items: z.int(), users: z.int(), at: z.number() });
+const header = z.object({
+  sandbox: z.literal(1),
+  seed: z.int(),
+  items: z.int(),
+  users: z.int(),
+  // Changes are recorded by their paths.
+  booksPath: z.string().default(SANDBOX_DEFAULTS.booksPath),
+  packagesPath: z.string().default(SANDBOX_DEFAULTS.packagesPath),
+  at: z.number(),
+});
+
+/** What cannot differ when a journal is opened again, and the flag of each. */
+const FIXED = {
+  seed: '--seed',
+  items: '--items',
+  users: '--users',
+  booksPath: '--books-path',
+  packagesPath: '--packages-path',
+} as const;
 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
@@ -58,10 +77,10 @@ function parseBeginning(path: string, text: string, given: Beginning): Beginning
   const begun = parse(header, text, (cause) =>
     unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause),
   );
-  for (const name of ['seed', 'items', 'users'] as const) {
+  for (const [name, flag] of Object.entries(FIXED) as [keyof typeof FIXED, string][]) {
     if (begun[name] === given[name]) continue;
-    const problem = `was begun with ${name} ${begun[name]}, not ${given[name]}`;
-    throw unusable(path, problem, `Use --${name} ${begun[name]} again, or name another file.`);
+    const problem = `was begun with ${flag.slice(2)} ${begun[name]}, not ${given[name]}`;
+    throw unusable(path, problem, `Use ${flag} ${begun[name]} again, or name another file.`);
   }
   return begun;
 }

@@ -38,9 +38,6 @@ function writeAsset(stores: Stores, vbid: string | null, { body, apiKey }: Opera
   return jsonReply(assetResponse(stores, asset));
 }
 
-/** The interface has no version in the paths of books (section 9, rule 1); services have them with a version as well. */
-const BOOK_PATHS = ['/vital_books', '/v3/vital_books', '/v4/vital_books'] as const;
-
 /** Interface, 4.1, and books (4.5), which it only names: their request and response are those of an asset. */
 export function assetOperations(stores: Stores): Operation[] {
   const find = ({ values }: OperationRequest): Asset => {
@@ -57,6 +54,7 @@ export function assetOperations(stores: Stores): Operation[] {
   const asset = { ...common, method: 'PUT', section: '4.1', strictHeader: 'accept' } as const;
   const creation = { request: assetCreation, run: create };
   const book = { ...common, section: '4.5' } as const;
+  const { booksPath: path } = stores.options;
   return [
     { ...asset, ...creation, path: '/v4/assets', summary: 'Create an asset, with a generated identifier' },
     {
@@ -67,10 +65,8 @@ export function assetOperations(stores: Stores): Operation[] {
       request: assetUpdate,
       run: write,
     },
-    ...BOOK_PATHS.flatMap((path): Operation[] => [
-      { ...book, ...creation, method: 'POST', path, summary: 'Create a book, with a generated identifier' },
-      { ...book, method: 'PUT', path: `${path}/:vbid`, summary: 'Update a book', request: assetUpdate, run: update },
-      { ...book, method: 'GET', path: `${path}/:vbid`, summary: 'Read a book', run: read },
-    ]),
+    { ...book, ...creation, method: 'POST', path, summary: 'Create a book, with a generated identifier' },
+    { ...book, method: 'PUT', path: `${path}/:vbid`, summary: 'Update a book', request: assetUpdate, run: update },
+    { ...book, method: 'GET', path: `${path}/:vbid`, summary: 'Read a book', run: read },
   ];
 }

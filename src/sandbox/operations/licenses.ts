@@ -29,7 +29,6 @@ function readLicenses({ directory, time }: Stores, { params, apiKey, accessToken
   const { sku, license_type: type = 'all' } = validate(query, Object.fromEntries(params), 400);
   const { accounts, licenses, failures } = directory.of(apiKey);
   const holder = accounts.byToken(accessToken ?? '');
-  // The token may belong to another key.
   if (holder === null) throw codeRejection(200, CODES.tokenNotValid);
   const { number } = holder.user;
   const failure = failures.get(number);

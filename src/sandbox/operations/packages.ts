@@ -11,17 +11,14 @@ const price = quotable('must be a number of at least 0', (params) => z.number(pa
 const id = quotable('must be a whole number', (params) => z.int(params), /^\d{1,15}$/);
 
 const text = z.string().nullish();
-const terms = z.looseObject({ num_days: positive.nullish(), details: text });
-/** `numdays` needs `num_days`, and `absdate` its day in `details`. */
-const license = z.discriminatedUnion(
-  'type',
-  [
-    terms.extend({ type: z.literal('numdays'), num_days: positive }),
-    terms.extend({ type: z.literal('absdate'), details: z.iso.date('must be an ISO 8601 date') }),
-    terms.extend({ type: z.literal('perpetual') }),
-  ],
-  { error: 'must be numdays, absdate or perpetual' },
-);
+/** Which members a type needs is not known, so none is required. */
+const license = z.looseObject({
+  type: z.enum(['numdays', 'absdate', 'perpetual']).nullish(),
+  num_days: positive.nullish(),
+  expiration_date: z.union([z.iso.date(), z.iso.datetime({ offset: true })], 'must be an ISO 8601 date').nullish(),
+  duration: z.union([z.string(), z.number()], { error: 'must be a text or a number' }).nullish(),
+  details: text,
+});
 
 /** Fields that services were seen to use. Others are kept and repeated: the shape is not shown (interface, 4.5). */
 const packageUpdate = z.looseObject({
@@ -41,7 +38,9 @@ const packageUpdate = z.looseObject({
   download_license: license.nullish(),
   online_license: license.nullish(),
 });
-const packageCreation = packageUpdate.required({ name: true, products: true });
+const packageCreation = packageUpdate.required({ name: true });
+/** The books to take out of a package. */
+const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
 export const packageResponse = z.looseObject({
@@ -53,8 +52,8 @@ export const packageResponse = z.looseObject({
   library_id: z.int().nullable().default(null),
   products: z.array(z.string()),
   tags: z.array(z.string()).default([]),
-  download_license: z.looseObject({ type: z.string() }).nullable().default(null),
-  online_license: z.looseObject({ type: z.string() }).nullable().default(null),
+  download_license: z.looseObject({}).nullable().default(null),
+  online_license: z.looseObject({}).nullable().default(null),
   created_on: z.iso.datetime(),
   updated_on: z.iso.datetime(),
 });
@@ -70,10 +69,10 @@ function packageReply({ fields }: Package): Reply {
 }
 
 /**
- * Interface, 4.5; with the version in the path and without (section 9).
+ * Interface, 4.5.
  * @rule 1-3, 4.5-4..7, 4.5-10..11
  */
-export function packageOperations({ options: { seed }, assets, time }: Stores): Operation[] {
+export function packageOperations({ options: { seed, packagesPath: path }, assets, time }: Stores): Operation[] {
   const packages = new Map<string, Package>();
   let generated = 0;
 
@@ -128,22 +127,38 @@ export function packageOperations({ options: { seed }, assets, time }: Stores): 
     return keep({ owner, fields: { ...held, ...sent, sku, products, created_on, updated_on } });
   }
 
-  /** Deletes only the package: the assets in it cannot be deleted (interface, 4.5). */
+  /**
+   * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it lists
+   * out of the package, as live services do.
+   */
   function remove(request: OperationRequest): Reply {
     const found = findOwn(request);
-    packages.delete(found.fields.sku);
-    return packageReply(found);
+    const { sku, products: held } = found.fields;
+    if (request.body.length === 0) {
+      packages.delete(sku);
+      return packageReply(found);
+    }
+    const listed = new Set(validate(packageRemoval, parseJson(request.body)).products);
+    const products = held.filter((vbid) => !listed.has(vbid));
+    const updated_on = new Date(time.now()).toISOString();
+    packages.set(sku, { ...found, fields: { ...found.fields, products, updated_on } });
+    return jsonReply({ removed_count: held.length - products.length });
   }
 
   const read = (request: OperationRequest) => packageReply(findOwn(request));
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
-  return ['/v4/packages', '/packages'].flatMap((path): Operation[] => {
-    const own = { ...common, path: `${path}/:sku` };
-    return [
-      { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
-      { ...own, method: 'GET', summary: 'Read a package', run: read },
-      { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: update },
-      { ...common, method: 'DELETE', path: `${path}/:sku/assets`, summary: 'Delete a package', run: remove },
-    ];
-  });
+  const own = { ...common, path: `${path}/:sku` };
+  return [
+    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
+    { ...own, method: 'GET', summary: 'Read a package', run: read },
+    { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: update },
+    {
+      ...common,
+      method: 'DELETE',
+      path: `${path}/:sku/assets`,
+      summary: 'Delete a package, or with a body take the books that it lists out of it',
+      response: z.union([packageResponse, z.object({ removed_count: z.int() })]),
+      run: remove,
+    },
+  ];
 }

@@ -5,11 +5,11 @@ import type { User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { Rejection, type Reply, xmlReply } from '../http/reply.ts';
+import { elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
 import type { Stores } from '../stores.ts';
 
-const text = z.string().max(255).optional();
+const text = z.string().optional();
 
 /** Child elements of `user`. Others (`promote-option`, `survey-option`) have no effect. */
 const newUser = z
@@ -59,12 +59,8 @@ function parse(body: Buffer): z.infer<typeof newUser> {
   return validate(newUser, fieldsOf(parseXml(body, 'user')), 422, { code: CODES.malformed });
 }
 
-function elements(fields: Readonly<Record<string, string | undefined>>) {
-  return Object.entries(fields).flatMap(([name, content]) => (content === undefined ? [] : [{ name, content }]));
-}
-
 function userReply(user: User): Reply {
-  const content = elements({
+  const content = elementsOf({
     email: user.email,
     'first-name': user.firstName,
     'last-name': user.lastName,
@@ -80,7 +76,7 @@ function redact(body: Buffer): Buffer {
   try {
     const fields = parse(body);
     const password = fields.password === undefined ? undefined : 'redacted';
-    return Buffer.from(writeXml({ name: 'user', content: elements({ ...fields, password }) }));
+    return Buffer.from(writeXml({ name: 'user', content: elementsOf({ ...fields, password }) }));
   } catch (error) {
     if (error instanceof Rejection) return Buffer.alloc(0);
     throw error;

@@ -1,9 +1,10 @@
+import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../errors.ts';
 import { errorFields } from '../../log.ts';
+import { createOpenStreams } from '../open-streams.ts';
 import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
-import { refuse, STREAM_HEADERS } from '../sse-refusal.ts';
-import { OVERLOADED } from '../waiting.ts';
+import { refuse } from '../sse-refusal.ts';
 import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
 import type { Content } from './view.ts';
 
@@ -40,15 +41,24 @@ function isGone(error: unknown): boolean {
 
 /** Sends browsers the live sections of what they show. */
 export function createLivePages(parts: RouteParts) {
-  const { clock, log, waiting } = parts;
+  const { clock, log } = parts;
   const pages = new Map<string, SharedPage>();
-  const open = new Map<AbortController, Promise<void>>();
+  const streams = createOpenStreams(parts, {
+    most: MAX_LIVE,
+    message: `${MAX_LIVE} pages are followed, which is the limit`,
+    hint: 'Close pages that are not in use, then reload this one.',
+  });
   const stopping = new AbortController();
   const rendering = createRendering(clock, stopping.signal);
 
-  async function sendSections(reply: FastifyReply, page: SharedPage, followed: Followed, ending: AbortController) {
+  async function sendSections(
+    response: ServerResponse,
+    ending: AbortController,
+    page: SharedPage,
+    followed: Followed,
+  ): Promise<void> {
     const { signal } = ending;
-    const writer = createWriter(reply.raw, ending, parts);
+    const writer = createWriter(response, ending, parts);
     const sent = new Map<string, string>();
     let sentAt = clock.now();
 
@@ -83,22 +93,16 @@ export function createLivePages(parts: RouteParts) {
     if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
   }
 
-  function begin(reply: FastifyReply, page: SharedPage, followed: Followed): void {
+  async function begin(reply: FastifyReply, page: SharedPage, followed: Followed): Promise<void> {
     const { key } = followed;
-    const { raw } = reply.headers(STREAM_HEADERS).hijack();
-    raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-    // A browser is judged by what it takes, not by silence.
-    raw.socket?.setTimeout(0);
-    const ending = new AbortController();
-    if (stopping.signal.aborted) ending.abort('SHUTDOWN' satisfies EndCode);
     page.followers++;
     pages.set(key, page);
-    const done = sendSections(reply, page, followed, ending).finally(() => {
-      open.delete(ending);
+    try {
+      await streams.begin(reply, (response, ending) => sendSections(response, ending, page, followed));
+    } finally {
       page.followers--;
       if (page.followers === 0) pages.delete(key);
-    });
-    open.set(ending, done);
+    }
   }
 
   return {
@@ -107,15 +111,8 @@ export function createLivePages(parts: RouteParts) {
      * @throws CatchwordError NOT_FOUND, USAGE: an EventSource does not ask again for a page that does not exist
      */
     follow: (request: FastifyRequest, reply: FastifyReply, followed: Followed): FastifyReply => {
-      if (waiting.isFull()) return refuse(request, reply, clock, OVERLOADED);
-      if (open.size >= MAX_LIVE) {
-        return refuse(request, reply, clock, {
-          code: 'TOO_MANY_STREAMS',
-          message: `${open.size} pages are followed, which is the limit`,
-          hint: 'Close pages that are not in use, then reload this one.',
-          headers: { 'retry-after': '10' },
-        });
-      }
+      const refusal = streams.refusal(request, reply);
+      if (refusal !== null) return refusal;
       let page = pages.get(followed.key);
       if (page === undefined) {
         try {
@@ -127,14 +124,13 @@ export function createLivePages(parts: RouteParts) {
           return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
         }
       }
-      begin(reply, page, followed);
+      void begin(reply, page, followed);
       return reply;
     },
     /** Ends all streams, later ones too. */
     stop: async (): Promise<void> => {
       stopping.abort();
-      for (const ending of open.keys()) ending.abort('SHUTDOWN' satisfies EndCode);
-      await Promise.all(open.values());
+      await streams.stop();
     },
   };
 }

@@ -1,5 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { CatchwordError } from '../../errors.ts';
 import type { RouteParts } from '../response-writer.ts';
+import type { Search } from '../search-apart.ts';
 import { LIVE_PATH } from '../sse-refusal.ts';
 import { actions, addActions } from './actions.tsx';
 import { addAssets } from './assets.ts';
@@ -16,17 +18,29 @@ import { runs } from './runs.tsx';
 import { operatorOf } from './session.ts';
 import { sink } from './sink.tsx';
 import { sinks } from './sinks.tsx';
-import type { Content, PageParts, View, Visit } from './view.ts';
+import type { Address, Content, PageParts, View, Visit } from './view.ts';
 
 /** Every page of the site. */
 const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
 
-function visitOf({ params, url }: FastifyRequest): Visit {
+function addressOf({ params, url }: FastifyRequest): Address {
   const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
   return { params: params as Record<string, string>, query: new URLSearchParams(query) };
 }
 
-type PageOptions = PageParts & RouteParts;
+type PageOptions = PageParts & RouteParts & { readonly search: Search };
+
+async function visitOf({ searches }: View, request: FastifyRequest, search: Search): Promise<Visit> {
+  const address = addressOf(request);
+  const asked = searches?.(address) ?? null;
+  if (asked === null) return address;
+  try {
+    return { ...address, found: await search(asked.words, asked.limit) };
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+    return { ...address, found: error };
+  }
+}
 
 /**
  * Serves the pages, and for each the stream of its live sections at `/live` and its path.
@@ -38,20 +52,20 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   app.decorate('sendErrorPage', sendErrorPage);
   addActions(app, parts, operatorOf);
 
-  const showOf = (view: View, request: FastifyRequest) => (): Content =>
-    parts.store.read(() => view.show(parts, visitOf(request)));
+  const show = (view: View, visit: Visit): Content => parts.store.read(() => view.show(parts, visit));
 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      const content = showOf(view, request)();
+      const content = show(view, await visitOf(view, request, parts.search));
       return sendHtml(reply, documentHtml(content, pathname, LIVE_PATH + request.url, request.session));
     });
     app.route({
       method: 'GET',
       url: LIVE_PATH + view.path,
       exposeHeadRoute: false,
-      handler: async (request, reply) => live.follow(request, reply, { key: request.url, show: showOf(view, request) }),
+      handler: async (request, reply) =>
+        live.follow(request, reply, { key: request.url, show: () => show(view, addressOf(request)) }),
     });
   }
 

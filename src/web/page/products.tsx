@@ -1,7 +1,7 @@
 import { CatchwordError } from '../../errors.ts';
 import type { NewestProduct, SearchHit } from '../../store/products.ts';
 import { ProductLink, Shown } from './shown.tsx';
-import type { PageParts, Section, View } from './view.ts';
+import type { Address, Section, View, Visit } from './view.ts';
 import { When } from './when.tsx';
 import { Table } from './wide.tsx';
 
@@ -113,26 +113,26 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
   );
 }
 
-function results({ store }: PageParts, words: string): { readonly error: string | null; readonly section: Section } {
-  try {
-    const hits = store.search(words, MOST + 1);
-    return { error: null, section: { id: 'results', title: 'Found', content: <Hits hits={hits} words={words} /> } };
-  } catch (error) {
-    if (!(error instanceof CatchwordError)) throw error;
-    const content = <p>Nothing was searched for.</p>;
-    return { error: `${error.message}. ${error.hint ?? ''}`, section: { id: 'results', title: 'Found', content } };
-  }
+function resultsSection(found: Visit['found'], words: string): Section {
+  const content = Array.isArray(found) ? <Hits hits={found} words={words} /> : <p>Nothing was searched for.</p>;
+  return { id: 'results', title: 'Found', content };
 }
+
+const wordsOf = ({ query }: Address): string => (query.get('q') ?? '').trim();
 
 /** The search, and its results at `?q=`; without words, the products that changed last. */
 export const products: View = {
   path: '/products',
-  show: (parts, { query }) => {
-    const words = (query.get('q') ?? '').trim();
+  searches: (address) => {
+    const words = wordsOf(address);
+    return words === '' ? null : { words, limit: MOST + 1 };
+  },
+  show: (parts, { found, ...address }) => {
+    const words = wordsOf(address);
     if (words !== '') {
-      const { error, section } = results(parts, words);
+      const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
       const form = <SearchForm words={words} error={error} />;
-      return { title: 'Products', sections: [{ id: 'search', content: form }, section] };
+      return { title: 'Products', sections: [{ id: 'search', content: form }, resultsSection(found, words)] };
     }
     const newest = <Newest products={parts.store.products.newest(MOST)} />;
     const form = <SearchForm words="" error={null} />;

@@ -1,7 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Clock } from '../../clock.ts';
+import type { CatchwordError } from '../../errors.ts';
 import type { Rate } from '../../pacer.ts';
+import type { SearchHit } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
 
 /** What the pages are made from. */
@@ -19,9 +21,15 @@ export interface PageParts {
 }
 
 /** The address of a page: the values in its path, and its query. */
-export interface Visit {
+export interface Address {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+}
+
+/** A page that is asked for. */
+export interface Visit extends Address {
+  /** What the search of the view found, or why it was refused; undefined if it searches for nothing. */
+  readonly found?: readonly SearchHit[] | CatchwordError | undefined;
 }
 
 export interface Section {
@@ -45,6 +53,8 @@ export interface Content {
 export interface View {
   /** Path as fastify matches it: `/runs/:id`. */
   readonly path: string;
+  /** What to search for before it is shown; null for nothing. Its live sections are rendered without. */
+  readonly searches?: (address: Address) => { readonly words: string; readonly limit: number } | null;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;
 }

@@ -1,5 +1,4 @@
-import { open, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Mark } from '../../sink.ts';
 import { markSchema } from '../../stored-mark.ts';
@@ -11,16 +10,6 @@ const stateSchema = markSchema.omit({ late: true }).extend({ offset: z.number() 
 /** Where in the file the current generation starts: a replay appends events with smaller numbers. */
 export type GenerationState = z.output<typeof stateSchema>;
 
-/** Flushes the names in the directory of `path`. */
-export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(dirname(path), 'r');
-  try {
-    await directory.sync();
-  } finally {
-    await directory.close();
-  }
-}
-
 /** @returns null if the file is missing or damaged */
 export async function readState(path: string): Promise<GenerationState | null> {
   try {
@@ -28,13 +17,6 @@ export async function readState(path: string): Promise<GenerationState | null> {
   } catch {
     return null;
   }
-}
-
-export async function writeState(path: string, state: GenerationState): Promise<void> {
-  const temporary = `${path}.new`;
-  await writeFile(temporary, JSON.stringify(state), { mode: 0o600, flush: true });
-  await rename(temporary, path);
-  await syncDirectory(path);
 }
 
 /**

@@ -1,17 +1,20 @@
-import { access, constants, type FileHandle, mkdir, open, rename, stat } from 'node:fs/promises';
+import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { z } from 'zod';
+import { replaceFile } from '../../../durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../errors.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { withSinkErrors } from '../connected-sink.ts';
-import { type GenerationState, markOf, readState, syncDirectory, writeState } from './generation-state.ts';
-import { checkRest, type LastEvent, lastLine, parseEvent } from './last-line.ts';
+import { type AppendFile, openAppendFile } from './append-file.ts';
+import { type GenerationState, markOf, readState } from './generation-state.ts';
+import { checkRest, lastLine, parseEvent } from './last-line.ts';
 import { type Compressor, dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
  * One event per line, appended to a file and flushed to the disk before it is confirmed. The last complete line names its
- * `seq`, which is how far the file is. A line that a crash left incomplete is cut off.
+ * `seq`, which is how far the file is. A line that a crash left incomplete is cut off. One process at a time writes the file
+ * (append-file.ts).
  *
  * `<file>.state` says where in the file the current generation starts, because a replay appends events with smaller
  * numbers.
@@ -74,7 +77,7 @@ async function checkFile(path: string): Promise<string> {
   try {
     const { line, rest } = await lastLine(file);
     if (line !== null) parseEvent(path, line);
-    checkRest(path, rest);
+    checkRest(path, rest, line !== null || (await readState(`${path}.state`)) !== null);
   } finally {
     await file.close();
   }
@@ -96,69 +99,56 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       hint: 'Add rotate=100MB; keep is a number of rotated files.',
     });
   }
-  let file: FileHandle | undefined;
-  let size = 0;
+  let file: AppendFile | undefined;
   /** All changes up to here are in this file or in rotated ones. */
   let position = 0;
   const encodeLines = createLineBuffer();
   let compressor: Compressor | undefined;
   /** The content of the state file. */
   let state: GenerationState | null = null;
+  let running: Promise<unknown> = Promise.resolve();
+
+  /** Notes a call that may still write after the relay stopped waiting for it. */
+  function noted<Arguments extends unknown[], Result>(call: (...given: Arguments) => Promise<Result>) {
+    return (...given: Arguments): Promise<Result> => {
+      const result = call(...given);
+      running = result.catch(() => {});
+      return result;
+    };
+  }
+
+  function opened(): AppendFile {
+    if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
+    return file;
+  }
 
   /** Writes down that a generation starts, or continues in a new file, at `offset`. */
   async function noteGeneration(mark: Mark, cursor: number, offset: number): Promise<void> {
     const { incarnation, generation } = mark;
     const begun = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
-    await writeState(statePath, begun);
+    await replaceFile(statePath, JSON.stringify(begun));
     state = begun;
-  }
-
-  /** Opens the file, and cuts off an incomplete last line. @returns null for an empty file */
-  async function openFile(): Promise<LastEvent | null> {
-    await mkdir(dirname(path), { recursive: true });
-    file = await open(path, 'a+', 0o600);
-    const { size: complete, line, rest } = await lastLine(file);
-    const last = line === null ? null : parseEvent(path, line);
-    checkRest(path, rest);
-    if (rest !== '') {
-      await file.truncate(complete);
-      await file.datasync();
-    }
-    size = complete;
-    if (size === 0) await syncDirectory(path);
-    return last;
   }
 
   /**
    * Renames `catalog.jsonl` to `catalog-<its last seq>.jsonl`, and starts a new file. The state, which is true before and
    * after the rename, keeps the cursor that the old file's end named.
    */
-  async function rotate(mark: Mark, cursor: number): Promise<void> {
-    await noteGeneration(mark, cursor, size);
-    await file?.close();
-    file = undefined;
-    await rename(path, await unusedRotatedPath(path, position));
-    size = 0;
+  async function rotate(open: AppendFile, mark: Mark, cursor: number): Promise<void> {
+    await noteGeneration(mark, cursor, open.size());
+    await open.moveTo(await unusedRotatedPath(path, position));
     await noteGeneration(mark, cursor, 0);
-    await openFile();
     if (keep !== undefined) await dropOldest(path, keep);
     compressor?.wake();
-  }
-
-  /** Rejects a file that another process wrote to (a relay that was suspended, say) or replaced. */
-  async function rejectForeignFile(open: FileHandle): Promise<void> {
-    const [ours, there] = await Promise.all([open.stat(), stat(path)]);
-    if (ours.ino !== there.ino || ours.dev !== there.dev) {
-      throw new SinkError('unavailable', `another process has replaced ${path}`);
-    }
-    if (ours.size !== size) throw new SinkError('unavailable', `another process has written to ${path}`);
   }
 
   const sink: Sink = {
     // Larger batches survive the garbage collector's first pass, and take 1.5 times as long (measured).
     batch: { events: 1_000, chars: 4_000_000 },
-    open: async (mark) => {
-      const end = await openFile();
+    open: noted(async (mark) => {
+      file = await openAppendFile(path, mark);
+      const { end } = file;
+      const size = file.size();
       if (rotates && gzip === 'on') compressor = startCompressor(path);
       state = await readState(statePath);
       if (end !== null && end.incarnation !== state?.incarnation) state = null;
@@ -167,32 +157,31 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       // The file became shorter, as after a crash during a rotation: it continues from here.
       if (state !== null && size < state.offset) await noteGeneration(own, own.cursor, size);
       return own;
-    },
-    deliver: async (events, mark, signal) => {
+    }),
+    deliver: noted(async (events, mark, signal) => {
+      const open = opened();
       // The cursor before this delivery; events that were parked are below it.
       const cursor = mark.late > 0 ? mark.cursor : (events[0]?.seq ?? 1) - 1;
       if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
-        await noteGeneration(mark, cursor, size);
+        await open.check();
+        await noteGeneration(mark, cursor, open.size());
       }
-      if (size >= rotateAt) await rotate(mark, cursor);
+      if (open.size() >= rotateAt) await rotate(open, mark, cursor);
       signal.throwIfAborted();
-      if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
-      await rejectForeignFile(file);
-      const bytes = encodeLines(events);
-      for (let at = 0; at < bytes.length; ) at += (await file.write(bytes, at)).bytesWritten;
-      await file.datasync();
-      size += bytes.length;
+      await open.append(encodeLines(events));
       position = mark.cursor;
-    },
-    recheck: async () => {
-      if (file !== undefined) await rejectForeignFile(file);
-    },
+    }),
+    recheck: noted(async () => {
+      await file?.check();
+    }),
     size: async () => {
       const bytes = (await rotatedSize(path)) + ((await stat(path).catch(() => null))?.size ?? 0);
       const option = rotates ? 'keep=N' : 'rotate=100MB&keep=N';
       return { text: sizeText(bytes), limit: keep === undefined ? null : `keep=${keep}`, option };
     },
     close: async () => {
+      // A call that hangs keeps the lock: until it ends, no relay writes the file.
+      await running;
       await compressor?.stop();
       compressor = undefined;
       await file?.close();

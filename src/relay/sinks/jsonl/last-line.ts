@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
+import { incarnationOf } from '../../../catalog/event.ts';
 import { type Mark, SinkError } from '../../sink.ts';
 
 const STEP = 64 * 1024;
@@ -31,7 +32,12 @@ export async function lastLine(file: FileHandle) {
 /** What the last event of a file says. */
 export type LastEvent = Pick<Mark, 'incarnation' | 'cursor' | 'at'>;
 
-const eventSchema = z.object({ id: z.string(), sequence: z.string().regex(/^\d+$/), time: z.iso.datetime() });
+const eventSchema = z.object({
+  type: z.string().startsWith('catchword.'),
+  id: z.string(),
+  sequence: z.string().regex(/^\d+$/),
+  time: z.iso.datetime(),
+});
 
 const EVENT_START = '{"specversion":"1.0","id":"';
 
@@ -40,19 +46,25 @@ function notOurs(path: string, cause?: unknown): SinkError {
   return new SinkError('misconfigured', message, { cause });
 }
 
+/** Whether a line that is not an event may be cut off: it starts like one, or with zeros, as after a power failure. */
+export function isDamage(line: string): boolean {
+  return line.startsWith('\0') || EVENT_START.startsWith(line.slice(0, EVENT_START.length));
+}
+
 /**
- * Checks that an incomplete last line may be cut off: that it is the start of an event, or zeros after a power failure.
+ * Checks that an incomplete last line may be cut off.
+ * @param isOurs whether catchword has written to the file: it has a complete event, or a state
  * @throws SinkError misconfigured
  */
-export function checkRest(path: string, rest: string): void {
-  if (!rest.startsWith('\0') && !EVENT_START.startsWith(rest.slice(0, EVENT_START.length))) throw notOurs(path);
+export function checkRest(path: string, rest: string, isOurs: boolean): void {
+  if (rest !== '' && !(isOurs && isDamage(rest))) throw notOurs(path);
 }
 
 /** @throws SinkError misconfigured if the line is not an event */
 export function parseEvent(path: string, line: string): LastEvent {
   try {
     const { id, sequence, time } = eventSchema.parse(JSON.parse(line));
-    return { incarnation: id.slice(0, id.lastIndexOf(':')), cursor: Number(sequence), at: Date.parse(time) };
+    return { incarnation: incarnationOf(id), cursor: Number(sequence), at: Date.parse(time) };
   } catch (cause) {
     throw notOurs(path, cause);
   }

@@ -1,9 +1,10 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rename, rm, stat, utimes } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { sequenceText } from '../../../catalog/event.ts';
+import { renameDurably } from '../../../durable-names.ts';
 
 /** Lists the rotated files of `path`, by their name when not compressed. For a moment, a file exists in both forms. */
 async function rotatedFiles(path: string): Promise<Map<string, string[]>> {
@@ -60,7 +61,8 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
     // `dropOldest` needs the time of the events.
     const { atime, mtime } = await stat(file);
     await utimes(temporary, atime, mtime);
-    await rename(temporary, `${file}.gz`);
+    // Otherwise a power failure could keep the removal and forget the new name.
+    await renameDurably(temporary, `${file}.gz`);
     await rm(file);
   } catch (error) {
     await rm(temporary, { force: true });

@@ -7,25 +7,61 @@ export const LAYOUT = 2;
 /** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
 const MAX_NAME = 63;
 
-function quoted(name: string): string {
-  return name
-    .split('.')
-    .map((part) => pg.escapeIdentifier(part))
-    .join('.');
+/** The comment of every table that catchword made. It moves with the table, by pg_dump as well. */
+const COMMENT = 'catchword made this table: it replaces and removes rows';
+
+/** Tables by their full names, quoted for SQL. */
+export interface TableNames {
+  readonly table: string;
+  readonly prices: string;
+  readonly cursor: string;
+  /** `schema.name` of the table, not quoted: the key of its cursor row. */
+  readonly key: string;
+  readonly exists: boolean;
+  /** Quoted. */
+  readonly user: string;
 }
 
-export type TableNames = ReturnType<typeof namesOf>;
+/**
+ * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
+ * pooler may hand out a connection with the `search_path` of another application.
+ * @param table `name` or `schema.name`
+ */
+export async function resolveNames(db: pg.Client, table: string): Promise<TableNames> {
+  const [name = '', schema = null] = table.split('.').reverse();
+  const all = [name, `${name.slice(0, MAX_NAME - '_prices'.length)}_prices`, 'catchword_cursor'];
+  const quoted = (parts: readonly (string | null)[]): string =>
+    parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
+  const { rows } = await inTransaction(db, 'COMMIT', async () => {
+    await db.query(`SELECT set_config('search_path', reset_val, true) FROM pg_settings WHERE name = 'search_path'`);
+    return await db.query<{ found: string | null; schema: string | null; user: string }>({
+      text: `SELECT nspname::text AS found, coalesce($2, current_schema()::text) AS schema, current_user::text AS user
+        FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
+        LEFT JOIN pg_class c ON c.oid = to_regclass(name) LEFT JOIN pg_namespace n ON n.oid = relnamespace ORDER BY place`,
+      values: [all.map((one) => quoted([schema, one])), schema],
+    });
+  });
+  const [full = '', prices = '', cursor = ''] = all.map((one, index) => {
+    const row = rows[index];
+    return quoted([row?.found ?? row?.schema ?? null, one]);
+  });
+  const found = rows[0]?.found ?? null;
+  const key = `${found ?? rows[0]?.schema ?? ''}.${name}`;
+  return { table: full, prices, cursor, key, exists: found !== null, user: quoted([rows[0]?.user ?? '']) };
+}
 
-/** Names a sink's tables, quoted for SQL. @param table `name` or `schema.name` */
-export function namesOf(table: string) {
-  const parts = table.split('.');
-  const name = parts.at(-1) ?? table;
-  const sibling = (other: string): string => quoted([...parts.slice(0, -1), other].join('.'));
-  return {
-    table: quoted(table),
-    prices: sibling(`${name.slice(0, MAX_NAME - '_prices'.length)}_prices`),
-    cursor: sibling('catchword_cursor'),
-  };
+/** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
+export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK', work: () => Promise<T>): Promise<T> {
+  await db.query('BEGIN');
+  try {
+    const result = await work();
+    await db.query(end);
+    return result;
+  } catch (error) {
+    // Report the first error, not one of ROLLBACK.
+    await db.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
 }
 
 const FIRST_FIELDS = {
@@ -92,63 +128,123 @@ const TABLES = {
   },
 };
 
-/** @returns the names of the columns, and the first column of each index; undefined if the table does not exist */
+const FIRST_LAYOUT_WITH = { table: 1, prices: 2 };
+
+/** What the catalog of PostgreSQL says about a table; undefined if it does not exist. */
 async function layoutOf(db: pg.Client, table: string) {
-  const { rows } = await db.query<{ columns: string[]; indexed: string[] }>({
+  const { rows } = await db.query<{
+    columns: string[];
+    indexed: string[];
+    comment: string | null;
+    isOwner: boolean;
+    mayIndex: boolean;
+  }>({
     text: `SELECT
         array(SELECT attname::text FROM pg_attribute
               WHERE attrelid = found AND attnum > 0 AND NOT attisdropped) AS columns,
         array(SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
-              WHERE indrelid = found AND indisvalid) AS indexed
-      FROM to_regclass($1) AS found WHERE found IS NOT NULL`,
+              WHERE indrelid = found AND indisvalid) AS indexed,
+        obj_description(found, 'pg_class') AS comment,
+        pg_has_role(relowner, 'USAGE') AS "isOwner",
+        pg_has_role(relowner, 'USAGE') AND has_schema_privilege(relnamespace, 'CREATE') AS "mayIndex"
+      FROM pg_class, to_regclass($1) AS found WHERE pg_class.oid = found`,
     values: [table],
   });
   return rows[0];
 }
 
+type Layout = NonNullable<Awaited<ReturnType<typeof layoutOf>>>;
+
+/** @returns the layout that the cursor row notes; 0 without a cursor row */
+async function notedLayout(db: pg.Client, { cursor, key }: TableNames): Promise<number> {
+  if ((await layoutOf(db, cursor)) === undefined) return 0;
+  const text = `SELECT coalesce((to_jsonb(c) ->> 'layout')::int, 1) AS layout FROM ${cursor} AS c WHERE table_name = $1`;
+  const { rows } = await db.query<{ layout: number }>({ text, values: [key] });
+  return rows[0]?.layout ?? 0;
+}
+
 /**
- * Lists the SQL that creates what the database lacks.
+ * Checks that catchword made a table: its comment says so, or the cursor row of an earlier version. A table without rows
+ * may be anybody's, such as one that an administrator created.
+ * @throws SinkError misconfigured
+ */
+async function rejectForeign(
+  db: pg.Client,
+  names: TableNames,
+  which: 'table' | 'prices',
+  found: Layout,
+): Promise<void> {
+  const name = names[which];
+  if (found.comment?.startsWith(COMMENT) === true) return;
+  const noted = await notedLayout(db, names);
+  if (noted >= FIRST_LAYOUT_WITH[which]) return;
+  const { rowCount } = await db.query(`SELECT FROM ${name} LIMIT 1`);
+  if (rowCount !== 0) throw notOurs(name, 'it has rows of another application');
+}
+
+function notOurs(name: string, why: string): SinkError {
+  const message = `catchword did not create table ${name.replaceAll('"', '')}: ${why}. Use another one: table=NAME`;
+  return new SinkError('misconfigured', `PostgreSQL: ${message}`);
+}
+
+interface Missing {
+  readonly sql: string;
+  /** Whether deliveries fail without it. */
+  readonly isRequired: boolean;
+  readonly isAllowed: boolean;
+}
+
+/**
+ * Lists what the database lacks, what deliveries need first.
  * @throws SinkError misconfigured for a table that catchword did not create
  */
-async function missingLayout(db: pg.Client, names: TableNames): Promise<string[]> {
-  const needed: string[] = [];
-  for (const which of ['table', 'prices', 'cursor'] as const) {
+async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
+  const missing: Missing[] = [];
+  for (const which of ['cursor', 'table', 'prices'] as const) {
     const { base, added, indexes } = TABLES[which];
     const name = names[which];
     const found = await layoutOf(db, name);
     const lacks = found === undefined ? [] : Object.keys(base).filter((column) => !found.columns.includes(column));
-    if (lacks.length > 0) {
-      const whose = `catchword did not create table ${name.replaceAll('"', '')}`;
-      const message = `PostgreSQL: ${whose}: it lacks the columns ${lacks.join(', ')}. Use another one: table=NAME`;
-      throw new SinkError('misconfigured', message);
-    }
+    if (lacks.length > 0) throw notOurs(name, `it lacks the columns ${lacks.join(', ')}`);
+    if (found !== undefined && which !== 'cursor') await rejectForeign(db, names, which, found);
     const columns = Object.entries<string>(found === undefined ? { ...base, ...added } : added)
       .filter(([column]) => !found?.columns.includes(column))
       .map(([column, type]) => `${column} ${type}`);
-    if (found === undefined) needed.push(`CREATE TABLE IF NOT EXISTS ${name} (${columns.join(', ')})`);
-    else if (columns.length > 0) {
-      needed.push(`ALTER TABLE ${name} ${columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ')}`);
+    const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
+    const always = { isRequired: true, isAllowed: true };
+    if (found === undefined) {
+      // A table that another application creates meanwhile must not get the comment. All sinks share the cursor table.
+      const create = which === 'cursor' ? 'CREATE TABLE IF NOT EXISTS' : 'CREATE TABLE';
+      missing.push({ ...always, sql: `${create} ${name} (${columns.join(', ')}); ${comment}` });
+    } else {
+      const list = columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ');
+      if (list !== '') missing.push({ ...always, sql: `ALTER TABLE ${name} ${list}` });
+      if (found.comment === null) missing.push({ isRequired: false, isAllowed: found.isOwner, sql: comment });
     }
     const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
-    needed.push(...unindexed.map((column) => `CREATE INDEX ON ${name} (${column})`));
+    const index = { isRequired: false, isAllowed: found?.mayIndex ?? true };
+    missing.push(...unindexed.map((column) => ({ ...index, sql: `CREATE INDEX ON ${name} (${column})` })));
   }
-  return needed;
+  return missing.sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
 }
 
 /**
- * Creates missing tables, columns and indexes.
- * @throws SinkError misconfigured, with the SQL to run, if the user may not
+ * Creates missing tables, columns, indexes and comments. Without the right to them, indexes and comments are left out.
+ * @throws SinkError misconfigured, with the SQL to run, if the user may not create what deliveries need
  */
 export async function ensureLayout(db: pg.Client, names: TableNames): Promise<void> {
-  const needed = await missingLayout(db, names);
-  for (const [index, text] of needed.entries()) {
+  const missing = await missingLayout(db, names);
+  for (const { sql } of missing.filter(({ isRequired, isAllowed }) => isRequired || isAllowed)) {
     try {
-      await db.query(text);
+      await db.query(sql);
     } catch (error) {
       const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
       if (!isForbidden) throw error;
+      const { table, prices, cursor, user } = names;
+      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${prices}, ${cursor} TO ${user}`;
+      const all = [...missing.map((one) => one.sql), grant].join('; ');
       const message = 'PostgreSQL: the user of this sink may not create or alter tables. Run as their owner:';
-      throw new SinkError('misconfigured', `${message} ${needed.slice(index).join('; ')};`, { cause: error });
+      throw new SinkError('misconfigured', `${message} ${all};`, { cause: error });
     }
   }
 }

@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { z } from 'zod';
 import { type Mark, type Opened, SinkError } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
@@ -15,7 +15,7 @@ export interface TableOptions {
   readonly key: string;
 }
 
-/** Rows checked per transaction when a fill ends. */
+/** The most rows checked per transaction when a fill ends. */
 const STEP = 20_000;
 
 /** The owner of rows in a table without a cursor row. */
@@ -30,14 +30,10 @@ const cursorSchema = markSchema.extend({
 });
 type Cursor = z.output<typeof cursorSchema>;
 
-/** @returns `schema.name` of the table; null if it does not exist */
-export async function fullName(db: pg.Client, names: TableNames): Promise<string | null> {
-  const { rows } = await db.query<{ found: string }>({
-    text: `SELECT nspname || '.' || relname AS found FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
-           WHERE pg_class.oid = to_regclass($1)`,
-    values: [names.table],
-  });
-  return rows[0]?.found ?? null;
+/** Whether a statement took too long, or needed more memory than there is. */
+export function isTimeout(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return error.code === '57014' || error.code === '53200';
+  return error instanceof Error && error.message === 'Query read timeout';
 }
 
 /** Opens a sink's table on one connection. @param mark what the mirror believes */
@@ -72,7 +68,7 @@ export async function openTable(
   /** Runs a statement that moves the cursor to `mark`. */
   async function move(name: 'deliver' | 'endFill', mark: Mark, more: readonly unknown[] = []): Promise<void> {
     const values = [...markParameters(key, mark, written), ...more];
-    const { rows } = await db.query<{ moved: number }>({ name, text: sql[name], values });
+    const { rows } = await db.query<{ moved: number }>({ text: sql[name], values });
     if (rows[0]?.moved !== 1) throw await conflict();
     written = mark;
   }
@@ -84,6 +80,26 @@ export async function openTable(
     if (begun === undefined) throw await conflict();
     written = mark;
     hasFillEnded = begun.fillEnded;
+  }
+
+  /** Removes the rows that the fill did not deliver, fewer at once if it takes too long. @returns the last key */
+  async function removeUnseen(
+    kept: readonly string[],
+    { incarnation, generation, cursor, late }: Mark,
+  ): Promise<string> {
+    let last = '';
+    for (let size = STEP; ; ) {
+      const values = [key, incarnation, generation, cursor, late, last, size, kept];
+      try {
+        const { rows } = await db.query<{ last: string | null }>({ text: sql.endFillStep, values });
+        const reached = rows[0]?.last ?? null;
+        if (reached === null) return last;
+        last = reached;
+      } catch (error) {
+        if (!isTimeout(error) || size === 1) throw error;
+        size = Math.floor(size / 2);
+      }
+    }
   }
 
   /** Decides how far the table is. */
@@ -112,13 +128,7 @@ export async function openTable(
     fillEnds: async (kept, mark) => {
       // Without a fill, nothing is removed.
       if (hasFillEnded && isSameMark(written, mark)) return;
-      for (let after: string | null = ''; !hasFillEnded && after !== null; ) {
-        const { incarnation, generation, cursor, late } = written ?? mark;
-        const values: unknown[] = [key, incarnation, generation, cursor, late, after, STEP, kept];
-        const step: pg.QueryResult<{ last: string | null }> = await db.query({ text: sql.endFillStep, values });
-        after = step.rows[0]?.last ?? null;
-      }
-      await move('endFill', mark);
+      await move('endFill', mark, [hasFillEnded ? null : await removeUnseen(kept, written ?? mark)]);
       hasFillEnded = true;
     },
     deliver: async (events, mark) => {

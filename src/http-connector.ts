@@ -1,0 +1,79 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
+import { buildConnector } from 'undici';
+
+/*
+ * Some servers answer `100 Continue` to every POST, or let a proxy do so, although nothing asked for it. HTTP allows that,
+ * and a client has to ignore it (RFC 9110, 15.2). undici takes it for a broken answer and closes the connection, each time.
+ * So it is removed before undici sees it: at the start of an answer only, never within a body.
+ */
+
+const CONTINUE = 'HTTP/1.1 100';
+/** As much as undici accepts for the headers of an answer. */
+const MAX_HEAD_BYTES = 16_384;
+
+/** Sockets whose next bytes begin an answer, with those that have arrived. */
+const beginnings = new WeakMap<object, Buffer>();
+
+/** How many bytes of `head` are a `100 Continue`; null if that cannot be told yet. */
+function continueLength(head: Buffer): number | null {
+  const start = head.toString('latin1', 0, CONTINUE.length);
+  if (start !== CONTINUE) return CONTINUE.startsWith(start) ? null : 0;
+  const end = /\r?\n\r?\n/.exec(head.toString('latin1'));
+  if (end === null) return head.length > MAX_HEAD_BYTES ? 0 : null;
+  return end.index + end[0].length;
+}
+
+/** Removes every `100 Continue` from the beginning of each answer. */
+function skipContinue(socket: Socket): void {
+  const push = socket.push.bind(socket);
+  socket.push = (piece: Buffer | null) => {
+    let head = beginnings.get(socket);
+    if (head === undefined) return push(piece);
+    if (piece !== null) {
+      head = Buffer.concat([head, piece]);
+      let length = continueLength(head);
+      for (; length !== null && length > 0; length = continueLength(head)) head = head.subarray(length);
+      beginnings.set(socket, head);
+      // Reads on.
+      if (length === null) return true;
+    }
+    beginnings.delete(socket);
+    const isReading = head.length === 0 || push(head);
+    return piece === null ? push(null) : isReading;
+  };
+}
+
+let isListening = false;
+
+/** Notes when undici sends a request: an answer to it begins next. */
+function listen(): void {
+  if (isListening) return;
+  isListening = true;
+  subscribe('undici:client:sendHeaders', (message) => {
+    const { socket } = message as { readonly socket: object };
+    beginnings.set(socket, Buffer.alloc(0));
+  });
+}
+
+/**
+ * Makes what connects an undici client, with `options` of undici.
+ * @param own gets each socket before it is connected: undici does not destroy those that still are being connected
+ */
+export function httpConnector(
+  options: buildConnector.BuildOptions,
+  own: (socket: Socket) => void = () => {},
+): buildConnector.connector {
+  listen();
+  // It returns the socket, which its type leaves out.
+  const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
+  return (target, callback) => {
+    const connecting = connect(target, (...[error, socket]) => {
+      if (error === null) skipContinue(socket);
+      // The types of undici lose that the two belong together.
+      if (error === null) callback(null, socket);
+      else callback(error, null);
+    });
+    own(connecting);
+  };
+}

@@ -1,0 +1,32 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+
+/** How often the event loop is looked at, milliseconds. Node counts it as part of the delay. */
+const RESOLUTION_MS = 10;
+
+const PERCENTILES = [50, 99, 100] as const;
+
+/** What only the thread itself can tell. */
+export interface ThreadFigures {
+  readonly heapBytes: number;
+  /** How late timers fired since the figures were taken before, by percentile. */
+  readonly late: readonly { readonly percentile: number; readonly seconds: number }[];
+}
+
+/** Starts to measure this thread. */
+export function measureThread() {
+  const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+  delay.enable();
+  return {
+    take: (): ThreadFigures => {
+      const late = PERCENTILES.map((percentile) => {
+        const late = delay.count === 0 ? 0 : delay.percentile(percentile) / 1e9 - RESOLUTION_MS / 1000;
+        return { percentile, seconds: Math.max(0, late) };
+      });
+      delay.reset();
+      return { heapBytes: process.memoryUsage().heapUsed, late };
+    },
+    stop: (): void => {
+      delay.disable();
+    },
+  };
+}

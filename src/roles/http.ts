@@ -1,0 +1,32 @@
+import { configuredSource } from '../catalog/event.ts';
+import type { Clock } from '../clock.ts';
+import type { Service } from '../lifecycle.ts';
+import type { Logger } from '../log.ts';
+import { haltedSinks } from '../report/sink.ts';
+import { plansOf } from '../schedule/due.ts';
+import { startWeb, type WebOptions } from '../web/server.ts';
+import type { HttpConfig } from './http-config.ts';
+
+interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'port'> {
+  readonly config: HttpConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
+export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
+  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
+  return await startWeb({
+    ...options,
+    db,
+    dbMode,
+    host,
+    token,
+    readyMaxAgeMs,
+    rateLimit,
+    overlapMs,
+    source: configuredSource(config.baseUrl),
+    plans: (nowMs) => plansOf(config, nowMs),
+    unready: haltedSinks,
+  });
+}

@@ -1,0 +1,64 @@
+import { Worker } from 'node:worker_threads';
+import { fromErrorRecord } from '../errors.ts';
+import { failureOf, type Service } from '../lifecycle.ts';
+import { forwardMeasures } from '../measure.ts';
+import { measureThread } from '../metrics/thread-figures.ts';
+import type { FromWebThread, ToWebThread, WebThreadData } from './web-thread.ts';
+
+/** Compiled. */
+const PROGRAM = new URL('./web-thread.js', import.meta.url);
+const BEAT_MS = 1_000;
+
+/**
+ * Serves HTTP in a thread of its own, so that no request holds up what this thread writes. If that thread ends by an
+ * error, even by a defect, the service fails, as it would if it served in this thread.
+ * @throws CatchwordError as `startWeb` does
+ */
+export async function startWebThread(
+  options: Omit<WebThreadData, 'beatMs'> & Partial<WebThreadData>,
+  program = PROGRAM,
+): Promise<Service> {
+  const data: WebThreadData = { beatMs: BEAT_MS, ...options };
+  const figures = measureThread();
+  const thread = new Worker(program, { workerData: data, name: 'web' });
+  const say = (message: ToWebThread): void => thread.postMessage(message);
+  const stopForwarding = forwardMeasures((measured) => say({ type: 'measure', measured }));
+  const beats = setInterval(() => say({ type: 'beat' }), data.beatMs);
+  const ended = new Promise<void>((resolve) => {
+    thread.once('exit', () => {
+      clearInterval(beats);
+      stopForwarding();
+      figures.stop();
+      resolve();
+    });
+  });
+  let markStarted = (): void => {};
+  const started = new Promise<void>((resolve) => {
+    markStarted = resolve;
+  });
+  const failed = failureOf(
+    new Promise<void>((_, reject) => {
+      thread.on('message', (message: FromWebThread) => {
+        if (message.type === 'started') markStarted();
+        else if (message.type === 'figures') say({ type: 'figures', figures: figures.take() });
+        else reject(fromErrorRecord(message.error));
+      });
+      thread.once('error', reject);
+      thread.once('exit', () => reject(new Error('the thread that serves HTTP has ended')));
+    }),
+  );
+  try {
+    await Promise.race([started, failed]);
+  } catch (error) {
+    await ended;
+    throw error;
+  }
+  return {
+    name: 'web',
+    failed,
+    stop: async () => {
+      say({ type: 'stop' });
+      await ended;
+    },
+  };
+}

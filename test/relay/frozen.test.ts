@@ -1,0 +1,121 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { expect, it, onTestFinished } from 'vitest';
+import { hasCode } from '../../src/errors.ts';
+import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import type { Store } from '../../src/store/store.ts';
+import { type Running, startService } from '../support/cli.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { jsonlTarget, KINDS, type TargetKind } from './targets.ts';
+
+/** `FREEZES=30 npx vitest run test/relay/frozen.test.ts` takes five minutes. */
+const FREEZES = Number(process.env.FREEZES ?? (process.env.CI === undefined ? 2 : 10));
+const PRODUCTS = 3_000;
+const WITHIN_MS = 60;
+/** The most events in one request of a webhook. */
+const WEBHOOK_BATCH = 100;
+
+interface Prepared {
+  readonly kind: TargetKind;
+  readonly target: SinkTarget;
+}
+
+/** Prepares one target of each kind whose server is installed; the file is one that does not rotate. */
+async function prepare(): Promise<Prepared[]> {
+  const prepared = KINDS.filter(({ name, isAvailable }) => isAvailable && name !== 'example').map(async (kind) => {
+    const server = await kind.start();
+    const target = kind.name === 'jsonl' ? await jsonlTarget() : await kind.prepare(server.port, '');
+    onTestFinished(async () => {
+      await target.remove();
+      await server.stop();
+    });
+    return { kind, target };
+  });
+  return await Promise.all(prepared);
+}
+
+function versions(round: number): Version[] {
+  return Array.from({ length: PRODUCTS }, (_, index) => {
+    const vbid = `P${index}`;
+    const isRemoval = (index + round) % 17 === 0;
+    return { vbid, body: isRemoval ? null : JSON.stringify({ vbid, round, title: `Book ${index}`.padEnd(200) }) };
+  });
+}
+
+/** Lets the lease of a frozen relay expire. @returns false if that relay is frozen while it writes to the mirror */
+function expireLease(store: Store): boolean {
+  try {
+    writeUnder(store.relayLease, Date.now() + 60_000, () => {});
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'MIRROR_BUSY')) return false;
+    throw error;
+  }
+}
+
+async function freeze(relay: Running, store: Store, random: () => number): Promise<void> {
+  for (;;) {
+    await delay(random() * WITHIN_MS);
+    relay.child.kill('SIGSTOP');
+    if (expireLease(store)) return;
+    relay.child.kill('SIGCONT');
+  }
+}
+
+it('delivers everything once, in order, although frozen relays wake after another one took over', {
+  timeout: 900_000,
+}, async () => {
+  const random = createRandom(7);
+  const harness = openHarness();
+  const { store } = harness;
+  const targets = await prepare();
+  onTestFinished(() => harness.close());
+  const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: store.path };
+  for (const { kind, target } of targets) {
+    env[`CATCHWORD_SINK_${kind.name.toUpperCase()}`] = target.url;
+    if (target.secret !== undefined) env[`CATCHWORD_SINK_${kind.name.toUpperCase()}_SECRET`] = target.secret;
+  }
+  const file = new URL(env.CATCHWORD_SINK_JSONL ?? '').pathname;
+  const directory = temporaryDirectory();
+  const behind = (): string[] => {
+    const last = store.changes.lastSeq();
+    return store.sinks.list().flatMap(({ name, cursor }) => (cursor === last ? [] : name));
+  };
+
+  const interrupted = new Map<string, boolean>();
+  for (let round = 0; round < FREEZES; round++) {
+    harness.change(versions(round));
+    const frozen = startService(['relay'], env, directory);
+    const awaited = targets.at(-1 - (round % targets.length))?.kind.name ?? '';
+    for (const name of ['jsonl', awaited]) {
+      await frozen.shows(`"sink":"${name}","kind":"${name}","cursor"`);
+    }
+    await freeze(frozen, store, random);
+    interrupted.set(awaited, interrupted.get(awaited) || behind().includes(awaited));
+    const text = readFileSync(file, 'utf8');
+    const next = startService(['relay'], env, directory);
+    await until('the next relay has fed every store but the file', () => behind().join() === 'jsonl');
+    await next.shows(`process ${frozen.child.pid} holds the lock on ${file}`);
+    expect(readFileSync(file, 'utf8') === text).toBe(true);
+    frozen.child.kill('SIGCONT');
+    await frozen.shows('standing by');
+    // As `sink resume` does: ends the pause.
+    store.request(({ sinks }) => sinks.setState(sinks.get('jsonl')?.id ?? 0, 'running'));
+    await until('the next relay has fed the file as well', () => behind().length === 0);
+    expect(await frozen.stop()).toMatchObject({ code: 0 });
+    expect(await next.stop()).toMatchObject({ code: 0 });
+  }
+
+  for (const { kind, target } of targets) {
+    // A relay that was frozen while it was idle would prove nothing.
+    expect(interrupted.get(kind.name), kind.name).not.toBe(false);
+    const { seqs, products } = await target.read();
+    expect(products, kind.name).toEqual(harness.living());
+    if (seqs === null) continue;
+    expect(kind.effectivelyOnce ? seqs : [...new Set(seqs)], kind.name).toEqual(harness.events().map(({ seq }) => seq));
+    expect(seqs.length - harness.events().length, kind.name).toBeLessThanOrEqual(FREEZES * WEBHOOK_BATCH);
+  }
+});

@@ -1,0 +1,174 @@
+import pg from 'pg';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Harness, until } from '../../src/relay/contract/harness.ts';
+import type { SinkConfig } from '../../src/relay/sink-config.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { postgresTarget } from './targets.ts';
+
+/** The columns that the first version of catchword made. */
+const OLD = `vbid text PRIMARY KEY, title text, kind text, format text, publisher text, print_isbn text, e_isbn text,
+  body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL, removed_at timestamptz`;
+const PRICES = 'vbid text NOT NULL, sku text, type text, duration text, currency text, value numeric';
+
+describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQL', () => {
+  const postgres = usePostgres();
+
+  const rowsOf = async (table: string): Promise<unknown[]> =>
+    (await postgres.client.query(`SELECT * FROM ${table} ORDER BY 1`)).rows;
+
+  /** Does what the hints of a stopped sink say: `sink replay`, then `sink resume`. */
+  async function followTheHint(harness: Harness): Promise<void> {
+    const before = harness.sink().errorAt;
+    replay(harness, 0, true);
+    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
+    await until('it fails again', () => harness.sink().error !== null && harness.sink().errorAt !== before);
+  }
+
+  it.each([
+    ['with other columns', 'vbid text PRIMARY KEY, title text, stock integer', 'vbid, title, stock', `'T', 7`],
+    [
+      'with columns of its own and all of catchword',
+      `${OLD}, stock integer`,
+      'vbid, body, seq, changed_at',
+      `'{}', 1, now()`,
+    ],
+    ['with the columns that catchword makes', OLD, 'vbid, body, seq, changed_at', `'{}', 1, now()`],
+  ])('%s is rejected, and stays as it is after a replay', async (_, columns, filled, values) => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port, '&removals=delete'));
+    const { table } = target;
+    await postgres.client.query(`CREATE TABLE ${table} (${columns});
+      INSERT INTO ${table} (${filled}) SELECT 'S' || n, ${values} FROM generate_series(1, 5000) AS n`);
+    const before = await rowsOf(table);
+    harness.change(books(3, 1));
+    harness.start(config);
+    await failed(harness);
+    expect(harness.sink().error).toMatch(
+      /^PostgreSQL: catchword did not create table \S+: .* Use another one: table=NAME$/,
+    );
+    expect(harness.sink().error).not.toContain('another mirror');
+    await followTheHint(harness);
+    expect(await rowsOf(table)).toEqual(before);
+    await harness.stop();
+    const other = target.url.replace(`table=${table}`, `table=${table}_catalog`);
+    await resume(harness, configAt(other));
+    expect(await rowsOf(table)).toEqual(before);
+    expect(await rowsOf(`${table}_catalog`)).toHaveLength(3);
+  });
+
+  it('that has the name of the prices is rejected, and stays as it is', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    const prices = `${target.table}_prices`;
+    await postgres.client.query(`CREATE TABLE ${prices} (${PRICES}); INSERT INTO ${prices} VALUES ('P1', 'of a shop')`);
+    const before = await rowsOf(prices);
+    harness.change(books(3, 1));
+    harness.start(config);
+    await failed(harness);
+    expect(harness.sink().error).toContain(`catchword did not create table public.${prices}`);
+    await followTheHint(harness);
+    expect(await rowsOf(prices)).toEqual(before);
+  });
+
+  it('is rejected by doctor', async () => {
+    const { target, config } = await feeding(postgresTarget(postgres.port));
+    await postgres.client.query(`CREATE TABLE ${target.table} (${OLD});
+      INSERT INTO ${target.table} (vbid, body, seq, changed_at) VALUES ('S1', '{}', 1, now())`);
+    const sink = await config.make();
+    await expect(sink.check(new AbortController().signal)).rejects.toMatchObject({ failure: 'misconfigured' });
+  });
+
+  it('is not one that an earlier version made, which has a cursor', async () => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
+    await harness.stop();
+    const { table } = target;
+    const uncomment = [table, `${table}_prices`, 'catchword_cursor'].map((name) => `COMMENT ON TABLE ${name} IS NULL`);
+    await postgres.client.query(uncomment.join('; '));
+    await resume(harness, config, books(6, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+    // From now on its comment says who made it.
+    const { rows } = await postgres.client.query(`SELECT obj_description('${table}'::regclass, 'pg_class') AS comment`);
+    expect(rows).toEqual([{ comment: expect.stringMatching(/^catchword made this table/) }]);
+  });
+
+  it('is not one whose comment its owner has changed, as long as it has a cursor', async () => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
+    await harness.stop();
+    await postgres.client.query(`COMMENT ON TABLE ${target.table} IS 'our books'`);
+    await resume(harness, config, books(6, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+    const { rows } = await postgres.client.query(`SELECT obj_description('${target.table}'::regclass) AS comment`);
+    expect(rows).toEqual([{ comment: 'our books' }]);
+  });
+});
+
+describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know everything', () => {
+  const postgres = usePostgres();
+
+  /** Lets a user only read and write rows. */
+  async function writerOf(target: { readonly table: string; readonly url: string }): Promise<SinkConfig> {
+    const { table } = target;
+    const user = `writer_${table}`;
+    await postgres.client.query(`CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${table}_prices, catchword_cursor TO ${user}`);
+    onTestFinished(async () => {
+      await postgres.client.query(`DROP OWNED BY ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`);
+    });
+    const url = target.url.replace('postgres@', `${user}@`);
+    return configAt(url);
+  }
+
+  it('feeds with rights to rows alone, though indexes and comments are missing', async () => {
+    const { harness, target } = await fed(postgresTarget(postgres.port), 5);
+    const { table } = target;
+    await harness.stop();
+    await postgres.client.query(`DROP INDEX ${table}_print_isbn_idx, ${table}_e_isbn_idx, ${table}_prices_vbid_idx;
+      COMMENT ON TABLE ${table} IS NULL; COMMENT ON TABLE ${table}_prices IS NULL`);
+    const config = await writerOf(target);
+    await resume(harness, config, books(8, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+    const sink = await config.make();
+    expect(await sink.check(new AbortController().signal)).toContain('can be written');
+    await harness.stop();
+  });
+
+  it('feeds empty tables that an administrator made, with rights to rows alone', async () => {
+    const { harness, target } = await fed(postgresTarget(postgres.port), 5);
+    const { table } = target;
+    await harness.stop();
+    await postgres.client.query(`TRUNCATE ${table}, ${table}_prices; COMMENT ON TABLE ${table} IS NULL;
+      COMMENT ON TABLE ${table}_prices IS NULL; DELETE FROM catchword_cursor WHERE table_name = 'public.${table}'`);
+    const config = await writerOf(target);
+    await resume(harness, config, books(8, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+    await harness.stop();
+  });
+
+  it.each(['SQL_ASCII', 'LATIN1'])('stores escaped characters in a database in %s', async (encoding) => {
+    const target = await postgresTarget(postgres.port);
+    const database = `${encoding.toLowerCase()}_${target.table}`;
+    await postgres.client.query(
+      `CREATE DATABASE ${database} ENCODING ${encoding} TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'`,
+    );
+    const { harness } = await feeding(Promise.resolve(target));
+    const url = target.url.replace('/postgres?', `/${database}?`);
+    const config = configAt(url);
+    const wide = encoding === 'SQL_ASCII' ? '\\u4e2d\\ud83d\\ude00' : '\\u00fc';
+    const versions = [
+      { vbid: 'A', body: `{"vbid":"A","title":"caf\\u00e9 \\\\u00e9 \\u0009 ${wide}"}` },
+      { vbid: 'B', body: '{"vbid":"B","title":"half \\ud83d"}' },
+      { vbid: 'C', body: '{"vbid":"C"}' },
+    ];
+    await resume(harness, config, versions);
+    const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${postgres.port}/${database}` });
+    await client.connect();
+    onTestFinished(() => client.end());
+    const { rows } = await client.query(`SELECT vbid, title, body FROM ${target.table} ORDER BY vbid`);
+    const [first] = versions.map(({ body }) => JSON.parse(body) as { title: string });
+    expect(rows).toEqual([
+      { vbid: 'A', title: first?.title, body: first },
+      { vbid: 'C', title: null, body: { vbid: 'C' } },
+    ]);
+    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'B', state: 'refused' }]);
+    await harness.stop();
+  });
+});

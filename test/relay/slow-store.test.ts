@@ -1,0 +1,151 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { type Harness, smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { SinkError } from '../../src/relay/sink.ts';
+import { listen } from '../support/listen.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { books, configAt, feeding, numbers, resume } from './feeding.ts';
+import { memory } from './memory.ts';
+import { readableLog } from './readable-log.ts';
+import { jsonlTarget, postgresTarget } from './targets.ts';
+
+const timedOut = (): SinkError => new SinkError('unavailable', 'no answer', { timedOut: true });
+
+/** A file that refuses some events, and does not answer in time if it gets more than `most` events at once. */
+async function slowFile(most: number, refused: readonly number[] = []) {
+  const scene = await feeding(jsonlTarget());
+  const asked: number[] = [];
+  const config = wrapSink(scene.config, (sink) => ({
+    ...smallBatches(100)(sink),
+    deliver: async (events, mark, signal) => {
+      asked.push(events.length);
+      if (events.length > most) throw timedOut();
+      if (events.some(({ seq }) => refused.includes(seq))) throw new SinkError('refused', 'refused by the test');
+      await sink.deliver(events, mark, signal);
+    },
+  }));
+  return { ...scene, config, asked };
+}
+
+function parked(harness: Harness): number[] {
+  return harness.store.sinks.parked(harness.sink().id).map(({ seq }) => seq);
+}
+
+describe('a store that does not answer in time', () => {
+  it('gets fewer events at once until they pass, and more again when it is faster', async () => {
+    const { harness, target, config, asked } = await slowFile(10);
+    await resume(harness, config, books(200, 1));
+    expect(asked.slice(0, 5)).toEqual([100, 50, 25, 12, 6]);
+    expect((await target.read()).seqs).toEqual(numbers(1, 200));
+    expect(parked(harness)).toEqual([]);
+    await harness.stop();
+  });
+
+  it('tries larger batches less often, the more often they fail', async () => {
+    const { harness, config, asked } = await slowFile(10);
+    await resume(harness, config, books(3_000, 1));
+    const failed = asked.filter((events) => events > 10).length;
+    expect(failed / asked.length).toBeLessThan(0.1);
+    // Nearly as many events at once as the store bears.
+    expect(3_000 / (asked.length - failed)).toBeGreaterThan(5);
+  });
+
+  it('loses no event and parks none if it bears one at a time', async () => {
+    const { harness, target, config } = await slowFile(1);
+    await resume(harness, config, books(150, 1));
+    expect((await target.read()).seqs).toEqual(numbers(1, 150));
+    expect(parked(harness)).toEqual([]);
+  });
+
+  it('still parks exactly the events that it refuses', async () => {
+    const { harness, target, config } = await slowFile(7, [12, 60, 61]);
+    await resume(harness, config, books(200, 1));
+    expect(parked(harness)).toEqual([12, 60, 61]);
+    expect((await target.read()).seqs).toEqual(numbers(1, 200).filter((seq) => ![12, 60, 61].includes(seq)));
+  });
+
+  it('is reported with the size of its next batch while it is retried, and in the log', async () => {
+    const { harness, config } = await slowFile(0);
+    const { lines, log } = readableLog();
+    harness.change(books(3, 1));
+    harness.start(config, { log });
+    await until('a single event was tried', () => harness.sink().error?.includes('single event') ?? false);
+    await harness.stop();
+    const slow = lines.filter(({ code }) => code === 'SINK_UNAVAILABLE').map(({ reason }) => reason);
+    expect(slow.slice(0, 2)).toEqual([
+      'no answer. The next batch has at most 1 event instead of 3',
+      'no answer. It does not answer a single event in time',
+    ]);
+    expect(harness.sink().state).toBe('running');
+    expect(parked(harness)).toEqual([]);
+  });
+
+  it('does not get smaller batches because of other failures', async () => {
+    const store = memory({ events: 50, chars: 1_000_000 });
+    const { harness } = await feeding(jsonlTarget());
+    harness.start(store.config());
+    await harness.deliver(books(50, 1));
+    store.isDown = true;
+    harness.change(books(100, 2));
+    await until('it fails', () => harness.sink().error !== null);
+    store.isDown = false;
+    await harness.caughtUp();
+    expect(store.calls.slice(1)).toMatchObject([{ events: 50 }, { events: 50 }]);
+  });
+
+  it('can be a webhook, whose time for an answer grows with the events', async () => {
+    const seen = new Set<number>();
+    const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      let body = '';
+      for await (const piece of request.setEncoding('utf8')) body += String(piece);
+      const events = JSON.parse(body) as { sequence: string }[];
+      await delay(events.length * 40);
+      if (response.destroyed) return;
+      for (const { sequence } of events) seen.add(Number(sequence));
+      response.writeHead(204).end();
+    };
+    const server = createServer((request, response) => void receive(request, response));
+    const port = await listen(server);
+    const { harness } = await feeding(jsonlTarget());
+    const url = `webhook+http://127.0.0.1:${port}/#allow=private&timeout=1`;
+    await resume(harness, configAt(url), books(120, 1));
+    expect([...seen].sort((a, b) => a - b)).toEqual(numbers(1, 120));
+    expect(parked(harness)).toEqual([]);
+  });
+});
+
+describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
+  const postgres = usePostgres();
+
+  async function slowTable(options: string) {
+    const scene = await feeding(postgresTarget(postgres.port, options));
+    const { table } = scene.target;
+    await resume(scene.harness, scene.config, books(1, 1));
+    await scene.harness.stop();
+    const slow = (events: string): Promise<unknown> =>
+      postgres.client.query(`CREATE OR REPLACE FUNCTION ${table}_wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+          PERFORM pg_sleep(0.002); RETURN coalesce(NEW, OLD); END $$;
+        CREATE OR REPLACE TRIGGER wait BEFORE ${events} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_wait()`);
+    return { ...scene, slow };
+  }
+
+  it('with 2 ms a row and a statement_timeout of 1.5 s gets everything', async () => {
+    const { harness, target, config, slow } = await slowTable('&statement_timeout=1500');
+    await slow('INSERT OR UPDATE');
+    await resume(harness, config, books(2_500, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+    expect(parked(harness)).toEqual([]);
+  });
+
+  it.each(['delete', 'tombstone'])('loses the rows that a fill did not deliver, with removals=%s', async (removals) => {
+    const { harness, target, config, slow } = await slowTable(`&statement_timeout=400&removals=${removals}`);
+    await postgres.client.query(`INSERT INTO ${target.table} (vbid, body, seq, changed_at, fill)
+        SELECT 'Q' || n, '{}', 1, now(), 0 FROM generate_series(1, 600) AS n;
+      UPDATE catchword_cursor SET fill_ended = false WHERE table_name = 'public.${target.table}'`);
+    await slow('UPDATE OR DELETE');
+    harness.start(config);
+    await until('the rows are removed', async () => (await target.read()).products.size === 1);
+    await until('the error is cleared', () => harness.sink().error === null);
+  });
+});

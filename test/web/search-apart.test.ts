@@ -1,0 +1,171 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createSearchApart, type SearchApartOptions } from '../../src/web/search-apart.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { serve } from './place.ts';
+import { get } from './reader.ts';
+
+/** The program as it is installed. */
+const PROGRAM = new URL('../../dist/web/search-process.js', import.meta.url);
+const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
+
+function apart(db: string, options: Partial<SearchApartOptions> = {}) {
+  const made = createSearchApart({ db, clock: systemClock, program: PROGRAM, ...options });
+  onTestFinished(() => made.stop());
+  return made;
+}
+
+/** A program that is ready, and does `onMessage` when it is asked. It reads no mirror. */
+function programThat(onMessage: string) {
+  const directory = temporaryDirectory();
+  const program = join(directory, 'program.mjs');
+  const pidFile = join(directory, 'pids');
+  const text = `import { appendFileSync } from 'node:fs';
+    appendFileSync(${JSON.stringify(pidFile)}, process.pid + ' ');
+    process.on('message', () => { ${onMessage} });
+    process.send({ hits: [] });`;
+  writeFileSync(program, text);
+  const pids = () => (existsSync(pidFile) ? readFileSync(pidFile, 'utf8').trim().split(' ').map(Number) : []);
+  return { program: pathToFileURL(program), pids };
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+describe('a search in a process of its own', () => {
+  it('finds what the mirror finds, and keeps its errors', async () => {
+    const { db } = await filled({ items: 300, details: true });
+    const store = openStore(db);
+    onTestFinished(() => store.close());
+    const { search } = apart(db);
+    for (const text of ['history', 'hist* of', '9*', 'no such word']) {
+      expect(await search(text, 20), text).toEqual(store.search(text, 20));
+    }
+    await expect(search(MANY, 20)).rejects.toMatchObject({
+      code: 'USAGE',
+      message: expect.stringContaining('17 words'),
+    });
+    expect(await search('the', 3)).toEqual(store.search('the', 3));
+  });
+
+  it('ends a search that takes too long, together with its process', async () => {
+    const { program, pids } = programThat('');
+    const { search } = apart('', { program, limits: { runMs: 50 } });
+    for (const nth of [1, 2]) {
+      await expect(search('a*', 1)).rejects.toMatchObject({ code: 'SEARCH_TIMEOUT' });
+      expect(pids()).toHaveLength(nth);
+      await expect.poll(() => pids().some(isAlive)).toBe(false);
+    }
+  });
+
+  it('does not make others wait for long', async () => {
+    const { program, pids } = programThat('');
+    const { search } = apart('', { program, limits: { runMs: 200, waitMs: 50 } });
+    const refused = await Promise.all(Array.from({ length: 20 }, () => search('a*', 1).catch((error: Error) => error)));
+    expect(refused.map((error) => (error as Error).message)).toEqual([
+      'the search took longer than 0.2 seconds',
+      ...Array.from({ length: 19 }, () => 'other searches take too long'),
+    ]);
+    expect(pids()).toHaveLength(1);
+  });
+
+  it('starts again after its process has ended', async () => {
+    const { program, pids } = programThat('process.exit(1)');
+    const { search } = apart('', { program });
+    for (const _ of [1, 2]) await expect(search('a', 1)).rejects.toThrow('has ended');
+    expect(pids()).toHaveLength(2);
+  });
+
+  it('starts again after its process was killed between two searches', async () => {
+    const { program, pids } = programThat('process.send({ hits: [] })');
+    const { search } = apart('', { program });
+    expect(await search('a', 1)).toEqual([]);
+    process.kill(pids()[0] ?? 0, 'SIGKILL');
+    await expect.poll(async () => await search('a', 1).catch(() => 'not yet')).toEqual([]);
+    await expect.poll(() => pids().length).toBe(2);
+    expect(await search('a', 1)).toEqual([]);
+  });
+
+  it('does not pass on the environment, which may have secrets', async () => {
+    process.env.CATCHWORD_API_KEY = 'a-key';
+    onTestFinished(() => {
+      delete process.env.CATCHWORD_API_KEY;
+    });
+    const { program } = programThat('process.send({ hits: process.argv.concat(Object.values(process.env)) })');
+    const passed = JSON.stringify(await apart('', { program }).search('a', 1));
+    expect(passed).toContain('program.mjs');
+    expect(passed).not.toContain('a-key');
+  });
+
+  it('leaves no process when it stops, or without searches', async () => {
+    const { program, pids } = programThat('process.send({ hits: [] })');
+    const stopped = apart('', { program });
+    await stopped.search('a', 1);
+    await stopped.stop();
+    const idle = apart('', { program, limits: { idleMs: 1 } });
+    await idle.search('a', 1);
+    expect(pids()).toHaveLength(2);
+    await expect.poll(() => pids().some(isAlive)).toBe(false);
+    await expect(stopped.search('a', 1)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  });
+
+  it('ends with the process that asks', async () => {
+    const { db } = await filled({ items: 1 });
+    const child = fork(fileURLToPath(PROGRAM), [db], { execArgv: [] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    await once(child, 'message');
+    child.disconnect();
+    expect(await once(child, 'exit')).toEqual([0, null]);
+  });
+
+  it('refuses those that wait when it stops', async () => {
+    const { program, pids } = programThat('');
+    const searching = apart('', { program });
+    const refused = [1, 2, 3].map((limit) => searching.search('a*', limit).catch((error: unknown) => error));
+    await expect.poll(() => pids().length).toBe(1);
+    await searching.stop();
+    for (const error of await Promise.all(refused)) expect(error).toMatchObject({ code: 'INTERRUPTED' });
+  });
+});
+
+describe('the server', () => {
+  it('answers 503, and when to come back, for a search that takes too long', async () => {
+    const { program } = programThat('');
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db, { searchApart: { program, limits: { runMs: 50 } } });
+    const { status, headers, text } = await get(`${web.url}/api/products?q=a*`);
+    expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '10' });
+    expect(JSON.parse(text)).toMatchObject({ error: { code: 'SEARCH_TIMEOUT', hint: expect.any(String) } });
+    const page = await get(`${web.url}/products?q=a*`, { headers: { accept: 'text/html' } });
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('the search took longer than 0.05 seconds');
+    expect((await get(`${web.url}/healthz`)).status).toBe(200);
+  });
+
+  it('stops while a search is under way', async () => {
+    const { program, pids } = programThat('');
+    const { db } = await filled({ items: 10 });
+    const { web } = await serve(db, { searchApart: { program }, limits: { stopMs: 3_600_000 } });
+    const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`));
+    await expect.poll(() => pids().length).toBe(1);
+    await web.stop();
+    for (const { status, text } of await Promise.all(open)) {
+      expect({ status, error: (JSON.parse(text) as { error: unknown }).error }).toMatchObject({
+        status: 503,
+        error: { code: 'STOPPING' },
+      });
+    }
+  });
+});
