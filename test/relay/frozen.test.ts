@@ -86,10 +86,14 @@ it('delivers everything once, in order, although frozen relays wake after anothe
   };
 
   const interrupted = new Map<string, boolean>();
-  for (let round = 0; round < FREEZES; round++) {
+  // A relay that was frozen while it was idle proves nothing: then its store gets another turn.
+  const idle = (): string | undefined => [...interrupted].find(([, wasBusy]) => !wasBusy)?.[0];
+  let round = 0;
+  for (; round < FREEZES || (idle() !== undefined && round < 5 * FREEZES); round++) {
     harness.change(versions(round));
     const frozen = startService(['relay'], env, directory);
-    const awaited = targets.at(-1 - (round % targets.length))?.kind.name ?? '';
+    const inTurn = targets.at(-1 - (round % targets.length))?.kind.name ?? '';
+    const awaited = round < FREEZES ? inTurn : (idle() ?? inTurn);
     for (const name of ['jsonl', awaited]) {
       await frozen.shows(`"sink":"${name}","kind":"${name}","cursor"`);
     }
@@ -109,13 +113,12 @@ it('delivers everything once, in order, although frozen relays wake after anothe
     expect(await next.stop()).toMatchObject({ code: 0 });
   }
 
+  expect(idle()).toBeUndefined();
   for (const { kind, target } of targets) {
-    // A relay that was frozen while it was idle would prove nothing.
-    expect(interrupted.get(kind.name), kind.name).not.toBe(false);
     const { seqs, products } = await target.read();
     expect(products, kind.name).toEqual(harness.living());
     if (seqs === null) continue;
     expect(kind.effectivelyOnce ? seqs : [...new Set(seqs)], kind.name).toEqual(harness.events().map(({ seq }) => seq));
-    expect(seqs.length - harness.events().length, kind.name).toBeLessThanOrEqual(FREEZES * WEBHOOK_BATCH);
+    expect(seqs.length - harness.events().length, kind.name).toBeLessThanOrEqual(round * WEBHOOK_BATCH);
   }
 });

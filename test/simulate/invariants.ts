@@ -213,6 +213,10 @@ export function createObserver(options: ObserverOptions) {
           if (replica.isMirrored(product)) continue;
           fail(`sealed run ${run.id} missed P${product.id} ${replica.bodies.get(`P${product.id}`)}`);
         }
+        for (const { id, livingSince, silent } of catalog.living.values()) {
+          if (livingSince >= started - latenessMs || silent || replica.bodies.has(`P${id}`)) continue;
+          fail(`sealed run ${run.id} missed P${id}, which changed meanwhile`);
+        }
       }
       // A run that moved the watermark has read every change since the previous one, whatever the clocks did.
       if (run.sourceTime === null || store.clockSeen()?.source !== run.sourceTime) return;

@@ -8,6 +8,7 @@ import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
+const COPIED = ['src', 'test', 'drizzle', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
 
 const { values } = parseArgs({
   options: {
@@ -21,7 +22,7 @@ const { values } = parseArgs({
 /** Copies the program and inserts the bug. */
 function damagedCopy({ name, edits }: Sabotage): string {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-sabotage-'));
-  for (const part of ['src', 'test', 'drizzle', 'package.json', 'tsconfig.json']) {
+  for (const part of COPIED) {
     cpSync(join(ROOT, part), join(directory, part), { recursive: true });
   }
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
@@ -38,25 +39,46 @@ function damagedCopy({ name, edits }: Sabotage): string {
   return directory;
 }
 
-/** Runs the simulator on the damaged copy. @returns the seed that found a violation; null if none did */
-function hunt(sabotage: Sabotage): { readonly seeds: number; readonly found: string } | null {
+interface Caught {
+  /** The seed, or the number of tests that failed. */
+  readonly by: string;
+  readonly found: string;
+}
+
+function runSimulator({ name }: Sabotage, directory: string): Caught | null {
+  const seeds = ['--until-found', '--seeds', `1..${values.seeds}`, '--world', values.world];
+  const args = ['--import', 'tsx', 'test/simulate/main.ts', ...seeds];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
+  const [, seed, found = ''] = /^seed (\d+): (.*)/m.exec(stdout) ?? [];
+  if (seed !== undefined) return { by: `seed ${seed}`, found };
+  if (!/histories in/.test(stdout)) throw new Error(`"${name}" does not run:\n${stderr.slice(0, 2000)}`);
+  return null;
+}
+
+function runTest({ name }: Sabotage, directory: string, test: string): Caught | null {
+  const args = ['node_modules/vitest/vitest.mjs', 'run', test, '--reporter=json'];
+  const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
+  const start = stdout.indexOf('{"num');
+  if (start === -1) throw new Error(`"${name}" does not run:\n${stderr.slice(0, 2000)}`);
+  const { numFailedTests, testResults } = JSON.parse(stdout.slice(start)) as TestReport;
+  if (numFailedTests === 0) return null;
+  const failed = testResults.flatMap(({ assertionResults }) => assertionResults).find((one) => one.status === 'failed');
+  return { by: `${numFailedTests} failed`, found: failed?.title ?? '' };
+}
+
+interface TestReport {
+  readonly numFailedTests: number;
+  readonly testResults: readonly {
+    readonly assertionResults: readonly { readonly status: string; readonly title: string }[];
+  }[];
+}
+
+/** Looks for the bug in a damaged copy. @returns null if it is not found */
+function hunt(sabotage: Sabotage): Caught | null {
   const directory = damagedCopy(sabotage);
   try {
-    const args = [
-      '--import',
-      'tsx',
-      'test/simulate/main.ts',
-      '--until-found',
-      '--seeds',
-      `1..${values.seeds}`,
-      '--world',
-      values.world,
-    ];
-    const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
-    const [, seed, found = ''] = /^seed (\d+): (.*)/m.exec(stdout) ?? [];
-    if (seed !== undefined) return { seeds: Number(seed), found: found.slice(0, 90) };
-    if (!/histories in/.test(stdout)) throw new Error(`"${sabotage.name}" does not run:\n${stderr.slice(0, 2000)}`);
-    return null;
+    const { test } = sabotage;
+    return test === undefined ? runSimulator(sabotage, directory) : runTest(sabotage, directory, test);
   } finally {
     rmSync(directory, { recursive: true, force: true });
   }
@@ -67,8 +89,8 @@ const chosen = SABOTAGES.filter(({ name }) => values.only === undefined || name.
 for (const sabotage of chosen) {
   const caught = hunt(sabotage);
   if (caught === null) escaped++;
-  const seeds = caught === null ? 'ESCAPED' : String(caught.seeds);
-  process.stdout.write(`${seeds.padStart(7)}  ${sabotage.name.padEnd(54)} ${caught?.found ?? ''}\n`);
+  const by = caught?.by ?? 'ESCAPED';
+  process.stdout.write(`${by.padStart(9)}  ${sabotage.name.padEnd(66)} ${caught?.found.slice(0, 90) ?? ''}\n`);
 }
 process.stdout.write(`${chosen.length - escaped} of ${chosen.length} deliberate bugs found\n`);
 process.exitCode = escaped > 0 ? 1 : 0;

@@ -2,13 +2,19 @@
 export interface Sabotage {
   readonly name: string;
   readonly edits: readonly { readonly file: string; readonly find: string; readonly replace: string }[];
+  /** The test that must find it. Default: the simulator, which has neither sinks nor a schedule. */
+  readonly test?: string;
 }
 
 function bug(name: string, file: string, find: string, replace: string): Sabotage {
   return { name, edits: [{ file, find, replace }] };
 }
 
-/** Tests the simulator: it must find each of these bugs. */
+function bugFor(test: string, ...parts: Parameters<typeof bug>): Sabotage {
+  return { ...bug(...parts), test };
+}
+
+/** Tests the simulator and the tests of sinks and schedule: each of these bugs must be found. */
 export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the lease accepts an old epoch',
@@ -336,5 +342,89 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/draft-page.ts',
     'if (isOutdated(known)) return 0;',
     'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) return 0;',
+  ),
+  bugFor(
+    'test/relay/lost-tail.test.ts',
+    'events that a store has lost are not sent again',
+    'src/relay/reconcile.ts',
+    'continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);',
+    'continueAt(store, sink, Math.max(generation, mark.generation), Math.max(cursor, mark.cursor));',
+  ),
+  bugFor(
+    'test/relay/replaced-mirror.test.ts',
+    'a store of another mirror is fed on',
+    'src/relay/reconcile.ts',
+    'if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;',
+    'if (mark.incarnation !== incarnation && mark.cursor > changes.lastSeq()) return false;',
+  ),
+  bugFor(
+    'test/relay/contract.test.ts',
+    'later events of a parked product do not wait for it',
+    'src/relay/read-batch.ts',
+    'if (change.seq >= (blocked.get(change.vbid) ?? Number.POSITIVE_INFINITY)) {',
+    'if (change.seq === blocked.get(change.vbid)) {',
+  ),
+  bugFor(
+    'test/relay/recovery.test.ts',
+    'the cursor moves before the store confirms',
+    'src/relay/feed-sink.ts',
+    '    const delivering = session.deliver(',
+    '    acks.confirm(row, to, 0, false);\n    const delivering = session.deliver(',
+  ),
+  bugFor(
+    'test/relay/contract.test.ts',
+    'a removal is not sent to a store that is being filled',
+    'src/relay/read-batch.ts',
+    "({ op }) => !filling || op !== 'removed' || sink.backfillRemoved",
+    "({ op }) => !filling || op !== 'removed'",
+  ),
+  bugFor(
+    'test/relay/slow-store.test.ts',
+    'a batch that timed out is sent again as it is',
+    'src/relay/batch-size.ts',
+    'limit = Math.max(1, Math.floor(events / 2));',
+    'limit = Math.max(1, events);',
+  ),
+  bugFor(
+    'test/relay/frozen.test.ts',
+    'a relay that was frozen appends without a look at the file',
+    'src/relay/sinks/jsonl/append-file.ts',
+    'const checked = await check();',
+    'const checked = file as FileHandle;',
+  ),
+  bugFor(
+    'test/relay/restored-mirror.test.ts',
+    'a restored mirror gives out ids again',
+    'src/catalog/event.ts',
+    'return era === null ? `${incarnation}:${seq}` :',
+    'return era !== "" ? `${incarnation}:${seq}` :',
+  ),
+  bugFor(
+    'test/schedule/due.test.ts',
+    'a time in an hour that is skipped does not come',
+    'src/schedule/due.ts',
+    '!NUMBERS.test(minute) || !NUMBERS.test(hour)',
+    '!NUMBERS.test(minute) || hour !== ""',
+  ),
+  bugFor(
+    'test/schedule/due.test.ts',
+    'a tick that was missed is not made up for',
+    'src/schedule/due.ts',
+    'const start = Math.max(afterMs ?? Number.NEGATIVE_INFINITY, nowMs - span);',
+    'const start = Math.max(afterMs ?? Number.NEGATIVE_INFINITY, nowMs - Math.min(span, 300_000));',
+  ),
+  bugFor(
+    'test/schedule/scheduler.test.ts',
+    'nothing is due until a clock that was put back catches up',
+    'src/schedule/due.ts',
+    'return servedMs !== null && servedMs > nowMs + TOLERANCE_MS;',
+    'return servedMs !== null && servedMs > nowMs + TOLERANCE_MS * 10_000_000;',
+  ),
+  bugFor(
+    'test/schedule/scheduler.test.ts',
+    'a run that could not be requested ends the check of the others',
+    'src/schedule/scheduler.ts',
+    "      log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested');",
+    '      throw error;',
   ),
 ];
