@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import type { RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
 import { checkCron, createRequestedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
@@ -46,7 +47,7 @@ it('accepts only five fields, six fields and off', () => {
 });
 
 /** A schedule whose clock the test moves, and the ticks it requested. */
-function scheduleAt(start: string, timezone: string) {
+function scheduleAt(start: string, timezone: string, refused?: RunKind) {
   const clock = createHandClock(Date.parse(start));
   const ticks = createRequestedTicks();
   const asked: string[] = [];
@@ -59,7 +60,7 @@ function scheduleAt(start: string, timezone: string) {
     ticks,
     clock,
     onDue: async (kind, tick) => {
-      if (isDown) throw new Error('the keeper is unreachable');
+      if (isDown || kind === refused) throw new Error('the keeper is unreachable');
       asked.push(tick);
       ticks.requested(kind, tick);
     },
@@ -106,4 +107,10 @@ it('requests a run again if the first request failed', async () => {
   setDown(false);
   await clock.pass(60_000);
   expect(asked.slice(2)).toEqual(['full@2026-11-20T02:00:00.000Z', 'delta@2026-11-20T03:00:00.000Z']);
+});
+
+it('requests a delta load although the full load before it cannot be requested', async () => {
+  const { clock, asked } = scheduleAt('2026-11-20T01:10:00Z', 'UTC', 'full');
+  await clock.pass(HOUR);
+  expect(asked).toEqual(['delta@2026-11-20T01:00:00.000Z', 'delta@2026-11-20T02:00:00.000Z']);
 });
