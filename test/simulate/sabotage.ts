@@ -370,8 +370,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'limit = Math.max(1, events);',
   ),
   bugFor(
-    'test/relay/frozen.test.ts',
-    'a relay that was frozen appends without a look at the file',
+    'test/relay/jsonl.test.ts',
+    'a file that another process has written to is appended to',
     'src/relay/sinks/jsonl/append-file.ts',
     'const checked = await check();',
     'const checked = file as FileHandle;',
