@@ -73,7 +73,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['web', "serve the mirror over HTTP, read-only, on the mirror's machine", daemons],
   ],
   'Back up': [
-    ['backup', 'write a checked copy of the mirror into a new file, while catchword runs', backup],
+    ['backup', 'write a checked copy of the mirror while catchword runs', backup],
     ['restore', 'replace the mirror by a backup; sinks are filled again', restore],
   ],
   'Set up': [
