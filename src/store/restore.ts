@@ -47,7 +47,7 @@ export interface Restored extends Copied {
   readonly sinks: readonly SinkRow[];
 }
 
-/** Upgrades a copy, and makes another mirror of it, whose next run reads everything. */
+/** Upgrades a copy, and makes another mirror of it, whose next run reads everything. @throws as `openMirrorFile` */
 function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Restored, 'incarnation' | 'sinks'> {
   const { sqlite, orm, close } = openMirrorFile(path, { mustExist: true });
   try {
@@ -113,25 +113,24 @@ function dressAs(path: string, former: string): void {
 
 /** @returns where the former mirror is now; null if there was none */
 function putInPlace(ready: string, path: string): string | null {
+  const directory = dirname(path);
   function rename(): void {
     renameSync(ready, path);
-    syncDirectory(dirname(path));
+    syncDirectory(directory);
   }
-  try {
-    if (lookAt(path) === undefined) {
-      rename();
-      return null;
-    }
-    return withoutOthers(path, () => {
-      dressAs(ready, path);
-      const kept = freePath(`${path}.before-restore`);
-      linkSync(path, kept);
-      rename();
-      return kept;
-    });
-  } catch (error) {
-    throw error instanceof CatchwordError ? error : backupFailed(path, error);
+  if (lookAt(path) === undefined) {
+    rename();
+    return null;
   }
+  return withoutOthers(path, () => {
+    dressAs(ready, path);
+    const kept = freePath(`${path}.before-restore`);
+    linkSync(path, kept);
+    // A power failure must not keep the rename and lose this name.
+    syncDirectory(directory);
+    rename();
+    return kept;
+  });
 }
 
 /** @throws CatchwordError USAGE, NOT_FOUND */
@@ -168,10 +167,14 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   const part = `${path}.restoring`;
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
-      const begun = beginIncarnation(part, sinks);
-      // All of it is in one file now, or this fails.
-      withoutOthers(part, () => {});
-      return { ...copied, ...begun, kept: putInPlace(part, path) };
+      try {
+        const begun = beginIncarnation(part, sinks);
+        // All of it is in one file now, or this fails.
+        withoutOthers(part, () => {});
+        return { ...copied, ...begun, kept: putInPlace(part, path) };
+      } catch (error) {
+        throw error instanceof CatchwordError ? error : backupFailed(path, error);
+      }
     }),
   );
 }

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   truncateSync,
@@ -23,6 +24,12 @@ const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 function command(args: readonly string[], { settings, directory }: Place) {
   return runHere(args, settings, directory);
+}
+
+/** Runs a command that can write 500 kB to a file: then a write fails with EFBIG, like one on a full disk with ENOSPC. */
+function onFullDisk(args: readonly string[], { settings, directory }: Place) {
+  const limited = 'trap "" XFSZ; ulimit -f 1000; exec "$0" "$@"';
+  return runProcess(['sh', '-c', limited, process.execPath, CLI, ...args], settings, directory);
 }
 
 function incarnationOf(db: string): unknown {
@@ -123,9 +130,7 @@ describe('catchword backup', () => {
       stderr: expect.stringContaining('nothing was written'),
     });
     expect(namesIn(source)).toEqual(before);
-    // A write beyond the limit fails with EFBIG, like one on a full disk with ENOSPC.
-    const limited = 'trap "" XFSZ; ulimit -f 2000; exec "$0" "$@"';
-    const full = await runProcess(['sh', '-c', limited, process.execPath, CLI, 'backup', 'b.db'], settings, directory);
+    const full = await onFullDisk(['backup', 'b.db'], source);
     expect(full).toMatchObject({ code: 1, stdout: '' });
     expect(full.stderr).toMatch(/b\.db\.part cannot be written: .* \[BACKUP_FAILED\]\nhint {2}Free disk space/);
     expect(namesIn(source)).toEqual(before);
@@ -255,6 +260,10 @@ describe('catchword restore', () => {
       expect(stderr).toMatch(message);
     }
     expect(await command(['restore', 'none.db'], source)).toMatchObject({ code: 1 });
+    await command(['backup', 'sound.db'], source);
+    const full = await onFullDisk(['restore', 'sound.db'], source);
+    expect(full).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('[BACKUP_FAILED]') });
+    rmSync(file('sound.db'));
     expect(namesIn(source)).toEqual(before);
     expect(catalogOf(db)).toEqual(bytes);
   });

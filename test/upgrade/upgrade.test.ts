@@ -138,6 +138,24 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     },
   );
 
+  it('is backed up as it is, and restored as a mirror of today', async () => {
+    const { db, settings, directory } = await placed(tag);
+    const before = keptOf(db);
+    expect(await runHere(['backup', 'backup.db'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
+    const migrations = 'SELECT hash FROM __drizzle_migrations';
+    for (const path of [db, join(directory, 'backup.db')]) {
+      expect(query(path, migrations)).toHaveLength(number + 1);
+      expect(keptOf(path)).toEqual(before);
+    }
+    upgraded(db, () => {});
+    expect(await runHere(['restore', 'backup.db'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
+    // Another incarnation, and sinks that are filled again.
+    const tables = Object.entries(before).filter(([name]) => !['mirror', 'sinks', 'parked'].includes(name));
+    expect(keptOf(db)).toMatchObject(Object.fromEntries(tables));
+    expect(query(db, migrations)).toHaveLength(TAGS.length + 1);
+    expectExactLog(db);
+  });
+
   it('has an exact log, and goes on with a delta and a full run', async () => {
     const { db, settings, sandbox } = await placed(tag);
     upgraded(db, () => {});
