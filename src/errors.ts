@@ -21,7 +21,9 @@ const CODES = {
   MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
   /** Another file is at the path of the open one: it was deleted, moved, replaced or restored. */
   MIRROR_REPLACED: { exit: 1, retryable: false },
-  /** Another live process holds the lease. */
+  /** A backup could not be written or put back; the mirror was not changed. */
+  BACKUP_FAILED: { exit: 1, retryable: false },
+  /** Another live process holds the lease, or has the file open. */
   MIRROR_BUSY: { exit: 1, retryable: true },
   /** Another process took over the lease. Nothing was written. */
   LEASE_LOST: { exit: 4, retryable: false },

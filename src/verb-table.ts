@@ -22,6 +22,8 @@ const licenses = async () => (await import('./commands/licenses.ts')).licensesCo
 const credentials = async () => (await import('./commands/credentials/verify.ts')).credentialsCommand;
 const user = async () => (await import('./commands/user.ts')).userCommand;
 const doctor = async () => (await import('./commands/doctor/doctor.ts')).doctorCommand;
+const backup = async () => (await import('./commands/backup.ts')).backupCommand;
+const restore = async () => (await import('./commands/restore.ts')).restoreCommand;
 const settings = async () => (await import('./commands/settings.ts')).settingsCommand;
 const sandbox = async () => (await import('./commands/sandbox.ts')).sandboxCommand;
 const demo = async () => (await import('./commands/demo/demo.ts')).demoCommand;
@@ -69,6 +71,10 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['fetcher', 'read pages; run any number, anywhere (needs REDIS_URL)', daemons],
     ['relay', "deliver changes to the sinks; run it on the mirror's machine", daemons],
     ['web', "serve the mirror over HTTP, read-only, on the mirror's machine", daemons],
+  ],
+  'Back up': [
+    ['backup', 'write a checked copy of the mirror while catchword runs', backup],
+    ['restore', 'replace the mirror by a backup; sinks are filled again', restore],
   ],
   'Set up': [
     ['doctor', 'check settings, mirror, Redis, sinks and source; suggest fixes', doctor],

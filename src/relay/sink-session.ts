@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { SinkRow } from '../store/sinks.ts';
+import { needsFullRun } from '../store/source.ts';
 import { answerWithin } from './answer-within.ts';
 import type { FeedContext } from './feed-context.ts';
 import type { Batch } from './read-batch.ts';
@@ -136,7 +137,7 @@ export async function openSession(context: FeedContext) {
       if (hasFillEnded) return;
       const { row, hasAll } = store.read(() => {
         const row = context.row();
-        return { row, hasAll: store.watermark() !== null && row.cursor === store.changes.lastSeq() };
+        return { row, hasAll: row.cursor === store.changes.lastSeq() && !needsFullRun(store) };
       });
       if (!hasAll || row.generation !== generation) return;
       const kept = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');

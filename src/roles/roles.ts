@@ -13,6 +13,7 @@ import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
 import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
+import { needsFullRun } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import type { LeasedDaemon } from '../store/writers.ts';
@@ -72,7 +73,7 @@ function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Ser
 }
 
 /**
- * Starts to make runs of the mirror, with a full run at once if it was never filled, and to carry out what operators
+ * Starts to make runs of the mirror, with a full run at once if it was never filled or was restored, and to carry out what operators
  * decide about runs.
  */
 function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, options: RoleOptions) {
@@ -81,7 +82,7 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, o
   const decisions = createAskedDecisions({ store, keeper, clock, log, existing });
   const runQueue = startRunQueue({ keeper, store, clock, log, decisions });
   const watch = watchDecisions({ decisions, clock, log, wake: runQueue.wake });
-  if (store.watermark() === null) runQueue.submit({ kind: 'full' });
+  if (needsFullRun(store)) runQueue.submit({ kind: 'full' });
   const { fullCron, deltaCron, timezone } = config;
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
   return {

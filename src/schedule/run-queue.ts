@@ -6,6 +6,7 @@ import { iso } from '../iso-time.ts';
 import { failureOf } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import type { AskedDecisions } from '../operator/asked.ts';
+import { needsFullRun } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { createRetryPause } from './retry-pause.ts';
@@ -151,7 +152,7 @@ export function startRunQueue(options: RunQueueOptions) {
       if (wanted === undefined) return;
       const { request, because } = wanted;
       // Another process may have filled the mirror meanwhile.
-      if (because === 'empty' && store.watermark() !== null) continue;
+      if (because === 'empty' && !needsFullRun(store)) continue;
       if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
       if (because !== 'retry') waiting.unshift(wanted);
       return;

@@ -17,7 +17,7 @@ export function nameOf(path: string): string | null {
 }
 
 /** A path that is free, so that files which were set aside before are not overwritten. */
-function freePath(path: string): string {
+export function freePath(path: string): string {
   for (let number = 1; ; number++) {
     const candidate = number === 1 ? path : `${path}-${number}`;
     if (lookAt(candidate) === undefined) return candidate;

@@ -15,7 +15,7 @@ import { keepStatements } from './statements.ts';
 const MIN_SQLITE = '3.51.3';
 /** "ctwd": distinguishes a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
-const NOT_CHANGED = 'Set CATCHWORD_DB to another file; this one was not changed.';
+const NOT_CHANGED = 'Use another file; this one was not changed.';
 const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 export interface OpenOptions extends PlaceOptions {
@@ -32,7 +32,7 @@ export interface MirrorFile {
 }
 
 /** Follows links as SQLite does, also to a file that does not exist yet. */
-function withoutLinks(path: string): string {
+export function withoutLinks(path: string): string {
   try {
     return realpathSync(path);
   } catch {
@@ -46,7 +46,7 @@ function withoutLinks(path: string): string {
 }
 
 /** The file's newest migration; 0 for an empty file, null for another program's. */
-function schemaVersion(sqlite: Database): number | null {
+export function schemaVersion(sqlite: Database): number | null {
   const names = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
   if (names.length === 0) return 0;
   const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
@@ -60,7 +60,7 @@ function checkOwnSchema(path: string, sqlite: Database, newest: number): number 
   const version = schemaVersion(sqlite);
   if (version === null) throw unusable(path, "is another program's database", NOT_CHANGED);
   if (version <= newest) return version;
-  throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or set CATCHWORD_DB to another file.');
+  throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or use another file.');
 }
 
 /** The error of SQLite that drizzle has wrapped, or else the same error. */
@@ -95,10 +95,15 @@ function checkVersion(path: string, sqlite: Database): void {
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 
+/** The newest migration of this program. */
+function newestMigration(): number {
+  return Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+}
+
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const forOrm = keepStatements(sqlite);
   checkVersion(path, sqlite);
-  const newest = Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+  const newest = newestMigration();
   const schema = checkOwnSchema(path, sqlite, newest);
   const orm = drizzle(forOrm);
   if (sqlite.readonly) {
@@ -146,11 +151,39 @@ function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
   }
 }
 
+/** The error for a file that is a mirror, but not sound. @param what SQLite's own words */
+export function damaged(path: string, what: string, cause?: unknown): CatchwordError {
+  const hint =
+    'Restore a backup: npx catchword restore FILE. Or move it away, and load everything: npx catchword sync.';
+  return unusable(path, `is damaged (${what})`, hint, cause);
+}
+
+/**
+ * Opens a mirror of this or an earlier version for reading. Changes nothing, and does not upgrade it.
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND, MIRROR_BUSY
+ */
+export function openAsItIs(path: string): Database {
+  preparePlace(path, { mustExist: true, readOnly: true });
+  let opening: Database | undefined;
+  try {
+    const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
+    opening = sqlite;
+    keepStatements(sqlite);
+    checkVersion(path, sqlite);
+    if (checkOwnSchema(path, sqlite, newestMigration()) > 0) return sqlite;
+    throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
+  } catch (error) {
+    opening?.close();
+    throw explain(path, true, error);
+  }
+}
+
 /** Turns an error of SQLite into one that says what to do. */
 export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
   if (error instanceof CatchwordError) return error;
   const code = sqliteCodeOf(error);
   if (code === 'SQLITE_NOTADB') return unusable(path, 'is not an SQLite database', NOT_CHANGED, error);
+  if (code.startsWith('SQLITE_CORRUPT')) return damaged(path, messageOf(sqliteErrorOf(error)), error);
   if (isReadonly && COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined)) {
     const what = `cannot be read now: its -wal and -shm are missing, and this user may not create them`;
     const hint =

@@ -1,3 +1,4 @@
+import BetterSqlite from 'better-sqlite3';
 import { CatchwordError } from '../errors.ts';
 import { eraSql, LAST_SEQ } from './changes.ts';
 import type { Queries } from './queries.ts';
@@ -8,6 +9,11 @@ interface Seen {
   /** The newest change. */
   readonly seq: number;
   readonly era: string | null;
+}
+
+/** Whether a statement that fitted the schema when the file was opened no longer does. */
+export function isOtherSchema(error: unknown): boolean {
+  return error instanceof BetterSqlite.SqliteError && /^no such (table|column)/.test(error.message);
 }
 
 /**
@@ -23,18 +29,26 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
   let seen: Seen = { seq: 0, era: null };
   let pending = seen;
 
+  function replaced(): CatchwordError {
+    const what = 'holds another or an older mirror than when it was opened; nothing more is written';
+    const hint = 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.';
+    return new CatchwordError('MIRROR_REPLACED', `${path} ${what}`, { hint });
+  }
+
   return {
+    /** The error for a file whose history is another one than when it was opened. */
+    replaced,
     /** @throws CatchwordError MIRROR_REPLACED */
     check: (): void => {
-      const found = read(seen.seq);
-      const isSame = found?.incarnation === incarnation && found.seq >= seen.seq && found.eraSeen === seen.era;
-      if (isSame) {
+      try {
+        const found = read(seen.seq);
+        const isSame = found?.incarnation === incarnation && found.seq >= seen.seq && found.eraSeen === seen.era;
+        if (!isSame) throw replaced();
         seen = found;
-        return;
+      } catch (error) {
+        // A backup of an earlier version has not all tables.
+        throw isOtherSchema(error) ? replaced() : error;
       }
-      const what = 'holds another or an older mirror than when it was opened; nothing more is written';
-      const hint = 'Restart catchword to continue with the current file. To restore a mirror, stop catchword first.';
-      throw new CatchwordError('MIRROR_REPLACED', `${path} ${what}`, { hint });
     },
     /** Notes the newest change at the end of this process's own transaction; it counts after `committed`. */
     ending: (): void => {

@@ -7,8 +7,8 @@ import type { Transact } from './transaction.ts';
 /** The source that a mirror has noted. */
 export interface NotedSource extends SourceIdentity {
   /**
-   * A run has started with another address or selection, and no full run has completed since: the mirror may hold
-   * products of both. `selection` is then the previous one.
+   * A run has started with another address or selection, or a backup was restored, and no full run has completed since:
+   * the mirror may hold products of both, or lack removals. `selection` is then the previous one.
    */
   readonly unfinished: boolean;
 }
@@ -44,6 +44,14 @@ export function createSourceReader({ row }: Queries) {
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),
   };
+}
+
+/** Whether only a full run can complete the mirror: it was never filled, or `NotedSource.unfinished`. */
+export function needsFullRun(reader: {
+  readonly watermark: () => number | null;
+  readonly source: SourceReader;
+}): boolean {
+  return reader.watermark() === null || reader.source.noted()?.unfinished === true;
 }
 
 export type PaceWriter = ReturnType<typeof createPaceWriter>;

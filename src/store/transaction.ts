@@ -2,7 +2,7 @@ import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, hasCode } from '../errors.ts';
 import { busy } from './place.ts';
 import type { SameFile } from './same-file.ts';
-import type { SameHistory } from './same-history.ts';
+import { isOtherSchema, type SameHistory } from './same-history.ts';
 
 /** Runs its argument in one transaction. */
 export type Transact = <T>(work: () => T) => T;
@@ -48,8 +48,9 @@ export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sam
         sameFile.written();
         return done.result as T;
       }
-    } catch (error) {
-      if (error instanceof CatchwordError && hasCode(error, 'MIRROR_REPLACED')) broken = error;
+    } catch (thrown) {
+      const error = isOtherSchema(thrown) ? sameHistory.replaced() : thrown;
+      if (hasCode(error, 'MIRROR_REPLACED')) broken = error;
       if (!(error instanceof BetterSqlite.SqliteError)) throw error;
       if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
       // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.

@@ -52,7 +52,7 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
   if (noted === null) return null;
   const reason =
     selectionChanges(noted.selection, selection) ||
-    'the source or the settings of the mirror changed, and a full load has not completed since';
+    'the source or the settings of the mirror changed, or a backup was restored, and a full load has not completed since';
   return { message: 'reading every product again; those that differ are recorded as updated', fields: { reason } };
 }
 

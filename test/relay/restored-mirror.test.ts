@@ -5,6 +5,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
+import { backUp } from '../../src/store/back-up.ts';
+import { copyHere } from '../../src/store/copy-apart.ts';
+import { restore as restoreBackup } from '../../src/store/restore.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
@@ -181,3 +184,48 @@ for (const [how, way] of Object.entries(WAYS)) {
     }
   });
 }
+
+/** What comes first after `catchword restore`: the run that it asks for, or, if a daemon is started at once, the relay. */
+const ORDERS = ['a run', 'a relay'] as const;
+
+describe.each(ORDERS)('a mirror that catchword restore has put back, and %s then,', (first) => {
+  for (const kind of KINDS.filter(({ isAvailable }) => isAvailable)) {
+    it(`tells ${kind.name} its truth without a decision, and gives no id twice`, async () => {
+      const server = await kind.start();
+      onTestFinished(() => server.stop());
+      const target = await kind.prepare(server.port, '');
+      onTestFinished(() => target.remove());
+      const { db, settings, sandbox } = await filled({ items: 100 });
+      const config = sinkConfig({ env: 'SINK', name: NAME, url: target.url, secret: target.secret });
+      const options = { copy: copyHere, signal: new AbortController().signal };
+      // One of the backups does not know the sink.
+      if (first === 'a relay') await deliver(db, config);
+      await backUp(db, `${db}.backup`, options);
+      await deliver(db, config);
+      sandbox.catalog.mutate({ create: 8, update: 20, remove: 5, seed: 2 });
+      await load(settings, 'delta');
+      await deliver(db, config);
+      const lost = parsed(db);
+      const before = await eventsOf(target);
+      const { sinks } = await restoreBackup(db, `${db}.backup`, { ...options, sinks: [config] });
+      expect(sinks.map(({ name }) => name)).toEqual([NAME]);
+      sandbox.catalog.mutate({ create: 10, update: 10, remove: 5, seed: 3 });
+      if (first === 'a relay') {
+        expect(await deliver(db, config)).toBe('running');
+        // A table keeps what the mirror does not know yet, until the run has completed.
+        if (kind.name === 'postgres')
+          expect([...(await target.read()).products.keys()]).toEqual(expect.arrayContaining([...lost.keys()]));
+      }
+      expect(await load(settings, 'delta')).toMatchObject({ kind: 'full', state: 'complete' });
+      expect(await deliver(db, config)).toBe('running');
+      const mirror = parsed(db);
+      const events = await eventsOf(target);
+      const { products } = await target.read();
+      if (kind.name === 'example') expect([...products]).toEqual(expect.arrayContaining([...mirror]));
+      else expect(events.length === 0 ? products : handled(events.slice(before.length))).toEqual(mirror);
+      expectOneContentEach(events);
+      const after = new Set(events.slice(before.length).map(({ id }) => id));
+      expect(before.filter(({ id }) => after.has(id))).toEqual([]);
+    });
+  }
+});

@@ -98,7 +98,7 @@ export function expectExactLog(db: string): number {
     expect(living.size).toBe(replayed.size);
     expect(store.products.living()).toBe(replayed.size);
     expect(store.changes.lastSeq()).toBe(seq);
-    expect(store.quickCheck()).toEqual([]);
+    expect(store.checkFile()).toEqual([]);
     return seq;
   } finally {
     store.close();

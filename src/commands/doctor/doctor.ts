@@ -9,6 +9,7 @@ import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
 import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
 import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
+import { damaged } from '../../store/open.ts';
 import { mirrorExists } from '../../store/place.ts';
 import type { Store } from '../../store/store.ts';
 import { requireSameSource } from '../../sync/source.ts';
@@ -20,6 +21,10 @@ import { examine, type Finding, failed, note, ok, type Result } from './finding.
 import { examineSource } from './source.ts';
 
 const SINK_TIMEOUT_MS = 10_000;
+
+interface Options extends JsonOption {
+  readonly integrity?: boolean;
+}
 
 function examineSettings({ environment }: CommandContext): Finding[] {
   const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
@@ -43,7 +48,7 @@ function writeProblem(path: string, mode = constants.W_OK): string | null {
   }
 }
 
-async function checkMirror(config: Config, nowMs: number): Promise<Result> {
+async function checkMirror(config: Config, nowMs: number, withIndexes: boolean): Promise<Result> {
   const { db } = config;
   const exists = mirrorExists(db);
   const directory = nearestDirectory(resolve(db));
@@ -55,8 +60,8 @@ async function checkMirror(config: Config, nowMs: number): Promise<Result> {
   }
   if (!exists) return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
   return await withMirror(config, true, (store) => {
-    const [damage] = store.quickCheck();
-    if (damage !== undefined) return failed(`${db} is damaged: ${damage}`, 'Move it away, then: npx catchword sync.');
+    const [damage] = store.checkFile(withIndexes);
+    if (damage !== undefined) throw damaged(db, damage);
     const completedAt = completeAt(store);
     const upTo = `complete up to ${moment(store.watermark())} UTC`;
     const never = 'never complete: the first full load has not finished';
@@ -114,12 +119,12 @@ async function examineMirroredSource(context: CommandContext, config: SourceConf
   }
 }
 
-async function examineAll(context: CommandContext): Promise<Finding[]> {
+async function examineAll(context: CommandContext, { integrity = false }: Options): Promise<Finding[]> {
   const findings: Finding[] = [{ check: 'Node.js', ...ok(process.version) }, ...examineSettings(context)];
   // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
-  findings.push(await examine('mirror', () => checkMirror(config, context.clock.now())));
+  findings.push(await examine('mirror', () => checkMirror(config, context.clock.now(), integrity)));
   findings.push(await examine('Redis', () => checkRedis(config)));
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
@@ -134,8 +139,11 @@ function findingLines(c: Colours, { check, level, text, hint }: Finding): string
 }
 
 export function doctorCommand(context: CommandContext): Command {
-  return new Command('doctor').option('--json', 'print one JSON document').action(async (options: JsonOption) => {
-    const findings = await examineAll(context);
+  const command = new Command('doctor')
+    .option('--integrity', 'also compare every index of the mirror with its table: about 5 s per GB')
+    .option('--json', 'print one JSON document');
+  return command.action(async (options: Options) => {
+    const findings = await examineAll(context, options);
     const text = findings.flatMap((finding) => findingLines(colours(context), finding));
     print(context, options, { json: findings, text });
     if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
