@@ -9,6 +9,15 @@ const run = promisify(execFile);
 
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+}
+
+/** Packs the package into a directory. @returns the path of the tarball */
+export async function packInto(directory: string): Promise<string> {
+  // Without the build script: dist exists, and rebuilding it would disturb other tests.
+  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', directory];
+  const { stdout } = await run('npm', pack, { cwd: ROOT });
+  return join(directory, stdout.trim());
 }
 
 /**
@@ -16,14 +25,12 @@ interface Manifest {
  * SQLite takes a minute.
  */
 export async function installPackage(project: string): Promise<void> {
-  // Without the build script: dist exists, and rebuilding it would disturb other tests.
-  const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', project];
-  const { stdout } = await run('npm', pack, { cwd: ROOT });
+  const tarball = await packInto(project);
   const installed = join(project, 'node_modules/catchword');
   mkdirSync(installed, { recursive: true });
-  await run('tar', ['-xzf', join(project, stdout.trim()), '--strip-components=1', '-C', installed]);
-  const { dependencies } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
-  for (const name of Object.keys(dependencies)) {
+  await run('tar', ['-xzf', tarball, '--strip-components=1', '-C', installed]);
+  const manifest = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as Manifest;
+  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.optionalDependencies })) {
     const link = join(project, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), link);
