@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
-import { packInto } from '../support/package.ts';
+import { keepSqlite, packInto } from '../support/package.ts';
 
 /* Installs the packed package from the registry, as its users do. */
 
@@ -36,18 +36,6 @@ async function inProject(program: string, args: readonly string[], env: Record<s
   }
 }
 
-/** Keeps the compiled SQLite of this checkout for npm, because compiling it again takes a minute. */
-async function keepSqlite(): Promise<string> {
-  const own = join(ROOT, 'node_modules/better-sqlite3');
-  const { version } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')) as { version: string };
-  const { platform, arch, versions } = process;
-  const directory = join(project, 'prebuilt');
-  mkdirSync(directory);
-  const name = `better-sqlite3-v${version}-node-v${versions.modules}-${platform}-${arch}.tar.gz`;
-  await run('tar', ['-czf', join(directory, name), '-C', own, 'build/Release/better_sqlite3.node']);
-  return directory;
-}
-
 async function install(...options: string[]): Promise<string> {
   const npm = ['install', '--no-audit', '--no-fund', ...options, tarball];
   const { code, stderr } = await inProject('npm', npm, { npm_config_better_sqlite3_local_prebuilds: prebuilt });
@@ -69,7 +57,7 @@ let prebuilt = '';
 beforeAll(async () => {
   writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
   tarball = await packInto(project);
-  prebuilt = await keepSqlite();
+  prebuilt = await keepSqlite(project);
   try {
     await install('--omit=optional');
     isInstalled = true;

@@ -39,3 +39,19 @@ export async function installPackage(project: string): Promise<void> {
   symlinkSync('../catchword/dist/cli.js', join(project, 'node_modules/.bin/catchword'));
   writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
 }
+
+/**
+ * Keeps the compiled SQLite of this checkout for npm, because compiling it again takes a minute.
+ * @param parent of a new directory
+ * @returns that directory, for `npm_config_better_sqlite3_local_prebuilds`
+ */
+export async function keepSqlite(parent: string): Promise<string> {
+  const own = join(ROOT, 'node_modules/better-sqlite3');
+  const { version } = JSON.parse(readFileSync(join(own, 'package.json'), 'utf8')) as { version: string };
+  const { platform, arch, versions } = process;
+  const directory = join(parent, 'prebuilt');
+  mkdirSync(directory);
+  const name = `better-sqlite3-v${version}-node-v${versions.modules}-${platform}-${arch}.tar.gz`;
+  await run('tar', ['-czf', join(directory, name), '-C', own, 'build/Release/better_sqlite3.node']);
+  return directory;
+}
