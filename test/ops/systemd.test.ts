@@ -38,12 +38,12 @@ function unit(path: string): Map<string, string[]> {
 }
 
 const UNITS = [
-  [SINGLE, ''],
-  [TEMPLATE, 'shop'],
+  ['catchword.service', SINGLE, ''],
+  ['catchword@.service', TEMPLATE, 'shop'],
 ] as const;
 
 describe('the units of systemd', () => {
-  it.each(UNITS)('%s is valid', async (path, instance) => {
+  it.each(UNITS)('%s is valid', async (_name, path, instance) => {
     const copy = join(temporaryDirectory(), basename(path).replace('@', `@${instance}`));
     // Node.js can be anywhere on a developer's machine.
     writeFileSync(copy, readFileSync(path, 'utf8').replace('ExecStart=node ', `ExecStart=${process.execPath} `));
@@ -51,7 +51,7 @@ describe('the units of systemd', () => {
     if (verified !== null) expect(verified).toEqual({ code: 0, output: '' });
   });
 
-  it.each(UNITS)('%s is confined', async (path, instance) => {
+  it.each(UNITS)('%s is confined', async (_name, path, instance) => {
     const copy = join(temporaryDirectory(), basename(path).replace('@', `@${instance}`));
     copyFileSync(path, copy);
     const threshold = `--threshold=${MOST_EXPOSURE * 10}`;
@@ -68,7 +68,7 @@ describe('the units of systemd', () => {
 
   it.each(UNITS)(
     '%s starts a daemon that serves /healthz, fills the mirror and stops with 0',
-    async (path, instance) => {
+    async (_name, path, instance) => {
       const settings = unit(path);
       const { settings: own, directory } = await place({ items: 50 });
       const credentials = join(directory, 'credentials');
