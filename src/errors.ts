@@ -13,6 +13,8 @@ export const EXIT = { differences: 3, held: 5 } as const;
 const CODES = {
   USAGE: { exit: 2, retryable: false },
   CONFIG_INVALID: { exit: 2, retryable: false },
+  /** An optional package that this needs is not installed. */
+  PACKAGE_MISSING: { exit: 2, retryable: false },
   /** The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable. */
   MIRROR_UNUSABLE: { exit: 2, retryable: false },
   /** The mirror belongs to another service than the configured one. */

@@ -1,7 +1,10 @@
 import { closeSync, fstatSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
-import BetterSqlite, { type Database } from 'better-sqlite3';
+import { createRequire } from 'node:module';
+import type BetterSqlite from 'better-sqlite3';
+import type { Database } from 'better-sqlite3';
 import type { Clock } from './clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+import { explainMissing } from './missing-package.ts';
 
 /*
  * Locks a file for one process by a system lock on a second file, `<path>.lock`. The system ends the lock when its process
@@ -26,6 +29,18 @@ interface Held {
 
 /** Each lock file that this process holds. Opening and closing one again would release it (POSIX). */
 const own = new Map<string, Held>();
+
+/**
+ * Loads what locks need; not with this file, because the library can be installed without SQLite.
+ * @throws CatchwordError PACKAGE_MISSING
+ */
+export function loadLocks(): typeof BetterSqlite {
+  try {
+    return createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite;
+  } catch (error) {
+    throw explainMissing(error);
+  }
+}
 
 /** Protects databases from garbage collection, which would end their locks or the process (store/statements.ts). */
 const kept: Database[] = [];
@@ -61,7 +76,7 @@ function tryRemove(fd: number, lock: string): void {
  * Takes the lock, and retries if its file was removed after opening.
  * @returns null if another process holds it
  */
-function take(lock: string, attempts = 1_000): Held | null {
+function take(Sqlite: typeof BetterSqlite, lock: string, attempts = 1_000): Held | null {
   if (attempts === 0) throw new Error('it is removed repeatedly');
   const fd = openSync(lock, 'a+', 0o600);
   let database: Database | undefined;
@@ -72,7 +87,7 @@ function take(lock: string, attempts = 1_000): Held | null {
   };
   try {
     if (fstatSync(fd).size > 0) throw new Error('it is not empty, so it is not a lock of this version of catchword');
-    database = new BetterSqlite(lock, { timeout: 0 });
+    database = new Sqlite(lock, { timeout: 0 });
     kept.push(database);
     hasBegun = begun(database);
     if (hasBegun && hasName(fd, lock)) {
@@ -89,7 +104,7 @@ function take(lock: string, attempts = 1_000): Held | null {
     throw error;
   }
   close();
-  return hasBegun ? take(lock, attempts - 1) : null;
+  return hasBegun ? take(Sqlite, lock, attempts - 1) : null;
 }
 
 /**
@@ -97,14 +112,15 @@ function take(lock: string, attempts = 1_000): Held | null {
  * second thread would end the lock (POSIX). Other machines see the lock if their file system shares locks.
  * @param path of a file in a writable directory, without symbolic links
  * @returns what releases the file, idempotent; null if this or another process holds it
- * @throws CatchwordError CONFIG_INVALID if `<path>.lock` cannot be written or is not a lock
+ * @throws CatchwordError CONFIG_INVALID if `<path>.lock` cannot be written or is not a lock; PACKAGE_MISSING
  */
 export function holdFile(path: string): (() => void) | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return null;
+  const Sqlite = loadLocks();
   let held: Held | null;
   try {
-    held = take(lock);
+    held = take(Sqlite, lock);
   } catch (cause) {
     const hint = `Make its folder writable. An empty lock file may be removed while catchword is not running. ${NO_LOCKS}`;
     throw new CatchwordError('CONFIG_INVALID', `${lock} cannot be locked: ${messageOf(cause)}`, { hint, cause });

@@ -3,6 +3,7 @@ import { withAbort } from './abort.ts';
 import type { CommandContext, ProcessContext } from './commands/shared/context.ts';
 import { withDotEnv } from './environment.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from './errors.ts';
+import { explainMissing } from './missing-package.ts';
 import { printableLines } from './printable.ts';
 import { EXIT_CODES, VERBS, type Verb } from './verb-table.ts';
 import { VERSION } from './version.ts';
@@ -14,9 +15,13 @@ async function loadCommand({ name, summary, load }: Verb, context: CommandContex
   return command.description(summary);
 }
 
-/** The verbs that a command line needs as they are: the one that it calls, or the one that `help` is to explain. */
+/**
+ * The verbs that a command line needs as they are: the one that it calls, the one that `help` is to explain, or all that
+ * `completion` lists.
+ */
 function calledVerbs(argv: readonly string[]): readonly string[] {
   const [verb = '', explained = ''] = argv.filter((word) => !word.startsWith('-'));
+  if (verb === 'completion') return VERBS.map(({ name }) => name);
   return verb === 'help' ? [verb, explained] : [verb];
 }
 
@@ -142,7 +147,7 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     try {
       await (await createProgram(context, argv)).parseAsync([...argv], { from: 'user' });
     } catch (error) {
-      failure = error;
+      failure = explainMissing(error);
     }
     // After a failure, not even an empty write: on a full disk its error would replace the command's own.
     if (!(failure instanceof CatchwordError || lost.signal.aborted)) await flushed(host.stdout);

@@ -27,6 +27,7 @@ const restore = async () => (await import('./commands/restore.ts')).restoreComma
 const settings = async () => (await import('./commands/settings.ts')).settingsCommand;
 const sandbox = async () => (await import('./commands/sandbox.ts')).sandboxCommand;
 const demo = async () => (await import('./commands/demo/demo.ts')).demoCommand;
+const completion = async () => (await import('./commands/completion/completion.ts')).completionCommand;
 const help = async () => (await import('./commands/help.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon.ts')).daemonCommands;
 const decisions = async () => (await import('./commands/review.ts')).decideCommands;
@@ -81,6 +82,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['settings', 'print every setting and where it comes from; mask secrets', settings],
     ['sandbox', 'run a stand-in for the service on this machine', sandbox],
     ['demo', 'try catchword: a sandbox, a full load, changes, a delta load', demo, [3]],
+    ['completion', 'print a completion script for bash, zsh or fish', completion],
     ['help', 'show help for a command', help],
   ],
 };

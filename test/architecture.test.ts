@@ -9,6 +9,7 @@ const SRC = fileURLToPath(new URL('../src', import.meta.url));
 const COMMON = [
   'abort',
   'errors',
+  'missing-package',
   'log',
   'clock',
   'backoff',
@@ -197,7 +198,18 @@ describe('architecture', () => {
     const loaded = loadedBy('cli.ts');
     const others = [...loaded].filter((name) => !/^(node:.*|[^/]*\.ts)$/.test(name));
     expect(others).toEqual(['commander']);
-    expect(loaded.size).toBeLessThan(20);
+    expect(loaded.size).toBeLessThanOrEqual(20);
+  });
+
+  it('the library loads no package that is optional', () => {
+    const manifest = JSON.parse(readFileSync(join(SRC, '../package.json'), 'utf8')) as {
+      readonly dependencies: Readonly<Record<string, string>>;
+    };
+    const packages = ['client/client.ts', 'events/events.ts', 'relay/sink.ts'].flatMap((entry) =>
+      [...loadedBy(entry)].filter((name) => !/^node:|\.ts$/.test(name)),
+    );
+    expect(packages).toContain('undici');
+    expect(packages.filter((name) => !(name in manifest.dependencies))).toEqual([]);
   });
 
   it('a daemon without channels and a heartbeat loads nothing that sends notifications', () => {

@@ -15,8 +15,10 @@ const PLACES = [
   'CHANGELOG.md',
   'ecosystem.config.cjs',
   '.ci/run',
+  'ops',
+  'Dockerfile',
 ];
-const IS_TEXT = /(\.(tsx?|m?js|cjs|css|md)|\/run)$/;
+const IS_TEXT = /(\.(tsx?|m?js|cjs|css|md|ya?ml|service)|\/run)$/;
 
 /** Phrases that mark unclear English. The brackets keep this list from matching itself. */
 const PHRASES = [

@@ -4,6 +4,7 @@ import { CatchwordError } from '../errors.ts';
 import { requireForcedExit } from '../forced-exit.ts';
 import { serveUntil, startTogether } from '../lifecycle.ts';
 import { createLog, errorFields } from '../log.ts';
+import { explainMissing } from '../missing-package.ts';
 import * as roles from '../roles/roles.ts';
 import { unknownSettings } from '../unknown-settings.ts';
 import type { CommandContext } from './shared/context.ts';
@@ -53,7 +54,8 @@ export function daemonCommands(context: CommandContext): Command[] {
     new Command(name).action(async () => {
       try {
         await serve(context, name, need, start);
-      } catch (error) {
+      } catch (thrown) {
+        const error = explainMissing(thrown);
         if (!logFatal(context, name, error)) throw error;
       }
     });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { z } from 'zod';
 import { usageError } from '../errors.ts';
 import { OPTIONS } from '../option-table.ts';
@@ -43,12 +43,6 @@ function named(flag: string, { schema }: { readonly schema: z.ZodType<string> })
   };
 }
 
-function listOrder(text: string): SandboxOptions['order'] {
-  const order = LIST_ORDERS.find((known) => known === text);
-  if (order !== undefined) return order;
-  throw usageError(`--order: ${JSON.stringify(text)} is not an order`, `Use one of ${LIST_ORDERS.join(', ')}.`);
-}
-
 /** `catchword sandbox`: serves until the context's signal aborts. */
 export function sandboxCommand(context: CommandContext): Command {
   const defaults = SANDBOX_DEFAULTS;
@@ -74,7 +68,7 @@ export function sandboxCommand(context: CommandContext): Command {
     .option('--details', 'return products of 2 KB, with titles to search for (the default)')
     .option('--no-details', 'return products of 110 bytes: only vbid and identifiers')
     .option('--lean', 'the same as --no-details')
-    .option('--order <order>', `order of the list: ${LIST_ORDERS.join(', ')}`, listOrder, defaults.order)
+    .addOption(new Option('--order <order>', 'order of the list').choices(LIST_ORDERS).default(defaults.order))
     .option('--faults <spec>', `kind, kind:probability or kind@request, comma-separated: ${FAULT_KINDS.join(', ')}`)
     .option('--db <file>', 'keep all changes in a file, for the next start with the same seed, items and users')
     .option('--allow-private-callbacks', 'also call a callback_url that is a private address')

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { explainMissing } from '../missing-package.ts';
 import { decoded } from '../percent-decode.ts';
 import { ownSink } from './own-sink.ts';
 import type { Sink, SinkFactory } from './sink.ts';
@@ -170,7 +171,8 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
     make: async () => {
       try {
         return await ownSink(async () => (await found.load(url))({ name, url, secret }));
-      } catch (error) {
+      } catch (thrown) {
+        const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));
         throw error instanceof CatchwordError
           ? invalid(shown, error.hint)

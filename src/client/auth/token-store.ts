@@ -15,7 +15,7 @@ import { interrupted } from '../../abort.ts';
 import type { Clock } from '../../clock.ts';
 import { renameDurably } from '../../durable-names.ts';
 import { CatchwordError, systemCodeOf } from '../../errors.ts';
-import { waitForFile } from '../../file-lock.ts';
+import { loadLocks, waitForFile } from '../../file-lock.ts';
 
 /*
  * A file that keeps the access token across processes. It has two lines, the token and a hash of its owner, and is
@@ -106,13 +106,16 @@ export type TokenStore = ReturnType<typeof openTokenStore>;
 /**
  * @param path of the file, in an existing directory; a symbolic link is kept and its target replaced
  * @param owner whose token is read and written
- * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file
+ * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file; PACKAGE_MISSING
+ *   if the library was installed without SQLite, which locks the file
  */
 export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
   const { origin, apiKey, reference, configured } = owner;
   // One hash, so that none of them can be read from the file.
   const parts = JSON.stringify([origin, apiKey, ...(reference === undefined ? [null, configured] : [reference])]);
   const hash = `sha256:${createHash('sha256').update(parts).digest('hex')}`;
+  // Now, not when the token is renewed.
+  loadLocks();
   const file = usableFile(path);
   readFile(file);
   return {

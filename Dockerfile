@@ -1,0 +1,33 @@
+# An image of catchword: docker build -t catchword . See docs/deploy.md.
+FROM node:20-bookworm AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json tsconfig.build.json prune-types.mjs ./
+COPY src src
+RUN npm run build
+
+FROM node:20-bookworm AS modules
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --ignore-scripts
+# The only script that an installed package needs; it compiles SQLite where no binary can be downloaded.
+RUN npm rebuild better-sqlite3
+
+FROM node:20-bookworm-slim
+ENV NODE_ENV=production CATCHWORD_DB=/data/catalog.db
+WORKDIR /app
+COPY package.json LICENSE ./
+COPY drizzle drizzle
+COPY --from=modules /app/node_modules node_modules
+COPY --from=build /app/dist dist
+RUN install -d -o node -g node -m 0700 /data
+USER node
+WORKDIR /data
+VOLUME /data
+EXPOSE 8080
+# Roles that run alone answer at CATCHWORD_METRICS_PORT.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.CATCHWORD_METRICS_PORT ?? process.env.CATCHWORD_HTTP_PORT ?? 8080}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+ENTRYPOINT ["node", "/app/dist/cli.js"]
+CMD ["daemon"]

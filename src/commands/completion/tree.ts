@@ -1,0 +1,64 @@
+import type { Command } from 'commander';
+
+/** A name that can be completed, and what it means. */
+export interface Named {
+  readonly name: string;
+  readonly summary: string;
+}
+
+/** An option of a command. */
+export interface CompletedOption extends Named {
+  /** `--json`, or `-h` and `--help`. */
+  readonly flags: readonly string[];
+  readonly takesValue: boolean;
+  /** The values it can have, if they are a closed list; else empty. */
+  readonly values: readonly string[];
+}
+
+/** What can follow a command. */
+export interface Level {
+  /** The words that lead to it: `sink list`; empty for the program itself. */
+  readonly path: string;
+  /** Commands, or values of an argument if they are a closed list. */
+  readonly words: readonly Named[];
+  readonly options: readonly CompletedOption[];
+}
+
+function levelOf(command: Command, path: string): Level {
+  const help = command.createHelp();
+  const commands = help.visibleCommands(command).map((one) => ({ name: one.name(), summary: one.description() }));
+  const values = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
+  const options = help.visibleOptions(command).map((option) => {
+    const flags = [option.short, option.long].filter((flag) => flag !== undefined && flag !== null);
+    const { description: summary, required, optional, argChoices = [] } = option;
+    return { name: flags.at(-1) ?? '', summary, flags, takesValue: required || optional, values: argChoices };
+  });
+  return { path, words: [...commands, ...values.map((name) => ({ name, summary: '' }))], options };
+}
+
+/** Lists a command and all commands below it. `help` is left out: what follows it is what follows its parent. */
+export function levelsOf(command: Command, path = ''): Level[] {
+  const below = command.commands.filter((one) => one.name() !== 'help');
+  return [levelOf(command, path), ...below.flatMap((one) => levelsOf(one, `${path} ${one.name()}`.trim()))];
+}
+
+/** Each option that takes a value, as `<path> <flag>`, with its values. */
+export function valuesOf(
+  levels: readonly Level[],
+): { readonly at: readonly string[]; readonly values: readonly string[] }[] {
+  return levels.flatMap(({ path, options }) =>
+    options
+      .filter(({ takesValue }) => takesValue)
+      .map(({ flags, values }) => ({ at: flags.map((flag) => `${path} ${flag}`), values })),
+  );
+}
+
+/** Each step from a command to one below it, as `<path> <name>`. */
+export function stepsOf(levels: readonly Level[]): string[] {
+  return levels.flatMap(({ path }) => (path === '' ? [] : [path.includes(' ') ? path : ` ${path}`]));
+}
+
+/** Quotes a text for bash and zsh. */
+export function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

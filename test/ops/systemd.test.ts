@@ -1,0 +1,114 @@
+import { execFile } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseEnv, promisify } from 'node:util';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { unknownSettings } from '../../src/unknown-settings.ts';
+import { VERBS } from '../../src/verb-table.ts';
+import { addressOf, startProcess } from '../support/cli.ts';
+import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const SINGLE = join(ROOT, 'ops/catchword.service');
+const TEMPLATE = join(ROOT, 'ops/catchword@.service');
+const run = promisify(execFile);
+
+/** systemd rates a unit from 0 (confined) to 10; what is left here is the network, and that Node.js compiles code. */
+const MOST_EXPOSURE = 1.5;
+
+async function systemdAnalyze(...args: string[]): Promise<{ code: number; output: string } | null> {
+  try {
+    const { stdout, stderr } = await run('systemd-analyze', args);
+    return { code: 0, output: `${stdout}${stderr}` };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number | string; stdout: string; stderr: string };
+    if (code === 'ENOENT' && process.env.CI === undefined) return null;
+    return { code: Number(code), output: `${stdout}${stderr}` };
+  }
+}
+
+/** A unit's settings by name, each with its values. */
+function unit(path: string): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  for (const [, name = '', value = ''] of readFileSync(path, 'utf8').matchAll(/^(\w+)=(.*)$/gm))
+    found.set(name, [...(found.get(name) ?? []), value]);
+  return found;
+}
+
+const UNITS = [
+  ['catchword.service', SINGLE, ''],
+  ['catchword@.service', TEMPLATE, 'shop'],
+] as const;
+
+describe('the units of systemd', () => {
+  it.each(UNITS)('%s is valid', async (_name, path, instance) => {
+    const copy = join(temporaryDirectory(), basename(path).replace('@', `@${instance}`));
+    // Node.js can be anywhere on a developer's machine.
+    writeFileSync(copy, readFileSync(path, 'utf8').replace('ExecStart=node ', `ExecStart=${process.execPath} `));
+    const verified = await systemdAnalyze('verify', copy);
+    if (verified !== null) expect(verified).toEqual({ code: 0, output: '' });
+  });
+
+  it.each(UNITS)('%s is confined', async (_name, path, instance) => {
+    const copy = join(temporaryDirectory(), basename(path).replace('@', `@${instance}`));
+    copyFileSync(path, copy);
+    const threshold = `--threshold=${MOST_EXPOSURE * 10}`;
+    const rated = await systemdAnalyze('security', '--offline=true', threshold, copy);
+    if (rated !== null)
+      expect(rated).toMatchObject({ code: 0, output: expect.stringContaining('Overall exposure level') });
+  });
+
+  it('are the same, except for the name of the catalog', () => {
+    const body = (path: string) => readFileSync(path, 'utf8').replace(/^(#.*\n)+|^Description=.*\n/gm, '');
+    const places = /(?<=\/etc\/|%S\/|^StateDirectory=)catchword/gm;
+    expect(body(TEMPLATE)).toBe(body(SINGLE).replace(places, 'catchword/%i'));
+  });
+
+  it.each(UNITS)(
+    '%s starts a daemon that serves /healthz, fills the mirror and stops with 0',
+    async (_name, path, instance) => {
+      const settings = unit(path);
+      const { settings: own, directory } = await place({ items: 50 });
+      const credentials = join(directory, 'credentials');
+      mkdirSync(credentials);
+      const given: Record<string, string> = {
+        'api-key': own.CATCHWORD_API_KEY ?? '',
+        'access-token': own.CATCHWORD_ACCESS_TOKEN ?? '',
+      };
+      for (const one of settings.get('LoadCredential') ?? []) {
+        const [name = '', source = ''] = one.split(':');
+        expect(source).toBe(`/etc/catchword/${instance === '' ? '' : '%i/'}${name}`);
+        writeFileSync(join(credentials, name), given[name] ?? '', { mode: 0o400 });
+      }
+      // What systemd does: the directories, the specifiers, and the environment.
+      const state = join(directory, 'state');
+      const expanded = (text: string): string =>
+        text.replaceAll('%S', state).replaceAll('%d', credentials).replaceAll('%i', instance);
+      const [stateDirectory = ''] = settings.get('StateDirectory') ?? [];
+      const home = join(state, expanded(stateDirectory));
+      mkdirSync(home, { recursive: true });
+      expect(expanded(settings.get('WorkingDirectory')?.[0] ?? '')).toBe(home);
+      const environment = {
+        ...(parseEnv((settings.get('Environment') ?? []).join('\n').replaceAll(' ', '\n')) as Record<string, string>),
+        CATCHWORD_BASE_URL: own.CATCHWORD_BASE_URL ?? '',
+        CATCHWORD_HTTP_PORT: '0',
+      };
+      for (const [name, value] of Object.entries(environment))
+        environment[name as keyof typeof environment] = expanded(value);
+      expect(unknownSettings(environment)).toEqual([]);
+      const [program, cli = '', verb, ...more] = (settings.get('ExecStart')?.[0] ?? '').split(' ');
+      expect({ program, more }).toEqual({ program: 'node', more: [] });
+      expect(VERBS.map(({ name }) => name)).toContain(verb);
+      const local = cli.replace('/opt/catchword/node_modules/catchword/', ROOT);
+      const daemon = startProcess([process.execPath, local, verb ?? ''], environment, home);
+      onTestFinished(() => void daemon.child.kill('SIGKILL'));
+      const address = await addressOf(daemon);
+      expect((await fetch(`${address}/healthz`)).status).toBe(200);
+      await daemon.shows('run complete');
+      expect(catalogOf(join(home, 'catalog.db')).size).toBe(50);
+      expect(await daemon.stop()).toMatchObject({ code: 0, signal: null });
+    },
+  );
+});

@@ -1,0 +1,168 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { serveHttp } from '../support/listen.ts';
+import { keepSqlite, packInto } from '../support/package.ts';
+
+/* Installs the packed package from the registry, as its users do. */
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const run = promisify(execFile);
+
+const project = mkdtempSync(join(tmpdir(), 'catchword-install-'));
+const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
+  readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+};
+let tarball = '';
+let isInstalled = false;
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program in the project. */
+async function inProject(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
+  try {
+    return { code: 0, ...(await run(program, args, { cwd: project, env: { ...process.env, NO_COLOR: '1', ...env } })) };
+  } catch (error) {
+    return error as Ended;
+  }
+}
+
+async function install(...options: string[]): Promise<string> {
+  const npm = ['install', '--no-audit', '--no-fund', ...options, tarball];
+  const { code, stderr } = await inProject('npm', npm, { npm_config_better_sqlite3_local_prebuilds: prebuilt });
+  expect(stderr).not.toMatch(/npm (error|ERR)/);
+  expect(code).toBe(0);
+  return stderr;
+}
+
+function installed(): string[] {
+  const directory = join(project, 'node_modules');
+  const names = readdirSync(directory).filter((name) => !name.startsWith('.'));
+  return names.flatMap((name) =>
+    name.startsWith('@') ? readdirSync(join(directory, name)).map((one) => `${name}/${one}`) : [name],
+  );
+}
+
+let prebuilt = '';
+
+beforeAll(async () => {
+  writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
+  tarball = await packInto(project);
+  prebuilt = await keepSqlite(project);
+  try {
+    await install('--omit=optional');
+    isInstalled = true;
+  } catch (error) {
+    if (process.env.CI !== undefined) throw error;
+    process.stderr.write('the package cannot be installed from the registry: its tests are skipped\n');
+  }
+}, 180_000);
+
+afterAll(() => rmSync(project, { recursive: true, force: true }));
+
+describe('the package', () => {
+  it('contains neither the snapshots of migrations nor types that no export needs', async () => {
+    const { stdout } = await run('tar', ['-tzf', tarball]);
+    const files = stdout
+      .trim()
+      .split('\n')
+      .map((line) => line.replace('package/', ''));
+    expect(files).toContain('drizzle/meta/_journal.json');
+    expect(files).toContain('dist/client/client.d.ts');
+    expect(files.filter((file) => /_snapshot\.json$|^(src|test|bench|node_modules)\/|\.map$|\.env/.test(file))).toEqual(
+      [],
+    );
+    expect(files.filter((file) => /^dist\/(store|sync|web|commands|sandbox|roles)\/.*\.d\.ts$/.test(file))).toEqual([]);
+  });
+});
+
+describe('npm install --omit=optional', () => {
+  it('installs only what the client needs', (test) => {
+    test.skip(!isInstalled);
+    expect(installed().sort()).toEqual(['catchword', ...Object.keys(MANIFEST.dependencies)].sort());
+  });
+
+  it('gives a client that works, and names what a token store needs', async (test) => {
+    test.skip(!isInstalled);
+    const url = await serveHttp((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' });
+      response.end('{"vbid":"A","title":"One"}');
+    });
+    const script = `import { createClient } from 'catchword';
+      const given = { baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', reference: 'one', rateLimit: 'off' };
+      const client = createClient(given);
+      console.log((await client.catalog.product('A')).title);
+      await client.close();
+      try {
+        createClient({ ...given, tokenStore: 'token' });
+      } catch ({ code, message, hint }) {
+        console.log(code, message, hint);
+      }`;
+    writeFileSync(join(project, 'client.js'), script);
+    const { stdout, stderr } = await inProject(process.execPath, ['client.js', url]);
+    expect(stderr).toBe('');
+    expect(stdout.split('\n')).toEqual([
+      'One',
+      expect.stringMatching(/^PACKAGE_MISSING .*better-sqlite3.*npm install/),
+      '',
+    ]);
+  });
+
+  it('has types that compile without the optional packages, for each export', async (test) => {
+    test.skip(!isInstalled);
+    const entries = Object.entries(MANIFEST.exports).filter(([, target]) => typeof target !== 'string');
+    expect(entries).toHaveLength(5);
+    const lines = entries.map(
+      ([path], index) => `import * as e${index} from 'catchword${path.slice(1)}'; export { e${index} };`,
+    );
+    writeFileSync(join(project, 'types.ts'), lines.join('\n'));
+    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', ''];
+    const ended = await inProject(process.execPath, [
+      join(ROOT, 'node_modules/typescript/bin/tsc'),
+      ...options,
+      'types.ts',
+    ]);
+    expect(ended).toMatchObject({ code: 0, stdout: '' });
+  });
+
+  it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion', 'bash']])(
+    'lets %s fail with one error that names the missing package',
+    async (...args) => {
+      if (!isInstalled) return;
+      const { code, stdout, stderr } = await inProject('npx', ['catchword', ...args]);
+      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+      expect(stderr).toMatch(
+        /^error the package [\w./@-]+ is not installed \[PACKAGE_MISSING\]\nhint {2}.*npm install .*\n$/m,
+      );
+      expect(stderr).not.toMatch(/^ +at |ERR_MODULE_NOT_FOUND/m);
+    },
+  );
+
+  it('lets the program print its version and its commands', async (test) => {
+    test.skip(!isInstalled);
+    for (const option of ['--version', '--help'])
+      expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
+  });
+});
+
+describe('npm install', () => {
+  it('adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async (test) => {
+    test.skip(!isInstalled);
+    const stderr = await install('--include=optional');
+    expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
+    const { code, stdout } = await inProject('npx', ['catchword', 'demo', '--json']);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toBeTypeOf('object');
+    for (const shell of ['bash', 'zsh', 'fish'])
+      expect(await inProject('npx', ['catchword', 'completion', shell])).toMatchObject({ code: 0 });
+  });
+});
