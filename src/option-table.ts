@@ -96,6 +96,9 @@ const RUNS = {
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', form.duration).means(
     'age at which an unfinished run is abandoned',
   ),
+  runRetentionMs: option('CATCHWORD_RUN_RETENTION', '90d', form.duration).means(
+    'how long runs are kept; the newest 100 of each kind, held ones, and those that a kept change or decision names stay',
+  ),
 };
 
 const DELIVERY = {

@@ -18,6 +18,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
  * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
  * - retry_at, retry_kind, retry_reason: the failed run that is to be retried; null if there is none
+ * - pruned_counts: JSON of RunCounts, sums over the runs that were deleted; null before the first
  * - file_state: what the last write or checkpoint noted of the file (see same-file.ts); null before the first write
  */
 export const mirror = sqliteTable('mirror', {
@@ -37,6 +38,7 @@ export const mirror = sqliteTable('mirror', {
   retryKind: text('retry_kind', { enum: ['full', 'delta'] }),
   retryReason: text('retry_reason'),
   fileState: text('file_state'),
+  prunedCounts: text('pruned_counts'),
 });
 
 /** The newest scheduled moment of each kind that was served: one that was missed while nothing ran is made up for. */
@@ -231,7 +233,7 @@ export const checkpoints = sqliteTable(
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );
 
-/** Items that failed validation. Kept for 30 days. */
+/** Items that failed validation. Kept for 30 days, or as long as their run. */
 export const rejectedItems = sqliteTable(
   'rejected',
   {

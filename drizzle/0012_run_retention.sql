@@ -1,0 +1,1 @@
+ALTER TABLE `mirror` ADD `pruned_counts` text;
