@@ -84,12 +84,17 @@ export async function requestDueRuns(
   const served = { full: ticks.served('full'), delta: ticks.served('delta') };
   for (const { kind, at } of dueRuns(schedule, served, now)) {
     const after = served[kind];
-    const missed =
-      after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
+    const missed = after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
     if (missed !== null && checks.logged.get(kind) !== at) {
       checks.logged.set(kind, at);
       const { ticks: dropped, from, upTo } = missed;
-      const fields = { kind, missed: dropped, dueAt: iso(from), missedUpTo: iso(upTo), reason: whyMissed(checks, missed) };
+      const fields = {
+        kind,
+        missed: dropped,
+        dueAt: iso(from),
+        missedUpTo: iso(upTo),
+        reason: whyMissed(checks, missed),
+      };
       log.warn(fields, 'scheduled runs were missed: one run makes up for all of them');
     }
     if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');

@@ -25,6 +25,14 @@ export interface SettleWait {
   readonly leftMs: number;
 }
 
+/** How large the mirror was when a run ended. */
+export interface FileSize {
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** In use: without free pages. */
+  readonly bytes: number;
+}
+
 /** A checkpoint as `after` reads it: only what a picture of the run needs. */
 export interface ReadWindow {
   /** Grows with each checkpoint. */
@@ -66,7 +74,13 @@ export const COUNTS = [
 ] as const satisfies readonly (keyof RunCounts)[];
 
 const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
-const { tick: _tick, selection: _selection, settleLeft: _left, ...runColumns } = getTableColumns(runs);
+const {
+  tick: _tick,
+  selection: _selection,
+  settleLeft: _left,
+  usedBytes: _used,
+  ...runColumns
+} = getTableColumns(runs);
 
 const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
@@ -85,6 +99,12 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
   const totals = row<[], RunCounts>(`SELECT ${COUNTS.map(total).join(', ')} FROM runs WHERE finished_at IS NOT NULL`);
   const newestOf = (kind: RunKind): string =>
     `SELECT id FROM (SELECT id FROM runs WHERE kind = '${kind}' ORDER BY id DESC LIMIT ${KEPT_RUNS})`;
+  const sizes = rows<[{ spanMs: number }], FileSize>(
+    `WITH sized AS (SELECT id, finished_at AS at, used_bytes AS bytes FROM runs WHERE used_bytes IS NOT NULL),
+       newest AS (SELECT * FROM sized ORDER BY id DESC LIMIT 1)
+     SELECT at, bytes FROM (SELECT sized.* FROM sized, newest WHERE sized.at >= newest.at - :spanMs ORDER BY sized.id LIMIT 1)
+     UNION ALL SELECT at, bytes FROM newest`,
+  );
   const old = values<[{ before: number }], number>(
     `SELECT id FROM runs WHERE max(started_at, finished_at) < :before AND state <> 'held'
        AND id NOT IN (${newestOf('full')} UNION ALL ${newestOf('delta')})
@@ -157,6 +177,11 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
     old: (before: number) => old({ before }),
     /** The number of the newest run, whether it is kept or not; 0 if there was none. */
     lastId: number("SELECT seq FROM sqlite_sequence WHERE name = 'runs'"),
+    /** The sizes that the first and the last run of the newest `spanMs` noted; both are the same if only one did. */
+    sizes: (spanMs: number): { readonly first: FileSize; readonly last: FileSize } | null => {
+      const [first, last] = sizes({ spanMs });
+      return first === undefined || last === undefined ? null : { first, last };
+    },
     /** Sums over the runs that have ended, those that were deleted included. */
     totals: () => totals() as RunCounts,
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */

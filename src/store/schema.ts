@@ -139,6 +139,8 @@ export const eras = sqliteTable('eras', {
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
+ * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete, or is of an older
+ *   version
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
 export const runs = sqliteTable('runs', {
@@ -166,6 +168,7 @@ export const runs = sqliteTable('runs', {
   requests: integer('requests').notNull().default(0),
   error: text('error'),
   evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
+  usedBytes: integer('used_bytes'),
 });
 
 /**

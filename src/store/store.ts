@@ -37,6 +37,7 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
   const transact = createWriteTransaction(sqlite, sameFile, sameHistory);
   const pageCount = queries.number('PRAGMA page_count');
   const pageSize = queries.number('PRAGMA page_size');
+  const freePages = queries.number('PRAGMA freelist_count');
   const quickCheck = queries.values<[], string>('PRAGMA quick_check');
   const reader = createReader(queries, file, incarnation);
   const writers = createWriters(queries, orm, reader, transact);
@@ -52,6 +53,8 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
     source: writers.pace,
     /** Size of the file with its WAL, in bytes. */
     sizeBytes: () => pageCount() * pageSize(),
+    /** Part of it that holds nothing, in bytes: new rows use it first, and VACUUM gives it back to the disk. */
+    unusedBytes: () => freePages() * pageSize(),
     /** Checks the structure of the whole file; returns an empty list if it is sound. Takes seconds per gigabyte. */
     quickCheck: () => quickCheck().filter((line) => line !== 'ok'),
     /** Moves the WAL into the file. */

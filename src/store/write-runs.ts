@@ -45,6 +45,10 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     `INSERT INTO rejected (run_id, pass, page, per_page, position, reason, body)
      VALUES (:runId, :pass, :page, :perPage, :position, :reason, :body)`,
   );
+  const noteSize = write<[runId: number]>(
+    `UPDATE runs SET used_bytes = (SELECT (page_count - freelist_count) * page_size
+       FROM pragma_page_count, pragma_freelist_count, pragma_page_size) WHERE id = ?`,
+  );
   const dropCheckpoints = write<[beforeRun: number]>('DELETE FROM checkpoints WHERE run_id < ?');
   const dropRejected = write<[startedBefore: number, limit: number]>(
     `DELETE FROM rejected WHERE rowid IN
@@ -97,6 +101,8 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     addRejected: (runId: number, pass: number, window: Window, items: readonly RejectedItem[]): void => {
       for (const item of items) addRejected({ runId, pass, page: window.page, perPage: window.perPage, ...item });
     },
+    /** Notes how much of the file is in use, with what this transaction has written. */
+    noteSize: (runId: number) => noteSize(runId),
     /** Drops checkpoints of runs before `runId`. */
     dropCheckpoints: (runId: number) => dropCheckpoints(runId),
     /** Drops at most `limit` rejected items of runs that started before. @returns how many */

@@ -99,6 +99,7 @@ export function finishRun(
     moveWatermark(writer, run, conclusion, held, settings.overlapMs);
     if (run.kind === 'full') noteFullRead(writer, runId);
     writer.runs.dropCheckpoints(runId);
+    writer.runs.noteSize(runId);
     return requireRun(writer, runId);
   });
 }
@@ -141,5 +142,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
 export function requireRun(store: Reader, runId: number): Run {
   const run = store.runs.get(runId);
   if (run !== undefined) return run;
-  throw new CatchwordError('NOT_FOUND', whyNoRun(runId, store.runs.lastId()), { hint: 'List runs with: npx catchword runs.' });
+  throw new CatchwordError('NOT_FOUND', whyNoRun(runId, store.runs.lastId()), {
+    hint: 'List runs with: npx catchword runs.',
+  });
 }

@@ -1,9 +1,9 @@
-import type { Plans } from '../../src/catalog/tick.ts';
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import type { Plans } from '../../src/catalog/tick.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { startWeb, type WebOptions } from '../../src/web/server.ts';
