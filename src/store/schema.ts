@@ -236,7 +236,7 @@ export const checkpoints = sqliteTable(
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );
 
-/** Items that failed validation. Kept for 30 days, or as long as their run. */
+/** Items that failed validation. Kept for 30 days, or as long as their run if that is shorter. */
 export const rejectedItems = sqliteTable(
   'rejected',
   {
