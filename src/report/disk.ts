@@ -1,22 +1,10 @@
-import { statfsSync } from 'node:fs';
-import { dirname } from 'node:path';
+import type { Disk } from '../store/disk.ts';
 import type { Store } from '../store/store.ts';
-
-export interface Disk {
-  readonly free: number;
-  readonly size: number;
-}
-
-/** The disk that holds a file, in bytes: what this user may use of it, and all. */
-export function diskOf(path: string): Disk {
-  const { bavail, blocks, bsize } = statfsSync(dirname(path));
-  return { free: bavail * bsize, size: blocks * bsize };
-}
 
 const DAY_MS = 86_400_000;
 /** How far back growth is measured. */
 const SPAN_MS = 30 * DAY_MS;
-/** Nothing is said of less: a day may be unusual. */
+/** Less is too little for a forecast: a day may be unusual. */
 const LEAST_MS = 7 * DAY_MS;
 
 /** How fast a mirror grows. */

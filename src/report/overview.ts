@@ -1,8 +1,8 @@
 import type { Run, RunKind } from '../catalog/run.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
+import { diskOf } from '../store/disk.ts';
 import type { EndedRun } from '../store/recent-runs.ts';
 import type { Store } from '../store/store.ts';
-import { diskOf } from './disk.ts';
 import { failedInARow, openInARow } from './in-a-row.ts';
 import { isHalted, sinkLag } from './sink.ts';
 import { completeAt, heldReason, whyNotMade } from './status.ts';

@@ -46,6 +46,7 @@ const RESUMABLE = new Set([
   'INTERRUPTED',
   'LEASE_LOST',
   'MIRROR_BUSY',
+  'MIRROR_DISK_LOW',
   'MIRROR_REPLACED',
   'MIRROR_WRITE_FAILED',
   'QUEUE_UNAVAILABLE',
@@ -53,8 +54,8 @@ const RESUMABLE = new Set([
   'SOURCE_TIMEOUT',
   'SOURCE_UNAVAILABLE',
 ]);
-/** The same for a run that has not read a page yet: only if it was stopped from outside. */
-const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
+/** The same for a run that has not read a page yet: only if it was stopped from outside, or may not begin. */
+const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST', 'MIRROR_DISK_LOW']);
 
 /** Reads a pass, and returns as `readPass`. Reports the progress. */
 function readOne(execution: Execution, pass: Pass): Promise<number | null> {

@@ -1,7 +1,8 @@
 import type { Config } from '../../config.ts';
-import { diskOf, type Growth, growthOf } from '../../report/disk.ts';
+import { type Growth, growthOf } from '../../report/disk.ts';
 import { count, size } from '../../report/text.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
+import { diskOf } from '../../store/disk.ts';
 import type { Store } from '../../store/store.ts';
 import { note, ok, type Result } from './finding.ts';
 
