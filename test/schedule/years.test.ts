@@ -38,9 +38,12 @@ function describeNight(record: RecordOfYears, incidents: readonly Incident[], at
   );
   // A clock that is ahead makes the night's load early.
   const ahead = incidents.filter(
-    ({ kind, at: from, shiftMs }) => kind === 'clock ahead' && from < next && from + shiftMs >= at,
+    ({ kind, at: from, lengthMs, shiftMs }) => kind === 'clock ahead' && from < at && at - shiftMs < from + lengthMs,
   );
-  const early = ahead.map(({ at: from }) => record.full.count(from, from + HOUR));
+  const early = ahead.map(({ at: from, shiftMs }) => {
+    const tick = Math.max(from, at - shiftMs);
+    return record.full.count(tick, tick + 2 * HOUR);
+  });
   return {
     made: record.full.count(at, next) + Math.max(0, ...early),
     reason: missed?.reason ?? (record.skippedFull.count(at - most, at + most) > 0 ? 'a run covered it' : null),
