@@ -3,7 +3,7 @@ import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
-const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples}.test.ts'];
+const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples,schedule/years}.test.ts'];
 
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],

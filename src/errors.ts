@@ -21,6 +21,8 @@ const CODES = {
   MIRROR_OTHER_SOURCE: { exit: 2, retryable: false },
   /** A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped. */
   MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
+  /** The disk of the mirror has less free space than CATCHWORD_MIN_FREE: no page was requested. */
+  MIRROR_DISK_LOW: { exit: 1, retryable: false },
   /** Another file is at the path of the open one: it was deleted, moved, replaced or restored. */
   MIRROR_REPLACED: { exit: 1, retryable: false },
   /** A backup could not be written or put back; the mirror was not changed. */

@@ -22,8 +22,21 @@ function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names:
  * `Ms` is a number of milliseconds. docs/operations.md explains each field.
  */
 export const LOG_FIELDS = {
-  ...fields('time', 'time', 'from', 'dueAt', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
-  ...fields('number', 'level', 'pid', 'exitCode', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped'),
+  ...fields('time', 'time', 'from', 'dueAt', 'missedUpTo', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
+  ...fields(
+    'number',
+    'level',
+    'pid',
+    'exitCode',
+    'run',
+    'pages',
+    'ageMs',
+    'asked',
+    'answered',
+    'missing',
+    'dropped',
+    'missed',
+  ),
   ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
   ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
   ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),

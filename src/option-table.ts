@@ -61,6 +61,9 @@ const PACE = {
 const MIRROR = {
   db: option('CATCHWORD_DB', 'data/catalog.db', form.text).means('the mirror, an SQLite file'),
   dbMode: option('CATCHWORD_DB_MODE', undefined, form.fileMode).means("mode of the mirror's files; a new one is 0600"),
+  minFreeBytes: option('CATCHWORD_MIN_FREE', '100MB', form.bytes).means(
+    "free space on the mirror's disk below which runs read no page; off: they read until the disk is full",
+  ),
   perPage: option('CATCHWORD_PER_PAGE', '1000', form.whole(1, 1000)).means('products per page'),
   includeDetails: option('CATCHWORD_INCLUDE_DETAILS', '', form.list).means(
     'groups of details to include; after a change, the next run reads every product again',
@@ -95,6 +98,9 @@ const RUNS = {
   ),
   runMaxAgeMs: option('CATCHWORD_RUN_MAX_AGE', '24h', form.duration).means(
     'age at which an unfinished run is abandoned',
+  ),
+  runRetentionMs: option('CATCHWORD_RUN_RETENTION', '90d', form.duration).means(
+    'how long runs are kept; the newest 100 of each kind, held ones, and those that a kept change or decision names stay',
   ),
 };
 

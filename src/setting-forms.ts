@@ -42,6 +42,15 @@ export const duration = form('a duration such as 500ms, 60s, 5m, 24h or 7d', (gi
   return unit === undefined ? undefined : Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
 });
 
+const UNITS_BYTES = { kB: 1e3, MB: 1e6, GB: 1e9 } as const;
+
+/** Becomes bytes; null for off. */
+export const bytes = form('a size such as 100MB or 2GB, or off', (given) => {
+  if (given === 'off') return null;
+  const [, amount, unit] = /^(\d+(?:\.\d+)?)(kB|MB|GB)$/.exec(given) ?? [];
+  return unit === undefined ? undefined : Number(amount) * UNITS_BYTES[unit as keyof typeof UNITS_BYTES];
+});
+
 /** Becomes a number of requests in a window; null for no limit. */
 export const rate = form('a rate above 0 such as 50/min or 10/s, or off for no limit', (given) => {
   if (given === 'off') return null;

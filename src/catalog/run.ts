@@ -71,6 +71,12 @@ export interface Run extends RunCounts {
   readonly evidence: Evidence | null;
 }
 
+/** What to say of a number that no kept run has. @param lastId the number of the newest run */
+export function whyNoRun(id: number, lastId: number): string {
+  const wasThere = id > 0 && id <= lastId;
+  return wasThere ? `run ${id} is not kept any more (CATCHWORD_RUN_RETENTION)` : `run ${id} does not exist`;
+}
+
 /** Whether a run of one kind makes a run of the other unnecessary: a full run covers a delta, but not vice versa. */
 export function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;

@@ -11,8 +11,26 @@ export function tickTime(tick: string): number | null {
   return Number.isNaN(at) ? null : at;
 }
 
-/** When the next runs are scheduled, milliseconds since 1970; null for never. */
+/** Scheduled times that were not served. */
+export interface MissedTicks {
+  /** How many; counted up to MOST_MISSED. */
+  readonly ticks: number;
+  /** The first and the last of them, milliseconds since 1970. */
+  readonly from: number;
+  readonly upTo: number;
+}
+
+/** A larger number of missed times is `more than`. */
+export const MOST_MISSED = 500;
+
+/** What the schedule says of a moment. */
 export interface Plans {
+  /** When the next runs are scheduled, milliseconds since 1970; null for never. */
   readonly nextFull: number | null;
   readonly nextDelta: number | null;
+  /** The times since the newest one that was served; null if there are none, or if none was ever served. */
+  readonly missedFull: MissedTicks | null;
+  readonly missedDelta: MissedTicks | null;
+  /** The zone in which the schedule is read: an IANA name. */
+  readonly timezone: string;
 }

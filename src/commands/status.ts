@@ -14,7 +14,7 @@ export function statusCommand(context: CommandContext): Command {
     onMirror(context, 'read', options, (store, config) =>
       store.read(() => {
         const nowMs = context.clock.now();
-        const status = statusOf(store, nowMs, plansOf(config, nowMs));
+        const status = statusOf(store, nowMs, plansOf(config, store.schedule.servedOfEach(), nowMs));
         const sinks = sinkStatuses(store, config.sinks, nowMs);
         const episodes = episodesJson(store);
         const channels = channelStatuses(store, config.channels.map(channelConfig));

@@ -2,10 +2,10 @@ import { statSync } from 'node:fs';
 import type { Meter } from '@opentelemetry/api';
 import type { ChangeOp, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { diskOf } from '../report/disk.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
+import { diskOf } from '../store/disk.ts';
 import type { Store } from '../store/store.ts';
 
 export interface MirrorMetricsOptions {

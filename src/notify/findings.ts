@@ -1,9 +1,9 @@
 import { printable } from '../printable.ts';
-import type { Disk } from '../report/disk.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { isHalted, sinkLag } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
+import type { Disk } from '../store/disk.ts';
 import type { Store } from '../store/store.ts';
 
 /*

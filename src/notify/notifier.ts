@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { hasCode, messageOf } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
-import { diskOf } from '../report/disk.ts';
+import { diskOf } from '../store/disk.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';
 import type { FindingOptions } from './findings.ts';

@@ -1,11 +1,11 @@
-import type { Run } from '../catalog/run.ts';
-import type { Plans } from '../catalog/tick.ts';
+import type { Run, RunKind } from '../catalog/run.ts';
+import type { MissedTicks, Plans } from '../catalog/tick.ts';
+import { diskOf } from '../store/disk.ts';
 import type { EndedRun } from '../store/recent-runs.ts';
 import type { Store } from '../store/store.ts';
-import { diskOf } from './disk.ts';
 import { failedInARow, openInARow } from './in-a-row.ts';
 import { isHalted, sinkLag } from './sink.ts';
-import { completeAt, heldReason } from './status.ts';
+import { completeAt, heldReason, whyNotMade } from './status.ts';
 
 /*
  * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
@@ -73,6 +73,10 @@ function progressOf(store: Store, { id, items }: Run) {
   return { items: Math.min(once, pass.numItems), total: pass.numItems };
 }
 
+function missedOf(store: Store, kind: RunKind, missed: MissedTicks, nowMs: number) {
+  return { kind, missed, reason: whyNotMade(store, kind, nowMs) };
+}
+
 /** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */
 export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: number) {
   const ended = store.recentRuns.ended(null, LOOKED_AT);
@@ -93,7 +97,11 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),
     retry: store.schedule.retry(),
     daemon,
-    plans: daemon ? plans : { nextFull: null, nextDelta: null },
+    plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
+    missed: [
+      ...(plans.missedFull === null ? [] : [missedOf(store, 'full', plans.missedFull, nowMs)]),
+      ...(plans.missedDelta === null ? [] : [missedOf(store, 'delta', plans.missedDelta, nowMs)]),
+    ],
     pausedUntil: store.source.pause(nowMs)?.until ?? null,
     held: heldOf(store),
     sinks: sinksOf(store, nowMs),

@@ -1,11 +1,12 @@
-import type { Run } from '../catalog/run.ts';
+import type { Run, RunKind } from '../catalog/run.ts';
+import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
 import { settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink.ts';
 import { errorText } from './sink-text.ts';
 import { completeAt, type statusOf } from './status.ts';
-import { ago, type Colours, count, duration, plural, size, time } from './text.ts';
+import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;
 type SinkStatus = ReturnType<typeof sinkStatuses>[number];
@@ -32,10 +33,29 @@ function failureText({ finishedAt, state, error }: Run, { running, retry_reason:
   return error === null ? null : `${state === 'failed' ? 'it failed: ' : ''}${error}`;
 }
 
-function plannedText({ next_full: full, next_delta: delta, next_try: retry }: Status): string | null {
+function plannedText({ next_full: full, next_delta: delta, next_try: retry, timezone }: Status): string | null {
   const planned = { 'full load': full, 'delta load': delta, 'another try': retry };
-  const texts = Object.entries(planned).flatMap(([name, at]) => (at === null ? [] : [`${name} ${time(at)}`]));
+  const texts = Object.entries(planned).flatMap(([name, at]) =>
+    at === null ? [] : [`${name} ${timeIn(Date.parse(at), timezone)}`],
+  );
   return texts.join(', ') || null;
+}
+
+/** `3 scheduled delta loads, 2026-11-20 02:00:00 UTC to …: no daemon is running` */
+export function missedText(kind: RunKind, missed: MissedTicks, reason: string | null, timezone: string): string {
+  const { ticks, from, upTo } = missed;
+  const many = ticks > MOST_MISSED ? `more than ${count(MOST_MISSED)}` : count(ticks);
+  const when = ticks === 1 ? timeIn(from, timezone) : `${timeIn(from, timezone)} to ${timeIn(upTo, timezone)}`;
+  return `${many} scheduled ${kind} load${ticks === 1 ? '' : 's'}, ${when}${reason === null ? '' : `: ${reason}`}`;
+}
+
+function missedTexts({ missed_full: full, missed_delta: delta, timezone }: Status): string[] {
+  return Object.entries({ full, delta }).flatMap(([kind, missed]) => {
+    if (missed === null) return [];
+    const { ticks, from, up_to: upTo, reason } = missed;
+    const span = { ticks, from: Date.parse(from ?? ''), upTo: Date.parse(upTo ?? '') };
+    return [missedText(kind as RunKind, span, reason, timezone)];
+  });
 }
 
 function sinkText(sink: SinkStatus): string {
@@ -76,6 +96,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
     ['', failure && yellow(failure)],
     ['settling', last && settlingText(last)],
     ['next', plannedText(status)],
+    ...missedTexts(status).map((text): [string, string] => ['missed', yellow(text)]),
     ...held.map((text): [string, string] => ['held', yellow(text)]),
     ['running', status.running && `a run, in ${processText(status.running)}`],
     ['daemon', daemonText(status)],

@@ -1,9 +1,10 @@
-import type { Run } from '../catalog/run.ts';
-import type { Plans } from '../catalog/tick.ts';
+import { covers, type Run, type RunKind } from '../catalog/run.ts';
+import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
+import { localIso } from './text.ts';
 
 /** Why a run held its removals back. */
 export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
@@ -18,6 +19,33 @@ export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
 export function completeAt(store: Store): number | null {
   const watermark = store.watermark();
   return watermark === null ? null : (store.clockSeen()?.local ?? watermark);
+}
+
+/**
+ * Why scheduled runs that were missed have not been made up for, as far as the mirror knows it; null if it does not.
+ * @param missed the kind of run
+ */
+export function whyNotMade(store: Store, missed: RunKind, nowMs: number): string | null {
+  const running = store.keeperLease.holder(nowMs);
+  const run = store.runs.unfinished();
+  if (running !== null) {
+    const what = run === undefined ? 'works on the mirror' : `makes ${run.kind} run ${run.id}`;
+    return `process ${running.pid} on ${running.host} ${what}`;
+  }
+  if (store.daemonLease.holder(nowMs) === null) return 'no daemon is running';
+  const retry = store.schedule.retry();
+  if (retry !== null && covers(retry.kind, missed)) return `a ${retry.kind} run failed and is tried again`;
+  return run === undefined ? null : `${run.kind} run ${run.id} is unfinished and is resumed first`;
+}
+
+function localOrNull(ms: number | null, { timezone }: Plans): string | null {
+  return ms === null ? null : localIso(ms, timezone);
+}
+
+function missedJson(store: Store, kind: RunKind, missed: MissedTicks | null, nowMs: number) {
+  if (missed === null) return null;
+  const { ticks, from, upTo } = missed;
+  return { ticks, from: iso(from), up_to: iso(upTo), reason: whyNotMade(store, kind, nowMs) };
 }
 
 const holderJson = (holder: Holder | null) => holder && { pid: holder.pid, host: holder.host };
@@ -53,6 +81,13 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     /** Null if no daemon is alive to start a run. */
     next_full: daemon === null ? null : iso(plans.nextFull),
     next_delta: daemon === null ? null : iso(plans.nextDelta),
+    /** The same by the clock of `timezone`. */
+    next_full_local: daemon === null ? null : localOrNull(plans.nextFull, plans),
+    next_delta_local: daemon === null ? null : localOrNull(plans.nextDelta, plans),
+    timezone: plans.timezone,
+    /** Scheduled times since the newest one that was served, and why no run made up for them; null if there are none. */
+    missed_full: missedJson(store, 'full', plans.missedFull, nowMs),
+    missed_delta: missedJson(store, 'delta', plans.missedDelta, nowMs),
     /** When a failed run is retried, and why it failed. A restart retries at once. */
     next_try: daemon === null ? null : iso(retry?.at ?? null),
     retry_reason: retry?.reason ?? null,

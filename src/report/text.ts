@@ -50,6 +50,20 @@ export function time(at: number | string): string {
   return `${moment(typeof at === 'string' ? Date.parse(at) : at)} UTC`;
 }
 
+/** `2026-11-20T03:00:00+01:00`: a time by the clock of a zone. @param timezone IANA name */
+export function localIso(ms: number, timezone: string): string {
+  const options = { timeZone: timezone, dateStyle: 'short', timeStyle: 'medium' } as const;
+  const [date, clock] = new Intl.DateTimeFormat('sv-SE', options).format(ms).split(' ');
+  const zone = new Intl.DateTimeFormat('en', { timeZone: timezone, timeZoneName: 'longOffset' }).format(ms);
+  return `${date}T${clock}${/[+-]\d\d:\d\d/.exec(zone)?.[0] ?? '+00:00'}`;
+}
+
+/** `2026-11-20 02:00:00 UTC (03:00 in Europe/Berlin)`; in UTC without the second part. */
+export function timeIn(ms: number, timezone: string): string {
+  const local = localIso(ms, timezone);
+  return local.endsWith('+00:00') ? time(ms) : `${time(ms)} (${local.slice(11, 16)} in ${timezone})`;
+}
+
 const EDGES = 'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid right right-mid';
 const NO_LINES = Object.fromEntries(`${EDGES} mid mid-mid`.split(' ').map((part) => [part, '']));
 

@@ -26,7 +26,7 @@ export async function startHttp({ config, ...options }: HttpOptions): Promise<Se
     rateLimit,
     overlapMs,
     source: configuredSource(config.baseUrl),
-    plans: (nowMs) => plansOf(config, nowMs),
+    plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),
     unready: haltedSinks,
   });
 }

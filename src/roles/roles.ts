@@ -11,7 +11,7 @@ import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import { createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
+import { beginChecks, createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { needsFullRun } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -138,7 +138,7 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const { services: runs, runQueue, schedule } = startRuns(kept, options);
   services.push(...runs);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
-  await requestDueRuns(schedule);
+  await requestDueRuns(schedule, beginChecks(clock.now()));
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const source = sourceId(config.baseUrl);
   const onRequest = (request: RunRequest): void => runQueue.submit(request);

@@ -1,6 +1,6 @@
 import { Cron } from 'croner';
 import type { RunKind } from '../catalog/run.ts';
-import type { Plans } from '../catalog/tick.ts';
+import { type MissedTicks, MOST_MISSED, type Plans } from '../catalog/tick.ts';
 
 /*
  * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
@@ -57,11 +57,6 @@ export function nextDue(cron: string, timezone: string, afterMs: number): number
   return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
 }
 
-/** The next tick of both schedules after `afterMs`. */
-export function plansOf({ fullCron, deltaCron, timezone }: Schedule, afterMs: number): Plans {
-  return { nextFull: nextDue(fullCron, timezone, afterMs), nextDelta: nextDue(deltaCron, timezone, afterMs) };
-}
-
 /** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */
 export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
   if (cron === 'off') return null;
@@ -81,6 +76,37 @@ const TOLERANCE_MS = 60_000;
 /** @returns whether the served tick is in the future: a clock was ahead then, or was put back since */
 export function isAhead(servedMs: number | null, nowMs: number): servedMs is number {
   return servedMs !== null && servedMs > nowMs + TOLERANCE_MS;
+}
+
+/** A scheduled time is missed if it is not served so long afterwards: it may wait for the next check. */
+export const LATE_MS = 120_000;
+
+/** @returns the ticks after `afterMs` up to and including `upToMs`; null if there are none */
+export function ticksBetween(cron: string, timezone: string, afterMs: number, upToMs: number): MissedTicks | null {
+  const upTo = newestDue(cron, timezone, afterMs, upToMs);
+  if (upTo === null) return null;
+  const next = nextOf(cron, timezone);
+  const from = next(afterMs) ?? upTo;
+  let ticks = 1;
+  for (let at = next(from); at !== null && at <= upTo && ticks <= MOST_MISSED; at = next(at)) ticks++;
+  return { ticks, from, upTo };
+}
+
+/** What both schedules say of a moment. @param served the newest served tick of each kind, null if none was */
+export function plansOf(
+  { fullCron, deltaCron, timezone }: Schedule,
+  served: Readonly<Record<RunKind, number | null>>,
+  nowMs: number,
+): Plans {
+  const missed = (cron: string, servedMs: number | null): MissedTicks | null =>
+    servedMs === null ? null : ticksBetween(cron, timezone, servedMs, nowMs - LATE_MS);
+  return {
+    nextFull: nextDue(fullCron, timezone, nowMs),
+    nextDelta: nextDue(deltaCron, timezone, nowMs),
+    missedFull: missed(fullCron, served.full),
+    missedDelta: missed(deltaCron, served.delta),
+    timezone,
+  };
 }
 
 /**

@@ -1,12 +1,12 @@
 import cron from 'node-cron';
 import type { RunKind } from '../catalog/run.ts';
-import { tickName, tickTime } from '../catalog/tick.ts';
+import { type MissedTicks, tickName, tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
-import { dueRuns, isAhead, KINDS, nextDue, type Schedule } from './due.ts';
+import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
 interface ServedTicks {
@@ -26,8 +26,6 @@ export interface ScheduleOptions extends Schedule {
 
 /** Longest time between two checks. If the clock is put back, node-cron waits for the planned time. */
 const CHECK_MS = 30_000;
-/** A tick that is served later than this was missed. */
-const LATE_MS = 120_000;
 
 /** @throws CatchwordError CONFIG_INVALID naming the variable */
 export function checkCron(variable: string, expression: string): void {
@@ -54,12 +52,51 @@ export function forgetFutureTicks(ticks: ServedTicks, kind: RunKind, nowMs: numb
   ticks.forgetAfter(kind, nowMs);
 }
 
-/** Calls `onDue` for each run that is due now. */
-export async function requestDueRuns({ ticks, clock, log, onDue, ...schedule }: ScheduleOptions): Promise<void> {
+/** What a scheduler remembers from one check to the next; milliseconds since 1970. */
+interface Checks {
+  /** When it was started. */
+  readonly since: number;
+  /** Its newest check. */
+  last: number;
+  /** The newest tick of each kind for which missed ones were logged. */
+  readonly logged: Map<RunKind, number>;
+}
+
+export function beginChecks(nowMs: number): Checks {
+  return { since: nowMs, last: nowMs, logged: new Map() };
+}
+
+/** Why ticks were not served, as far as this process knows. */
+function whyMissed({ since, last }: Checks, { from, upTo }: MissedTicks): string {
+  if (upTo < since) return 'no daemon was running';
+  if (from > last) return 'this machine was suspended, or its clock was put forward';
+  const isBusy = 'another run or process kept the mirror busy';
+  return from >= since ? isBusy : `no daemon was running, or ${isBusy}`;
+}
+
+/** Calls `onDue` for each run that is due now. Logs once which ticks one run makes up for, and why it has to. */
+export async function requestDueRuns(
+  { ticks, clock, log, onDue, ...schedule }: ScheduleOptions,
+  checks: Checks,
+): Promise<void> {
   const now = clock.now();
   for (const kind of KINDS) forgetFutureTicks(ticks, kind, now, log);
   const served = { full: ticks.served('full'), delta: ticks.served('delta') };
   for (const { kind, at } of dueRuns(schedule, served, now)) {
+    const after = served[kind];
+    const missed = after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
+    if (missed !== null && checks.logged.get(kind) !== at) {
+      checks.logged.set(kind, at);
+      const { ticks: dropped, from, upTo } = missed;
+      const fields = {
+        kind,
+        missed: dropped,
+        dueAt: iso(from),
+        missedUpTo: iso(upTo),
+        reason: whyMissed(checks, missed),
+      };
+      log.warn(fields, 'scheduled runs were missed: one run makes up for all of them');
+    }
     if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');
     try {
       await onDue(kind, tickName(kind, at));
@@ -67,6 +104,7 @@ export async function requestDueRuns({ ticks, clock, log, onDue, ...schedule }: 
       log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested');
     }
   }
+  checks.last = now;
 }
 
 /** Checks for due runs now, and whenever a tick may have come. */
@@ -75,10 +113,11 @@ export function startScheduler(options: ScheduleOptions): Service {
   checkCron('CATCHWORD_FULL_CRON', fullCron);
   checkCron('CATCHWORD_DELTA_CRON', deltaCron);
   const stopping = new AbortController();
+  const checks = beginChecks(clock.now());
   let checking: Promise<void> | undefined;
 
   function check(): Promise<void> {
-    checking ??= requestDueRuns(options)
+    checking ??= requestDueRuns(options, checks)
       .catch((error: unknown) => log.error(errorFields(error), 'the schedule could not be checked'))
       .finally(() => {
         checking = undefined;

@@ -116,6 +116,9 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
   const atFrom = value<[number], number>('SELECT at FROM changes WHERE seq >= ? ORDER BY seq LIMIT 1');
   const timeOf = value<[number], number>('SELECT at FROM changes WHERE seq = ?');
   const timeAfter = value<[number], number>('SELECT at FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
+  const runsAfter = tuples<[seq: number, limit: number], [runId: number, seq: number]>(
+    'SELECT run_id, max(seq) FROM (SELECT run_id, seq FROM changes WHERE seq > ? ORDER BY seq LIMIT ?) GROUP BY run_id',
+  );
   const lastBefore = number<[{ seq: number; beforeMs: number; nowMs: number; limit: number }]>(
     `SELECT max(seq) FROM (SELECT seq, max(at) OVER (ORDER BY seq) AS latest FROM
        (SELECT seq, at FROM changes WHERE seq > :seq AND at <= :nowMs ORDER BY seq LIMIT :limit))
@@ -152,6 +155,12 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
         else to = middle - 1;
       }
       return from;
+    },
+    /** The runs that made the next `limit` records after `seq`, and where these end; null if there are none. */
+    runsAfter: (seq: number, limit: number): { readonly runs: readonly number[]; readonly upTo: number } | null => {
+      const found = runsAfter(seq, limit);
+      if (found.length === 0) return null;
+      return { runs: found.map(([run]) => run), upTo: Math.max(...found.map(([, last]) => last)) };
     },
     /** The era of a change, also of one that was pruned; null before the first era. */
     eraOf: value<[seq: number], string>(`SELECT ${eraSql('?')}`),

@@ -31,6 +31,8 @@ export function createScheduleReader({ row, value }: Queries) {
      * run that would have served one; null if no run did.
      */
     served: (kind: RunKind) => served({ kind }),
+    /** The same for both kinds. */
+    servedOfEach: () => ({ full: served({ kind: 'full' }), delta: served({ kind: 'delta' }) }),
     retry: () => retry() ?? null,
   };
 }

@@ -18,6 +18,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
  * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
  * - retry_at, retry_kind, retry_reason: the failed run that is to be retried; null if there is none
+ * - pruned_counts: JSON of RunCounts, sums over the runs that were deleted; null before the first
  * - file_state: what the last write or checkpoint noted of the file (see same-file.ts); null before the first write
  */
 export const mirror = sqliteTable('mirror', {
@@ -37,6 +38,7 @@ export const mirror = sqliteTable('mirror', {
   retryKind: text('retry_kind', { enum: ['full', 'delta'] }),
   retryReason: text('retry_reason'),
   fileState: text('file_state'),
+  prunedCounts: text('pruned_counts'),
 });
 
 /** The newest scheduled moment of each kind that was served: one that was missed while nothing ran is made up for. */
@@ -137,6 +139,8 @@ export const eras = sqliteTable('eras', {
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
+ * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete, or is of an older
+ *   version
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
 export const runs = sqliteTable('runs', {
@@ -164,6 +168,7 @@ export const runs = sqliteTable('runs', {
   requests: integer('requests').notNull().default(0),
   error: text('error'),
   evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
+  usedBytes: integer('used_bytes'),
 });
 
 /**
@@ -231,7 +236,7 @@ export const checkpoints = sqliteTable(
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );
 
-/** Items that failed validation. Kept for 30 days. */
+/** Items that failed validation. Kept for 30 days, or as long as their run if that is shorter. */
 export const rejectedItems = sqliteTable(
   'rejected',
   {

@@ -37,6 +37,7 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
   const transact = createWriteTransaction(sqlite, sameFile, sameHistory);
   const pageCount = queries.number('PRAGMA page_count');
   const pageSize = queries.number('PRAGMA page_size');
+  const freePages = queries.number('PRAGMA freelist_count');
   const quickCheck = queries.values<[], string>('PRAGMA quick_check');
   const integrityCheck = queries.values<[], string>('PRAGMA integrity_check');
   const reader = createReader(queries, file, incarnation);
@@ -65,6 +66,8 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
         throw explain(path, sqlite.readonly, error);
       }
     },
+    /** Part of it that holds nothing, in bytes: new rows use it first, and VACUUM gives it back to the disk. */
+    unusedBytes: () => freePages() * pageSize(),
     /** Moves the WAL into the file. */
     walCheckpoint: () => sameFile.checkpoint('PASSIVE'),
     /**

@@ -4,7 +4,7 @@ import type { Evidence, Run, RunCounts } from '../catalog/run.ts';
 import { eq } from './drizzle.ts';
 import { encodeIds } from './ids.ts';
 import type { Queries } from './queries.ts';
-import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
+import { type Checkpoint, COUNTS, type Pass, type RunReader, type SettleWait } from './runs.ts';
 import { passes, runs } from './schema.ts';
 
 export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {
@@ -45,8 +45,25 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     `INSERT INTO rejected (run_id, pass, page, per_page, position, reason, body)
      VALUES (:runId, :pass, :page, :perPage, :position, :reason, :body)`,
   );
-  const pruneCheckpoints = write('DELETE FROM checkpoints WHERE run_id < ?');
-  const pruneRejected = write('DELETE FROM rejected WHERE run_id IN (SELECT id FROM runs WHERE started_at < ?)');
+  const noteSize = write<[runId: number]>(
+    `UPDATE runs SET used_bytes = (SELECT (page_count - freelist_count) * page_size
+       FROM pragma_page_count, pragma_freelist_count, pragma_page_size) WHERE id = ?`,
+  );
+  const dropCheckpoints = write<[beforeRun: number]>('DELETE FROM checkpoints WHERE run_id < ?');
+  const dropRejected = write<[startedBefore: number, limit: number]>(
+    `DELETE FROM rejected WHERE rowid IN
+       (SELECT rejected.rowid FROM runs JOIN rejected ON rejected.run_id = runs.id WHERE runs.started_at < ? LIMIT ?)`,
+  );
+  const listed = 'IN (SELECT value FROM json_each(?))';
+  const countPruned = write<[ids: string]>(
+    `UPDATE mirror SET pruned_counts = (SELECT json_object(${COUNTS.map(
+      (name) => `'${name}', coalesce(mirror.pruned_counts ->> '${name}', 0) + total(${name})`,
+    ).join(', ')}) FROM runs WHERE id ${listed}) WHERE id = 1`,
+  );
+  const dropParts = ['passes', 'checkpoints', 'rejected'].map((table) =>
+    write<[ids: string]>(`DELETE FROM ${table} WHERE run_id ${listed}`),
+  );
+  const dropRuns = write<[ids: string]>(`DELETE FROM runs WHERE id ${listed}`);
 
   function update(id: number, values: Partial<typeof runs.$inferInsert>): void {
     orm.update(runs).set(values).where(eq(runs.id, id)).run();
@@ -84,10 +101,18 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     addRejected: (runId: number, pass: number, window: Window, items: readonly RejectedItem[]): void => {
       for (const item of items) addRejected({ runId, pass, page: window.page, perPage: window.perPage, ...item });
     },
-    /** Drops checkpoints of runs before `runId`, and rejected items of runs that started before `rejectedBefore`. */
-    prune: (runId: number, rejectedBefore: number): void => {
-      pruneCheckpoints(runId);
-      pruneRejected(rejectedBefore);
+    /** Notes how much of the file is in use, with what this transaction has written. */
+    noteSize: (runId: number) => noteSize(runId),
+    /** Drops checkpoints of runs before `runId`. */
+    dropCheckpoints: (runId: number) => dropCheckpoints(runId),
+    /** Drops at most `limit` rejected items of runs that started before. @returns how many */
+    dropRejected: (startedBefore: number, limit: number) => dropRejected(startedBefore, limit),
+    /** Deletes runs with all that is noted of them. `totals` still counts them. */
+    drop: (ids: readonly number[]): void => {
+      const list = JSON.stringify(ids);
+      countPruned(list);
+      for (const dropPart of dropParts) dropPart(list);
+      dropRuns(list);
     },
   };
 }

@@ -7,6 +7,7 @@ import { createApplier } from './apply-page.ts';
 import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
 import { pruneLog } from './prune-log.ts';
+import { createRunPruning } from './prune-runs.ts';
 import { interruption, type PassContext, readPass } from './read-pass.ts';
 
 /** The state of a run in progress, for display. */
@@ -28,7 +29,12 @@ export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' 
 }
 
 /** What the steps of one run share. */
-type Execution = ExecutorOptions & PassContext & { readonly run: Run; readonly leased: LeasedKeeper };
+type Execution = ExecutorOptions &
+  PassContext & {
+    readonly run: Run;
+    readonly leased: LeasedKeeper;
+    readonly pruneRuns: ReturnType<typeof createRunPruning>;
+  };
 
 /** How often a settling run checks whether it was cancelled. */
 const SETTLE_STEP_MS = 5_000;
@@ -40,6 +46,7 @@ const RESUMABLE = new Set([
   'INTERRUPTED',
   'LEASE_LOST',
   'MIRROR_BUSY',
+  'MIRROR_DISK_LOW',
   'MIRROR_REPLACED',
   'MIRROR_WRITE_FAILED',
   'QUEUE_UNAVAILABLE',
@@ -47,8 +54,8 @@ const RESUMABLE = new Set([
   'SOURCE_TIMEOUT',
   'SOURCE_UNAVAILABLE',
 ]);
-/** The same for a run that has not read a page yet: only if it was stopped from outside. */
-const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST']);
+/** The same for a run that has not read a page yet: only if it was stopped from outside, or may not begin. */
+const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST', 'MIRROR_DISK_LOW']);
 
 /** Reads a pass, and returns as `readPass`. Reports the progress. */
 function readOne(execution: Execution, pass: Pass): Promise<number | null> {
@@ -65,13 +72,16 @@ function readOne(execution: Execution, pass: Pass): Promise<number | null> {
 }
 
 /** Errors are only logged: pruning is retried after the next run. */
-function prune({ store, leased, settings, clock, log }: Execution, run: Run): void {
+async function prune({ store, leased, settings, clock, log, pruneRuns }: Execution, run: Run): Promise<void> {
   const now = clock.now();
+  const ageMs = ageClock(run, now);
   try {
-    const dropped = pruneLog(store, leased, settings, now, log, ageClock(run, now));
+    const dropped = pruneLog(store, leased, settings, now, log, ageMs);
     if (dropped > 0) log.info({ dropped, upTo: store.changes.prunedTo() }, 'change log pruned');
+    const gone = await pruneRuns(leased, settings.runRetentionMs, ageMs);
+    if (gone > 0) log.info({ dropped: gone }, 'old runs deleted');
   } catch (error) {
-    log.warn({ reason: messageOf(error) }, 'the change log could not be pruned');
+    log.warn({ reason: messageOf(error) }, 'the change log, or old runs, could not be pruned');
   }
 }
 
@@ -155,7 +165,7 @@ async function execute(execution: Execution): Promise<Run> {
   const { run, applier, queue, log, signal } = execution;
   try {
     const finished = await readAll(execution);
-    prune(execution, finished);
+    await prune(execution, finished);
     return finished;
   } catch (thrown) {
     const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
@@ -180,8 +190,9 @@ export async function createExecutor(options: ExecutorOptions) {
   const { store, queue, clock, settings } = options;
   const consumer: PassContext['consumer'] = { take: () => {} };
   await queue.consume(async (outcome) => consumer.take(outcome));
+  const pruneRuns = createRunPruning(store, clock);
   return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
-    return execute({ ...options, run, leased, applier, signal, consumer });
+    return execute({ ...options, run, leased, applier, signal, consumer, pruneRuns });
   };
 }

@@ -1,4 +1,4 @@
-import type { Run } from '../catalog/run.ts';
+import { type Run, whyNoRun } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
 import type { Reader } from '../store/reader.ts';
@@ -9,9 +9,6 @@ import type { Conclusion } from './conclude-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source.ts';
 import { sweep } from './sweep.ts';
-
-/** How long rejected items are kept, for people who look for the reason. */
-const KEEP_REJECTED_MS = 30 * 86_400_000;
 
 /** The earlier one of this machine's clock, which may be ahead, and the source's: so nothing is dropped too soon. */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {
@@ -101,7 +98,8 @@ export function finishRun(
     writer.schedule.clearRetry(run.kind);
     moveWatermark(writer, run, conclusion, held, settings.overlapMs);
     if (run.kind === 'full') noteFullRead(writer, runId);
-    writer.runs.prune(runId, ageClock(run, nowMs) - KEEP_REJECTED_MS);
+    writer.runs.dropCheckpoints(runId);
+    writer.runs.noteSize(runId);
     return requireRun(writer, runId);
   });
 }
@@ -144,5 +142,7 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
 export function requireRun(store: Reader, runId: number): Run {
   const run = store.runs.get(runId);
   if (run !== undefined) return run;
-  throw new CatchwordError('NOT_FOUND', `run ${runId} does not exist`, { hint: 'List runs with: npx catchword runs.' });
+  throw new CatchwordError('NOT_FOUND', whyNoRun(runId, store.runs.lastId()), {
+    hint: 'List runs with: npx catchword runs.',
+  });
 }

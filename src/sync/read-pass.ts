@@ -9,6 +9,7 @@ import type { Pass } from '../store/runs.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
 import { createPassWindows } from './pass-windows.ts';
+import { requireSpace } from './require-space.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
@@ -134,7 +135,10 @@ export async function readPass(
       });
       const toAdd = isReconcileDue ? pending : tasks;
       isReconcileDue = false;
-      if (toAdd.length > 0) await queue.add(toAdd);
+      if (toAdd.length > 0) {
+        requireSpace(store.path, settings.minFreeBytes);
+        await queue.add(toAdd);
+      }
       await woken;
     }
   }

@@ -26,6 +26,10 @@ export interface RunSettings {
   readonly confirmations: number;
   /** An unfinished run that is older is given up. */
   readonly runMaxAgeMs: number;
+  /** How long runs that have ended are kept. */
+  readonly runRetentionMs: number;
+  /** Free bytes on the disk of the mirror below which no page is requested; null: no limit. */
+  readonly minFreeBytes: number | null;
   /** How long superseded records of the change log are kept. */
   readonly logRetentionMs: number;
   /** A sink that is more records behind does not hold the log beyond its retention. */

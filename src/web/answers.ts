@@ -89,6 +89,15 @@ const HOLDER = z
   .object({ pid: count('Its process id.'), host: text('Its machine.') })
   .meta({ id: 'Process', description: 'A process of catchword.' });
 
+const MISSED = z
+  .object({
+    ticks: count('How many scheduled times; 501 means more than 500.'),
+    from: timeOrNull('The first of them.'),
+    up_to: timeOrNull('The last of them.'),
+    reason: textOrNull('Why no run made up for them, as far as the mirror knows it.'),
+  })
+  .meta({ id: 'Missed', description: 'Scheduled times since the newest one that was served.' });
+
 export const STATUS = z
   .object({
     mirror: text('Path of the mirror.'),
@@ -117,6 +126,11 @@ export const STATUS = z
     last_run: RUN.nullable().meta({ description: 'The newest run.' }),
     next_full: timeOrNull('When the next full run starts. Null if no daemon is alive to start it.'),
     next_delta: timeOrNull('When the next delta starts. Null if no daemon is alive to start it.'),
+    next_full_local: timeOrNull('`next_full` by the clock of `timezone`.'),
+    next_delta_local: timeOrNull('`next_delta` by the clock of `timezone`.'),
+    timezone: text('The zone in which the schedule is read, an IANA name.'),
+    missed_full: MISSED.nullable().meta({ description: 'Full runs that were scheduled and not made; null if none.' }),
+    missed_delta: MISSED.nullable().meta({ description: 'The same for deltas.' }),
     next_try: timeOrNull('When a failed run is retried.'),
     retry_reason: textOrNull('Why it failed.'),
   })

@@ -41,7 +41,7 @@ export interface ApiOptions extends RouteParts {
   readonly search: Search;
   readonly changes: ChangeFeed;
   /** When the schedule starts the next runs. */
-  readonly plans: (nowMs: number) => Plans;
+  readonly plans: (store: Store, nowMs: number) => Plans;
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
@@ -61,7 +61,7 @@ export function addApi(app: FastifyInstance, { store, search, changes, plans, ..
   );
   routes.get('/api/status', { schema: { ...status, querystring: NO_PARAMETERS } }, async () => {
     const nowMs = clock.now();
-    return store.read(() => statusOf(store, nowMs, plans(nowMs)));
+    return store.read(() => statusOf(store, nowMs, plans(store, nowMs)));
   });
 
   const runs = answering(

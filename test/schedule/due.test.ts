@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
-import { dueRuns, newestDue, nextDue, type Schedule } from '../../src/schedule/due.ts';
+import { dueRuns, newestDue, nextDue, plansOf, type Schedule, ticksBetween } from '../../src/schedule/due.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -163,5 +163,36 @@ describe('after downtime', () => {
     const served = { full: null, delta: now - 366 * DAY };
     const every = { fullCron: 'off', deltaCron: '* * * * * *', timezone: 'Europe/Berlin' };
     expect(dueRuns(every, served, now)).toEqual([{ kind: 'delta', at: now }]);
+  });
+});
+
+describe('missed ticks', () => {
+  const schedule = { fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone: 'Europe/Berlin' };
+  const now = Date.parse('2026-11-20T10:30:00Z');
+
+  it('are those after the newest one that was served', () => {
+    const served = { full: Date.parse('2026-11-17T01:00:00Z'), delta: Date.parse('2026-11-20T09:00:00Z') };
+    expect(plansOf(schedule, served, now)).toEqual({
+      nextFull: Date.parse('2026-11-21T01:00:00Z'),
+      nextDelta: Date.parse('2026-11-20T11:00:00Z'),
+      missedFull: { ticks: 3, from: Date.parse('2026-11-18T01:00:00Z'), upTo: Date.parse('2026-11-20T01:00:00Z') },
+      missedDelta: { ticks: 1, from: Date.parse('2026-11-20T10:00:00Z'), upTo: Date.parse('2026-11-20T10:00:00Z') },
+      timezone: 'Europe/Berlin',
+    });
+  });
+
+  it('are none if all were served, if none ever was, or if one has just come', () => {
+    const none = { missedFull: null, missedDelta: null };
+    expect(plansOf(schedule, { full: now, delta: now }, now)).toMatchObject(none);
+    expect(plansOf(schedule, { full: null, delta: null }, now)).toMatchObject(none);
+    const served = { full: now, delta: Date.parse('2026-11-20T10:00:00Z') };
+    expect(plansOf(schedule, served, Date.parse('2026-11-20T11:01:00Z'))).toMatchObject(none);
+    expect(plansOf(schedule, served, Date.parse('2026-11-20T11:03:00Z'))).toMatchObject({ missedDelta: { ticks: 1 } });
+  });
+
+  it('are counted up to a limit, and the last is still right', () => {
+    const found = ticksBetween('* * * * * *', 'UTC', now - 400 * DAY, now);
+    expect(found).toEqual({ ticks: 501, from: now - 400 * DAY + 1000, upTo: now });
+    expect(ticksBetween('off', 'UTC', 0, now)).toBeNull();
   });
 });

@@ -19,6 +19,8 @@ export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
     confirmations: 2,
     withdrawnAs: scenario.withdrawnAs,
     runMaxAgeMs: DAY_MS,
+    minFreeBytes: null,
+    runRetentionMs: Number.MAX_SAFE_INTEGER,
     logRetentionMs: Number.MAX_SAFE_INTEGER,
     logCap: Number.MAX_SAFE_INTEGER,
     ignoreFields: scenario.noisy ? [['shown']] : [],

@@ -5,7 +5,7 @@ import { load } from '../support/load.ts';
 import { mutate } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { emptyMirror, serve } from './place.ts';
+import { emptyMirror, NO_PLANS, serve } from './place.ts';
 import { get, openReader } from './reader.ts';
 
 const HOUR = 3_600_000;
@@ -28,7 +28,7 @@ async function overviewOf(url: string, id?: string): Promise<string> {
 it('says of an empty mirror what happens now', async () => {
   const db = emptyMirror();
   const next = Date.now() + 20 * 60_000 + 5_000;
-  const { web } = await serve(db, { plans: () => ({ nextFull: next, nextDelta: null }) });
+  const { web } = await serve(db, { plans: () => ({ ...NO_PLANS, nextFull: next }) });
   expect(await overviewOf(web.url, 'mirror')).toMatch(/empty, and no daemon is running .* npx catchword daemon/);
   expect(await overviewOf(web.url, 'attention')).toContain('Nothing needs a decision');
   beDaemon(db);
@@ -46,7 +46,7 @@ it('says how fresh a mirror is, what the last run did and when the next ones sta
   beDaemon(db);
   let aheadMs = 0;
   const clock = { ...systemClock, now: () => Date.now() + aheadMs };
-  const plans = () => ({ nextFull: Date.now() + 5 * HOUR, nextDelta: Date.now() + aheadMs + 30_000 });
+  const plans = () => ({ ...NO_PLANS, nextFull: Date.now() + 5 * HOUR, nextDelta: Date.now() + aheadMs + 30_000 });
   const { web } = await serve(db, { clock, plans, readyMaxAgeMs: 26 * HOUR });
   const fresh = await overviewOf(web.url, 'mirror');
   expect(fresh).toMatch(/Up to date , as of less than a minute ago .*Products 30 .*Delta run 2 complete/);
@@ -60,6 +60,26 @@ it('says how fresh a mirror is, what the last run did and when the next ones sta
   expect(await overviewOf(web.url, 'mirror')).toContain('Too old to rely on');
   aheadMs = -27 * HOUR;
   expect(await overviewOf(web.url, 'mirror')).toContain('Age unknown');
+});
+
+it('names the zone of the next runs, and says which were missed and why', async () => {
+  const { db } = await filled({ items: 3 });
+  const at = (text: string): number => Date.parse(text);
+  const missedDelta = { ticks: 3, from: at('2026-11-20T10:30:00Z'), upTo: at('2026-11-20T12:30:00Z') };
+  const missedFull = { ticks: 501, from: at('2025-01-01T20:30:00Z'), upTo: at('2026-11-19T20:30:00Z') };
+  const nextFull = at('2126-11-20T20:30:00Z');
+  const plans = () => ({ ...NO_PLANS, timezone: 'Asia/Kolkata', nextFull, missedDelta, missedFull });
+  const { web } = await serve(db, { plans });
+  const without = await overviewOf(web.url, 'mirror');
+  expect(without).toContain('more than 500 scheduled full loads, 2025-01-01 20:30:00 UTC (02:00 in Asia/Kolkata) to ');
+  expect(without).toContain(
+    '3 scheduled delta loads, 2026-11-20 10:30:00 UTC (16:00 in Asia/Kolkata) to 2026-11-20 12:30:00 UTC (18:00 in Asia/Kolkata): no daemon is running',
+  );
+  beDaemon(db);
+  execute(db, "INSERT INTO runs (kind, state, started_at) VALUES ('full', 'reading', 1)");
+  const withOne = await overviewOf(web.url, 'mirror');
+  expect(withOne).toContain(': full run 2 is unfinished and is resumed first');
+  expect(withOne).toContain('(02:00 in Asia/Kolkata)');
 });
 
 it('puts what needs a decision first, with the reason and the way to it', async () => {

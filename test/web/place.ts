@@ -3,11 +3,21 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import type { Plans } from '../../src/catalog/tick.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { startWeb, type WebOptions } from '../../src/web/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { get } from './reader.ts';
+
+/** A schedule that starts nothing and has missed nothing. */
+export const NO_PLANS: Plans = {
+  nextFull: null,
+  nextDelta: null,
+  missedFull: null,
+  missedDelta: null,
+  timezone: 'UTC',
+};
 
 export const SOURCE = 'https://catalog.example/v4/products';
 
@@ -39,7 +49,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}) {
     rateLimit: null,
     overlapMs: 300_000,
     unready: () => null,
-    plans: () => ({ nextFull: null, nextDelta: null }),
+    plans: () => NO_PLANS,
     clock: systemClock,
     log: pino({ level: 'trace' }, sink),
     ...given,

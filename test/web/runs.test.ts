@@ -189,7 +189,7 @@ describe('a run that has ended', () => {
   it('says of a run without proof that its record is gone after a later run', async () => {
     const { text, html } = await sketched({ products: 24, passes: [LIST] }, (writer, id) => {
       end('cancelled')(writer, id);
-      writer.runs.prune(id + 1, 0);
+      writer.runs.dropCheckpoints(id + 1);
     });
     expect(text).toContain('Which windows it read is kept only until a later run completes.');
     expect(text).toContain('When each was made is kept only until a later run completes.');

@@ -31,7 +31,7 @@ async function waitingWeb() {
       overlapMs: 300_000,
       readyMaxAgeMs: 86_400_000,
       unready: () => null,
-      plans: () => ({ nextFull: null, nextDelta: null }),
+      plans: () => ({ nextFull: null, nextDelta: null, missedFull: null, missedDelta: null, timezone: 'UTC' }),
       clock,
       log,
     });

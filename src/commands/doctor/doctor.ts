@@ -17,6 +17,7 @@ import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from '../shared/context.ts';
 import { colours, type JsonOption, print } from '../shared/format.ts';
 import { checkedSettings, settingProblems } from '../shared/settings.ts';
+import { checkDisk } from './disk.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 import { examineSource } from './source.ts';
 
@@ -125,6 +126,7 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
   findings.push(await examine('mirror', () => checkMirror(config, context.clock.now(), integrity)));
+  if (mirrorExists(config.db)) findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   findings.push(await examine('Redis', () => checkRedis(config)));
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { type Overview, overviewOf } from '../../report/overview.ts';
-import { count, plural, size, time } from '../../report/text.ts';
+import { missedText } from '../../report/status-text.ts';
+import { count, localIso, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions.tsx';
 import { Attention } from './overview-attention.tsx';
 import { clipped, roughly } from './phrases.ts';
@@ -42,10 +43,15 @@ function changesText(changes: Overview['changes']): string {
   return found.join(', ') || 'none';
 }
 
+/** ` (02:00 in Europe/Berlin)` */
+function localText(ms: number, timezone: string): string {
+  return ` (${localIso(ms, timezone).slice(11, 16)} in ${timezone})`;
+}
+
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { freshness, asOf, products, last, plans, daemon, changes, mirrorBytes, freeBytes } = overview;
+  const { freshness, asOf, products, last, plans, daemon, missed, changes, mirrorBytes, freeBytes } = overview;
   const [state, words] = FRESHNESS[freshness];
-  const { nextFull, nextDelta } = plans;
+  const { nextFull, nextDelta, timezone } = plans;
   return (
     <dl class="figures">
       <Figure name="Mirror">
@@ -64,15 +70,24 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
         {nextDelta !== null && (
           <>
             changes <Moment at={nextDelta} nowMs={nowMs} />
+            {localText(nextDelta, timezone)}
           </>
         )}
         {nextDelta !== null && nextFull !== null && ', '}
         {nextFull !== null && (
           <>
             everything <Moment at={nextFull} nowMs={nowMs} />
+            {localText(nextFull, timezone)}
           </>
         )}
       </Figure>
+      {missed.length > 0 && (
+        <Figure name="Missed runs">
+          <span class="warn">
+            {missed.map((one) => missedText(one.kind, one.missed, one.reason, timezone)).join('; ')}
+          </span>
+        </Figure>
+      )}
       <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
       <Figure name="Size">{`${size(mirrorBytes)}, ${size(freeBytes)} of the disk free`}</Figure>
     </dl>
@@ -211,7 +226,7 @@ export const overview: View = {
   path: '/',
   show: ({ store, clock, plans, readyMaxAgeMs }) => {
     const nowMs = clock.now();
-    const facts = overviewOf(store, nowMs, plans(nowMs), readyMaxAgeMs);
+    const facts = overviewOf(store, nowMs, plans(store, nowMs), readyMaxAgeMs);
     const isNew = facts.freshness === 'empty';
     return {
       title: 'Overview',

@@ -1,4 +1,4 @@
-import type { Run } from '../../catalog/run.ts';
+import { type Run, whyNoRun } from '../../catalog/run.ts';
 import { CatchwordError } from '../../errors.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
@@ -23,9 +23,11 @@ import { When } from './when.tsx';
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Visit): Run {
   const { id = '' } = params;
-  const run = /^\d{1,15}$/.test(id) ? store.runs.get(Number(id)) : undefined;
+  const number = /^\d{1,15}$/.test(id) ? Number(id) : null;
+  const run = number === null ? undefined : store.runs.get(number);
   if (run !== undefined) return run;
-  throw new CatchwordError('NOT_FOUND', `run ${id} does not exist`, { hint: 'See all runs at /runs.' });
+  const what = number === null ? `run ${id} does not exist` : whyNoRun(number, store.runs.lastId());
+  throw new CatchwordError('NOT_FOUND', what, { hint: 'See all runs at /runs.' });
 }
 
 interface Scene {

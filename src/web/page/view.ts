@@ -10,8 +10,8 @@ import type { Store } from '../../store/store.ts';
 export interface PageParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** When the schedule starts the next runs. */
-  readonly plans: (nowMs: number) => Plans;
+  /** When the schedule starts the next runs, and which it missed. */
+  readonly plans: (store: Store, nowMs: number) => Plans;
   /** CATCHWORD_READY_MAX_AGE, milliseconds: an older mirror should not be relied on. */
   readonly readyMaxAgeMs: number;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */

@@ -1,0 +1,575 @@
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
+import type { RunKind } from '../../src/catalog/run.ts';
+import { sourceIdentity } from '../../src/catalog/source.ts';
+import { tickTime } from '../../src/catalog/tick.ts';
+import type { CatalogClient } from '../../src/client/catalog-client.ts';
+import type { Clock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import type { Service } from '../../src/lifecycle.ts';
+import type { LogFields, Logger } from '../../src/log.ts';
+import { startNotifier } from '../../src/notify/notifier.ts';
+import { createPacer, paceOf } from '../../src/pacer.ts';
+import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import { startRunQueue } from '../../src/schedule/run-queue.ts';
+import { startScheduler } from '../../src/schedule/scheduler.ts';
+import { startStandby } from '../../src/schedule/standby.ts';
+import type { Leased } from '../../src/store/lease.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { watchMirror } from '../../src/store/watch.ts';
+import type { KeeperWriter, LeasedDaemon } from '../../src/store/writers.ts';
+import { createReadWindow } from '../../src/sync/fetch-page.ts';
+import { createKeeper, type Keeper } from '../../src/sync/keeper.ts';
+import type { RunSettings } from '../../src/sync/run-settings.ts';
+import { FAST_DIRECTORY } from '../support/fast-directory.ts';
+import { execute, query } from '../support/sqlite.ts';
+
+/*
+ * A daemon lives through months of virtual time on a real mirror: the production code of the standby, the scheduler, the
+ * run queue, the keeper and the notifier, with a source of a few products. HTTP, sinks and decisions are left out.
+ *
+ * Between runs only every half hour is visited: everything that sleeps then wakes late, as on a machine that was asleep.
+ * While a run is under way, every sleeper wakes at its time.
+ */
+
+const SECOND = 1_000;
+const MINUTE = 60 * SECOND;
+const HALF_HOUR = 30 * MINUTE;
+const HOUR = 60 * MINUTE;
+export const DAY = 24 * HOUR;
+/** Half a day past midnight in no zone: the first nights are whole. */
+export const START = Date.parse('2026-01-01T12:00:00Z');
+const OVERLAP_MS = 5 * MINUTE;
+const FULL_HOUR = 2;
+
+/** What disturbs the daemon; in true time. */
+export interface Incident {
+  readonly kind: 'crash' | 'stop' | 'suspended' | 'clock back' | 'clock ahead' | 'outage' | 'slow';
+  readonly at: number;
+  /** How long the daemon is down, the clock wrong, or the source disturbed. */
+  readonly lengthMs: number;
+  /** How wrong the clock is. */
+  readonly shiftMs: number;
+}
+
+/** Figures of the process and of the mirror at the end of a month. */
+export interface Figures {
+  readonly month: number;
+  readonly runs: number;
+  readonly heapBytes: number;
+  readonly rssBytes: number;
+  readonly descriptors: number;
+  readonly fileBytes: number;
+  readonly walBytes: number;
+  readonly rows: Readonly<Record<string, number>>;
+}
+
+const collectGarbage = (() => {
+  setFlagsFromString('--expose-gc');
+  return runInNewContext('gc') as () => void;
+})();
+
+/** The time that passes. Sleepers of a process that is frozen wake late. */
+function createTime(random: Random) {
+  let now = START;
+  let skewMs = 0;
+  let sleepers: { readonly at: number; readonly wake: () => void }[] = [];
+
+  async function wakeNext(until: number): Promise<boolean> {
+    let next = sleepers[0];
+    for (const sleeper of sleepers) if (next === undefined || sleeper.at < next.at) next = sleeper;
+    if (next === undefined || next.at > until) return false;
+    sleepers = sleepers.filter((sleeper) => sleeper !== next);
+    now = Math.max(now, next.at);
+    next.wake();
+    await turn();
+    return true;
+  }
+
+  const clock: Clock = {
+    now: () => now + skewMs,
+    random,
+    sleep: (ms, signal) =>
+      new Promise((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        const onAbort = (): void => {
+          sleepers = sleepers.filter((other) => other !== sleeper);
+          reject(signal?.reason);
+        };
+        const wake = (): void => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        };
+        const sleeper = { at: now + Math.max(0, ms), wake };
+        sleepers.push(sleeper);
+        signal?.addEventListener('abort', onAbort);
+      }),
+  };
+  return {
+    clock,
+    now: () => now,
+    shift: (byMs: number): void => {
+      skewMs += byMs;
+    },
+    /** Lets time pass at once; then those wake that should have woken. */
+    jumpTo: async (ms: number): Promise<void> => {
+      now = Math.max(now, ms);
+      await turn();
+      while (await wakeNext(now));
+    },
+    /** Lets time pass until the next sleeper wakes. */
+    step: () => wakeNext(Number.POSITIVE_INFINITY),
+    sleeping: () => sleepers.length,
+  };
+}
+
+/** A catalog of a few products, which answers like the service. */
+function createSource(random: Random, nowMs: () => number, clock: Clock) {
+  const products = new Map<number, { version: number; at: number }>();
+  let versions = 0;
+  let isCalm = false;
+  let isDown = false;
+  let latencyMs = 200;
+
+  /** Adds the first product that is not there, so that their numbers stay small. */
+  function add(): void {
+    let id = 1;
+    while (products.has(id)) id++;
+    products.set(id, { version: ++versions, at: nowMs() });
+  }
+  for (let number = 0; number < 12; number++) add();
+
+  function bodyOf([id, { version }]: [number, { version: number }]): string {
+    return `{"vbid":"P${id}","title":"Book ${id}","version":${version}}`;
+  }
+
+  async function read({ window, from }: FetchTask, signal: AbortSignal): Promise<PageResponse> {
+    const requestedAt = clock.now();
+    await clock.sleep(latencyMs, signal);
+    if (isDown) throw new CatchwordError('SOURCE_UNAVAILABLE', 'the service answered 503');
+    const found = [...products].filter(([, { at }]) => from === null || at >= from);
+    const offset = (window.page - 1) * window.perPage;
+    const items = found.slice(offset, offset + window.perPage).map(bodyOf);
+    const totals = `"num_items":${found.length},"page":${window.page},"per_page":${window.perPage}`;
+    const text = `{${totals},"total_pages":${Math.ceil(found.length / window.perPage)},"items":[${items.join(',')}]}`;
+    const sourceTime = Math.floor(nowMs() / SECOND) * SECOND;
+    return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
+  }
+
+  const client: CatalogClient = { read, close: async () => {} };
+  return {
+    client,
+    bodies: () => [...products].map(bodyOf).sort(),
+    /** About one change in three hours. */
+    churn: (): void => {
+      if (isCalm) return;
+      const drawn = random();
+      const ids = [...products.keys()];
+      const id = ids[Math.floor(random() * ids.length)] ?? 1;
+      if (drawn < 0.14) products.set(id, { version: ++versions, at: nowMs() });
+      else if (drawn < 0.16 && products.size < 14) add();
+      else if (drawn < 0.17 && products.size > 10) products.delete(id);
+    },
+    /** From now on, nothing changes. */
+    calm: (): void => {
+      isCalm = true;
+    },
+    setDown: (down: boolean): void => {
+      isDown = down;
+    },
+    setLatency: (ms: number): void => {
+      latencyMs = ms;
+    },
+  };
+}
+
+/** Kills the keeper at one of its transactions: its connection is closed, so it writes nothing more. */
+function createKiller(random: Random) {
+  let left = Number.POSITIVE_INFINITY;
+  let dead = false;
+  return {
+    arm: (): void => {
+      left = 1 + Math.floor(random() * 9);
+    },
+    /** Whether the keeper was killed since the last question. */
+    hasStruck: (): boolean => {
+      const was = dead;
+      dead = false;
+      return was;
+    },
+    disarm: (): void => {
+      left = Number.POSITIVE_INFINITY;
+    },
+    guard: (opened: Store): Store => {
+      const where = random();
+      function strike(): never {
+        left = Number.POSITIVE_INFINITY;
+        dead = true;
+        opened.close();
+        throw new Error('killed');
+      }
+      function acquire(nowMs: number): Leased<KeeperWriter> {
+        const leased = opened.keeperLease.acquire(nowMs);
+        return {
+          ...leased,
+          write: (work) => {
+            const strikes = --left <= 0;
+            if (strikes && where < 0.4) strike();
+            const result = leased.write((writer) => {
+              const inner = work(writer);
+              // Closing rolls the transaction back.
+              if (strikes && where < 0.7) strike();
+              return inner;
+            });
+            if (strikes) strike();
+            return result;
+          },
+        };
+      }
+      return { ...opened, keeperLease: { ...opened.keeperLease, acquire } };
+    },
+  };
+}
+
+interface Schedule {
+  readonly fullCron: string;
+  readonly deltaCron: string;
+  readonly timezone: string;
+}
+
+/** Settings of a small mirror; runs are kept for less than three months, so that their number settles soon. */
+function settingsFor(runRetentionMs: number): RunSettings {
+  const baseUrl = 'https://source.example';
+  return {
+    source: sourceIdentity({ baseUrl, includeDetails: [], currency: [] }),
+    perPage: 1000,
+    seam: 10,
+    overlapMs: OVERLAP_MS,
+    lookahead: 8,
+    maxAttempts: 8,
+    firstAttempts: 3,
+    maxPasses: 2,
+    lookups: false,
+    ignoreFields: [],
+    withdrawnAs: 'updated',
+    removalLimit: { percent: 1 },
+    confirmations: 2,
+    runMaxAgeMs: DAY,
+    minFreeBytes: 1e6,
+    runRetentionMs,
+    logRetentionMs: runRetentionMs,
+    logCap: 10_000_000,
+  };
+}
+
+interface Parts {
+  readonly db: string;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly client: CatalogClient;
+  readonly schedule: Schedule;
+  readonly settings: RunSettings;
+  readonly guard: (store: Store) => Store;
+  readonly watched: (keeper: Keeper) => Keeper;
+}
+
+/** The daemon as src/roles puts it together. */
+function startDaemon({ db, clock, log, client, schedule, settings, guard, watched }: Parts): Promise<Service> {
+  async function start(active: Service[], _tookOver: boolean, leased: LeasedDaemon): Promise<void> {
+    const opened = openStore(db);
+    active.push({ name: 'mirror', stop: async () => opened.close() });
+    const store = guard(opened);
+    store.source.keepPause(clock.now());
+    const pacer = createPacer({
+      pace: paceOf({ requests: 50, windowMs: MINUTE }),
+      clock,
+      pauses: {
+        current: (nowMs) => store.source.keepPause(nowMs),
+        note: (pause) => void store.source.notePause(pause),
+      },
+      reserve: (nowMs, request) => store.source.reserve(nowMs, request),
+    });
+    const queue = createEmbeddedQueue({
+      read: createReadWindow(client, settings.overlapMs),
+      concurrency: 4,
+      pacer,
+      clock,
+      log,
+    });
+    active.push({ name: 'queue', stop: () => queue.close() });
+    const keeper = await createKeeper({ store, queue, clock, log, settings });
+    active.push(watchMirror(store, clock));
+    const runQueue = startRunQueue({ keeper: watched(keeper), store, clock, log });
+    active.push(runQueue);
+    if (store.watermark() === null) runQueue.submit({ kind: 'full' });
+    const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
+    active.push(startScheduler({ ...schedule, ticks: store.schedule, clock, log, onDue }));
+    const sender = { name: undefined, host: 'a test' };
+    active.push(startNotifier({ store, leased, clock, log, channels: [], readyMaxAgeMs: 26 * HOUR, sender }));
+  }
+  return startStandby({ role: 'daemon', db, mode: undefined, clock, log, start });
+}
+
+/** Draws what goes wrong: every few days one thing, which is over before the next. */
+export function drawIncidents(random: Random, endMs: number): Incident[] {
+  const kinds = ['crash', 'stop', 'suspended', 'clock back', 'clock ahead', 'outage', 'slow', 'crash'] as const;
+  const found: Incident[] = [];
+  // The first nights, and the last ones, are quiet.
+  let at = START + 3 * DAY;
+  for (let number = 0; ; number++) {
+    at += (2 + 3 * random()) * DAY;
+    const kind = kinds[number % kinds.length] ?? 'stop';
+    // From minutes to four days; most are short.
+    const lengthMs = kind === 'slow' ? 10 * HOUR : MINUTE * 5 * (96 * 12) ** (random() * 0.999);
+    const shiftMs =
+      kind === 'clock back' ? -(1 + 5 * random()) * HOUR : kind === 'clock ahead' ? 30 * HOUR * random() : 0;
+    if (at + lengthMs + 3 * DAY > endMs) return found;
+    found.push({ kind, at, lengthMs, shiftMs });
+    at += lengthMs;
+  }
+}
+
+/** Marks of half hours. */
+function createMarks(halfHours: number) {
+  const marks = new Uint8Array(halfHours + 1);
+  return {
+    add: (ms: number): void => {
+      const at = Math.floor((ms - START) / HALF_HOUR);
+      marks[at] = Math.min(255, (marks[at] ?? 0) + 1);
+    },
+    /** How many there are from one moment up to another one. */
+    count: (fromMs: number, toMs: number): number => {
+      let sum = 0;
+      for (let ms = fromMs; ms < toMs; ms += HALF_HOUR) sum += marks[Math.floor((ms - START) / HALF_HOUR)] ?? 0;
+      return sum;
+    },
+  };
+}
+
+export type Marks = ReturnType<typeof createMarks>;
+
+/** What the daemon did and logged; moments of runs in true time, those of ticks by the daemon's clock. */
+function createRecord(nowMs: () => number, halfHours: number) {
+  const [full, delta, skippedFull, skippedDelta] = [0, 1, 2, 3].map(() => createMarks(halfHours)) as [
+    Marks,
+    Marks,
+    Marks,
+    Marks,
+  ];
+  const begun = new Map<number, number>();
+  const missed: { readonly kind: RunKind; readonly from: number; readonly upTo: number; readonly reason: string }[] =
+    [];
+  const unexpected: string[] = [];
+  let runs = 0;
+
+  function take(level: string, fields: LogFields, message: string): void {
+    const kind = fields.kind === 'full' ? 'full' : 'delta';
+    if (message === 'run started') begun.set(fields.run ?? 0, nowMs());
+    else if (message === 'run complete' || message.startsWith('removals are held')) {
+      runs++;
+      const at = begun.get(fields.run ?? 0);
+      if (at !== undefined) (kind === 'full' ? full : delta).add(at);
+      begun.clear();
+    } else if (message === 'skipped') {
+      (kind === 'full' ? skippedFull : skippedDelta).add(tickTime(fields.tick ?? '') ?? 0);
+    } else if (message.startsWith('scheduled runs were missed')) {
+      const [from, upTo] = [Date.parse(fields.dueAt ?? ''), Date.parse(fields.missedUpTo ?? '')];
+      missed.push({ kind, from, upTo, reason: fields.reason ?? '' });
+    } else if (
+      level === 'error' &&
+      !/^run stopped|^a fetched page was not applied|^the schedule could not/.test(message)
+    ) {
+      unexpected.push(`${message} ${JSON.stringify(fields)}`);
+    }
+  }
+
+  const log: Logger = {
+    debug: () => {},
+    info: (fields, message) => take('info', fields, message),
+    warn: (fields, message) => take('warn', fields, message),
+    error: (fields, message) => take('error', fields, message),
+    fatal: (fields, message) => take('error', fields, message),
+  };
+  return { log, full, delta, skippedFull, skippedDelta, missed, unexpected, runs: () => runs };
+}
+
+export type RecordOfYears = ReturnType<typeof createRecord>;
+
+function rowsIn(db: string): Record<string, number> {
+  const tables = query<{ name: string }>(
+    db,
+    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name NOT LIKE '\\_\\_%' ESCAPE '\\' AND sql NOT LIKE 'CREATE VIRTUAL%'",
+  );
+  const counts = tables.map(({ name }) => [
+    name,
+    query<{ rows: number }>(db, `SELECT count(*) AS rows FROM "${name}"`)[0]?.rows ?? 0,
+  ]);
+  return Object.fromEntries(counts) as Record<string, number>;
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+export interface YearsOptions {
+  readonly timezone: string;
+  readonly months: number;
+  readonly seed: number;
+  readonly runRetentionMs: number;
+}
+
+/** Lets a daemon live for some months. @returns what it did, what went wrong around it, and its figures by month */
+export async function live({ timezone, months, seed, runRetentionMs }: YearsOptions) {
+  const random = createRandom(seed);
+  const time = createTime(random);
+  const endMs = START + months * 30.5 * DAY;
+  const directory = mkdtempSync(join(FAST_DIRECTORY, 'catchword-years-'));
+  const db = join(directory, 'catalog.db');
+  const source = createSource(random, time.now, time.clock);
+  const killer = createKiller(random);
+  const record = createRecord(time.now, (endMs - START) / HALF_HOUR);
+  const incidents = drawIncidents(random, endMs);
+  const figures: Figures[] = [];
+  const schedule = { fullCron: `0 ${FULL_HOUR} * * *`, deltaCron: '0 * * * *', timezone };
+  let daemon: Service | null = null;
+
+  // Everything that a run may need, so that the observer's connection exists from the beginning.
+  const observer = openStore(db);
+  let working = 0;
+  async function counted<T>(work: Promise<T>): Promise<T> {
+    working++;
+    return await work.finally(() => working--);
+  }
+  const watched = (keeper: Keeper): Keeper => ({
+    ...keeper,
+    run: (request, signal) => counted(keeper.run(request, signal)),
+    resume: (signal) => counted(keeper.resume(signal)),
+  });
+
+  const parts = {
+    db,
+    clock: time.clock,
+    log: record.log,
+    client: source.client,
+    schedule,
+    guard: killer.guard,
+    watched,
+  };
+
+  async function up(): Promise<void> {
+    daemon = await startDaemon({ ...parts, settings: settingsFor(runRetentionMs) });
+  }
+
+  async function down(): Promise<void> {
+    const stopping = daemon?.stop().catch(() => {});
+    daemon = null;
+    let isStopped = false;
+    void stopping?.then(() => {
+      isStopped = true;
+    });
+    for (await turn(); !isStopped; await turn()) await time.step();
+  }
+
+  /** Lets runs go on to their end; they may take hours. @returns false if the keeper was killed */
+  async function settle(untilMs: number): Promise<boolean> {
+    while (working > 0 && time.now() < untilMs) {
+      if (killer.hasStruck()) return false;
+      if (!(await time.step())) throw new Error('nothing will ever happen again');
+    }
+    return !killer.hasStruck();
+  }
+
+  async function passUntil(ms: number): Promise<boolean> {
+    while (time.now() < ms) {
+      const half = (Math.floor(time.now() / HALF_HOUR) + 1) * HALF_HOUR + Math.floor(20 * SECOND * random());
+      const retryAt = observer.schedule.retry()?.at ?? Number.POSITIVE_INFINITY;
+      const retryIn = Math.max(SECOND, retryAt - time.clock.now());
+      await time.jumpTo(Math.min(ms, half, time.now() + (daemon === null ? Number.POSITIVE_INFINITY : retryIn)));
+      source.churn();
+      if (daemon !== null && !(await settle(ms))) return false;
+    }
+    return true;
+  }
+
+  async function suffer({ kind, lengthMs, shiftMs, at }: Incident): Promise<void> {
+    if (kind === 'crash') {
+      killer.arm();
+      // An hour always has a run.
+      await passUntil(time.now() + 2 * HOUR);
+      killer.disarm();
+      await down();
+      await passUntil(at + lengthMs);
+      await up();
+    } else if (kind === 'stop') {
+      await down();
+      await passUntil(at + lengthMs);
+      await up();
+    } else if (kind === 'suspended') {
+      await time.jumpTo(at + lengthMs);
+    } else if (kind === 'outage' || kind === 'slow') {
+      if (kind === 'outage') source.setDown(true);
+      else source.setLatency(50 * MINUTE);
+      await passUntil(at + lengthMs);
+      source.setDown(false);
+      source.setLatency(200);
+    } else {
+      time.shift(shiftMs);
+      await passUntil(at + lengthMs);
+      time.shift(-shiftMs);
+    }
+  }
+
+  function measure(month: number): void {
+    collectGarbage();
+    const { heapUsed: heapBytes, rss: rssBytes } = process.memoryUsage();
+    figures.push({
+      month,
+      runs: record.runs(),
+      heapBytes,
+      rssBytes,
+      descriptors: readdirSync('/proc/self/fd').length,
+      fileBytes: sizeOf(db),
+      walBytes: sizeOf(`${db}-wal`),
+      rows: rowsIn(db),
+    });
+  }
+
+  await up();
+  let next = 0;
+  for (let month = 1; month <= months; month++) {
+    const monthEnds = START + month * 30.5 * DAY;
+    while (time.now() < monthEnds) {
+      const incident = incidents[next];
+      if (incident !== undefined && incident.at <= time.now()) {
+        next++;
+        await suffer(incident);
+        continue;
+      }
+      await passUntil(Math.min(incident?.at ?? endMs, monthEnds, time.now() + DAY));
+    }
+    measure(month);
+  }
+  // The last runs read what has changed before.
+  source.calm();
+  await passUntil(time.now() + 1.5 * DAY);
+  await down();
+  const living = query<{ body: string }>(db, 'SELECT body FROM catalog').map(({ body }) => body);
+  const isSound = observer.checkFile().length === 0;
+  observer.close();
+  execute(db, 'PRAGMA wal_checkpoint(TRUNCATE)');
+  rmSync(directory, { recursive: true, force: true });
+  return {
+    record,
+    incidents,
+    figures,
+    endMs,
+    isSound,
+    living: living.sort(),
+    truth: source.bodies(),
+  };
+}
