@@ -1,8 +1,9 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
-import type { Run, RunCounts, RunKind, RunState } from '../catalog/run.ts';
+import type { Run, RunCounts, RunState } from '../catalog/run.ts';
 import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
+import { createKeptRunReader } from './kept-runs.ts';
 import type { Queries } from './queries.ts';
 import { checkpoints, passes, runs } from './schema.ts';
 
@@ -23,14 +24,6 @@ export interface SettleWait {
   readonly until: number;
   /** How much of it is left, counted by timers; milliseconds. */
   readonly leftMs: number;
-}
-
-/** How large the mirror was when a run ended. */
-export interface FileSize {
-  /** Milliseconds since 1970. */
-  readonly at: number;
-  /** In use: without free pages. */
-  readonly bytes: number;
 }
 
 /** A checkpoint as `after` reads it: only what a picture of the run needs. */
@@ -58,21 +51,6 @@ export interface RejectedRow extends RejectedItem, Window {
   readonly length: number;
 }
 
-/** So many of the newest runs of each kind are always kept: more than anything looks at to judge the present. */
-const KEPT_RUNS = 100;
-
-export const COUNTS = [
-  'pages',
-  'items',
-  'created',
-  'updated',
-  'removed',
-  'restored',
-  'missing',
-  'rejected',
-  'requests',
-] as const satisfies readonly (keyof RunCounts)[];
-
 const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
 const {
   tick: _tick,
@@ -88,28 +66,12 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
 
-export function createRunReader({ row, rows, tuple, value, values, number }: Queries, orm: BetterSQLite3Database) {
+export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
+  const { row, rows, tuple, value, values } = queries;
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
        total(requests) AS requests FROM checkpoints WHERE run_id = ?`,
-  );
-  const total = (name: keyof RunCounts): string =>
-    `total(${name}) + coalesce((SELECT pruned_counts ->> '${name}' FROM mirror), 0) AS ${name}`;
-  const totals = row<[], RunCounts>(`SELECT ${COUNTS.map(total).join(', ')} FROM runs WHERE finished_at IS NOT NULL`);
-  const newestOf = (kind: RunKind): string =>
-    `SELECT id FROM (SELECT id FROM runs WHERE kind = '${kind}' ORDER BY id DESC LIMIT ${KEPT_RUNS})`;
-  const sizes = rows<[{ spanMs: number }], FileSize>(
-    `WITH sized AS (SELECT id, finished_at AS at, used_bytes AS bytes FROM runs WHERE used_bytes IS NOT NULL),
-       newest AS (SELECT * FROM sized ORDER BY id DESC LIMIT 1)
-     SELECT at, bytes FROM (SELECT sized.* FROM sized, newest WHERE sized.at >= newest.at - :spanMs ORDER BY sized.id LIMIT 1)
-     UNION ALL SELECT at, bytes FROM newest`,
-  );
-  const old = values<[{ before: number }], number>(
-    `SELECT id FROM runs WHERE max(started_at, finished_at) < :before AND state <> 'held'
-       AND id NOT IN (${newestOf('full')} UNION ALL ${newestOf('delta')})
-       AND id NOT IN (SELECT max(id) FROM runs WHERE state = 'complete' GROUP BY kind)
-       AND CAST(id AS TEXT) NOT IN (SELECT target FROM actions) ORDER BY id`,
   );
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
@@ -173,17 +135,7 @@ export function createRunReader({ row, rows, tuple, value, values, number }: Que
     /** Runs whose removals wait for a decision, oldest first. */
     held: (): Run[] => held.all(),
     counts,
-    /** Runs that ended before, milliseconds since 1970, and that may be deleted unless a kept change names them. */
-    old: (before: number) => old({ before }),
-    /** The number of the newest run, whether it is kept or not; 0 if there was none. */
-    lastId: number("SELECT seq FROM sqlite_sequence WHERE name = 'runs'"),
-    /** The sizes that the first and the last run of the newest `spanMs` noted; both are the same if only one did. */
-    sizes: (spanMs: number): { readonly first: FileSize; readonly last: FileSize } | null => {
-      const [first, last] = sizes({ spanMs });
-      return first === undefined || last === undefined ? null : { first, last };
-    },
-    /** Sums over the runs that have ended, those that were deleted included. */
-    totals: () => totals() as RunCounts,
+    ...createKeptRunReader(queries),
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
     passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),

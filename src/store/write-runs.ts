@@ -3,8 +3,9 @@ import type { RejectedItem, Window } from '../catalog/page.ts';
 import type { Evidence, Run, RunCounts } from '../catalog/run.ts';
 import { eq } from './drizzle.ts';
 import { encodeIds } from './ids.ts';
+import { COUNTS } from './kept-runs.ts';
 import type { Queries } from './queries.ts';
-import { type Checkpoint, COUNTS, type Pass, type RunReader, type SettleWait } from './runs.ts';
+import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
 import { passes, runs } from './schema.ts';
 
 export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {

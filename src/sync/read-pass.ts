@@ -135,10 +135,8 @@ export async function readPass(
       });
       const toAdd = isReconcileDue ? pending : tasks;
       isReconcileDue = false;
-      if (toAdd.length > 0) {
-        requireSpace(store.path, settings.minFreeBytes);
-        await queue.add(toAdd);
-      }
+      if (toAdd.length > 0) requireSpace(store.path, settings.minFreeBytes);
+      if (toAdd.length > 0) await queue.add(toAdd);
       await woken;
     }
   }

@@ -48,8 +48,17 @@ function addRuns(bench: Harness, { count, kind = 'delta', state = 'complete', ag
       const startedAt = NOW - ageMs + index * HOUR_MS;
       const id = runs.create({ kind, from: null, startedAt, tick: null });
       runs.addPass({
-        ...{ runId: id, pass: 0, from: null, sourceTime: startedAt, numItems: 2, perPage: 10, kind: 'list', root: 0 },
-        ...{ seam: 0, sizeIgnored: false, reversed: false },
+        runId: id,
+        pass: 0,
+        from: null,
+        sourceTime: startedAt,
+        numItems: 2,
+        perPage: 10,
+        kind: 'list',
+        root: 0,
+        seam: 0,
+        sizeIgnored: false,
+        reversed: false,
       });
       const items = [1, 2, 3].map((position) => ({ position, reason: 'no vbid', body: '{}' }));
       runs.addRejected(id, 0, { page: 1, perPage: 10 }, items);
