@@ -125,8 +125,10 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
   // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
-  findings.push(await examine('mirror', () => checkMirror(config, context.clock.now(), integrity)));
-  if (mirrorExists(config.db)) findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
+  const mirror = await examine('mirror', () => checkMirror(config, context.clock.now(), integrity));
+  findings.push(mirror);
+  if (mirror.level !== 'failed' && mirrorExists(config.db))
+    findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   findings.push(await examine('Redis', () => checkRedis(config)));
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
