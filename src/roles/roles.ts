@@ -73,8 +73,8 @@ function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Ser
 }
 
 /**
- * Starts to make runs of the mirror, with a full run at once if it was never filled or was restored, and to carry out what operators
- * decide about runs.
+ * Starts to make runs of the mirror, with a full run at once if it was never filled or was restored, and to carry out
+ * what operators decide about runs.
  */
 function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, options: RoleOptions) {
   const { config, clock, log } = options;

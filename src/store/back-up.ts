@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { syncDirectory } from '../durable-names.ts';
 import { CatchwordError, usageError } from '../errors.ts';
 import { holdFile, NO_LOCKS } from '../file-lock.ts';
-import { type Copy, interrupted } from './copy-apart.ts';
+import { type Copy, copyInterrupted } from './copy-apart.ts';
 import { backupFailed, type Copied, removeCopy } from './copy-mirror.ts';
 import { nameOf } from './file-identity.ts';
 import { COMPANIONS, lookAt, mayUse } from './place.ts';
@@ -33,7 +33,7 @@ export async function withOwnFile<T>(path: string, work: () => Promise<T>): Prom
 export async function withCopy<T>(from: string, part: string, options: CopyOptions, use: (copied: Copied) => T) {
   try {
     const copied = await options.copy(from, part, options.signal);
-    if (options.signal.aborted) throw interrupted();
+    if (options.signal.aborted) throw copyInterrupted();
     return use(copied);
   } finally {
     removeCopy(part);

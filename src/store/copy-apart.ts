@@ -8,14 +8,14 @@ import type { CopyAnswer } from './copy-process.ts';
 /** Copies a mirror as `copyMirror`, until `signal` aborts. @throws as `copyMirror`; CatchwordError INTERRUPTED */
 export type Copy = (from: string, to: string, signal: AbortSignal) => Promise<Copied>;
 
-export function interrupted(): CatchwordError {
+export function copyInterrupted(): CatchwordError {
   const hint = 'Run the command again.';
   return new CatchwordError('INTERRUPTED', 'interrupted; nothing was written', { hint });
 }
 
 /** Copies in this thread, which cannot be interrupted meanwhile. */
 export const copyHere: Copy = async (from, to, signal) => {
-  if (signal.aborted) throw interrupted();
+  if (signal.aborted) throw copyInterrupted();
   return copyMirror(from, to);
 };
 
@@ -24,7 +24,7 @@ export const copyHere: Copy = async (from, to, signal) => {
  * these.
  */
 export const copyApart: Copy = async (from, to, signal) => {
-  if (signal.aborted) throw interrupted();
+  if (signal.aborted) throw copyInterrupted();
   const program = fileURLToPath(new URL('./copy-process.js', import.meta.url));
   const child = fork(program, [from, to], { execArgv: [], env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   const stop = (): void => void child.kill('SIGKILL');
@@ -35,7 +35,7 @@ export const copyApart: Copy = async (from, to, signal) => {
   });
   try {
     const [code, by] = (await once(child, 'exit')) as [number | null, string | null];
-    if (signal.aborted) throw interrupted();
+    if (signal.aborted) throw copyInterrupted();
     if (answer === undefined) {
       const hint = 'Look in the log of the system: it may have no memory left.';
       throw new CatchwordError('BACKUP_FAILED', `the process that copies has ended (${by ?? code})`, { hint });

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
+import { recordedChange } from '../support/recorded-change.ts';
 import { serveHarness } from '../web/place.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
@@ -57,20 +58,9 @@ describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () =>
     writeUnder(store.relayLease, Date.now(), ({ sinks, changes }) => {
       sinks.configure({ name: 'shop', kind: 'webhook', address: 'https://shop.example', identity: 'i' });
       sinks.ack({ id: id(), generation: 1 }, { cursor: 3, delivered: 3, rate: 1, at: Date.now() });
-      for (const { seq, at, op, vbid } of changes.after(0, 3)) {
-        const refused = {
-          seq,
-          at,
-          op,
-          vbid,
-          runId: 1,
-          cause: 'full',
-          era: null,
-          before: null,
-          added: [],
-          body: null,
-        } as const;
-        sinks.park(id(), { seq, reason: 'HTTP 422', at, change: refused });
+      for (const change of changes.after(0, 3)) {
+        const { seq, at } = change;
+        sinks.park(id(), { seq, reason: 'HTTP 422', at, change: recordedChange(change) });
       }
     });
     const { page } = await visit();

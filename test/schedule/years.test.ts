@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { DAY, type Figures, type Incident, live, type RecordOfYears, START } from './years.ts';
+import { type Figures, live, type RecordOfYears } from './years.ts';
+import { DAY, type Incident, START } from './years-world.ts';
 
 const HOUR = 3_600_000;
 const HALF_HOUR = HOUR / 2;

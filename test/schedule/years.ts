@@ -3,31 +3,41 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
 import type { RunKind } from '../../src/catalog/run.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { tickTime } from '../../src/catalog/tick.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
 import type { Clock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import type { Service } from '../../src/lifecycle.ts';
 import type { LogFields, Logger } from '../../src/log.ts';
 import { startNotifier } from '../../src/notify/notifier.ts';
 import { createPacer, paceOf } from '../../src/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
-import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import { startScheduler } from '../../src/schedule/scheduler.ts';
 import { startStandby } from '../../src/schedule/standby.ts';
-import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { watchMirror } from '../../src/store/watch.ts';
-import type { KeeperWriter, LeasedDaemon } from '../../src/store/writers.ts';
+import type { LeasedDaemon } from '../../src/store/writers.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type Keeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { execute, query } from '../support/sqlite.ts';
+import {
+  createKiller,
+  createSource,
+  createTime,
+  DAY,
+  drawIncidents,
+  HALF_HOUR,
+  HOUR,
+  type Incident,
+  MINUTE,
+  SECOND,
+  START,
+} from './years-world.ts';
 
 /*
  * A daemon lives through months of virtual time on a real mirror: the production code of the standby, the scheduler, the
@@ -37,25 +47,8 @@ import { execute, query } from '../support/sqlite.ts';
  * While a run is under way, every sleeper wakes at its time.
  */
 
-const SECOND = 1_000;
-const MINUTE = 60 * SECOND;
-const HALF_HOUR = 30 * MINUTE;
-const HOUR = 60 * MINUTE;
-export const DAY = 24 * HOUR;
-/** Half a day past midnight in no zone: the first nights are whole. */
-export const START = Date.parse('2026-01-01T12:00:00Z');
 const OVERLAP_MS = 5 * MINUTE;
 const FULL_HOUR = 2;
-
-/** What disturbs the daemon; in true time. */
-export interface Incident {
-  readonly kind: 'crash' | 'stop' | 'suspended' | 'clock back' | 'clock ahead' | 'outage' | 'slow';
-  readonly at: number;
-  /** How long the daemon is down, the clock wrong, or the source disturbed. */
-  readonly lengthMs: number;
-  /** How wrong the clock is. */
-  readonly shiftMs: number;
-}
 
 /** Figures of the process and of the mirror at the end of a month. */
 export interface Figures {
@@ -73,168 +66,6 @@ const collectGarbage = (() => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
 })();
-
-/** The time that passes. Sleepers of a process that is frozen wake late. */
-function createTime(random: Random) {
-  let now = START;
-  let skewMs = 0;
-  let sleepers: { readonly at: number; readonly wake: () => void }[] = [];
-
-  async function wakeNext(until: number): Promise<boolean> {
-    let next = sleepers[0];
-    for (const sleeper of sleepers) if (next === undefined || sleeper.at < next.at) next = sleeper;
-    if (next === undefined || next.at > until) return false;
-    sleepers = sleepers.filter((sleeper) => sleeper !== next);
-    now = Math.max(now, next.at);
-    next.wake();
-    await turn();
-    return true;
-  }
-
-  const clock: Clock = {
-    now: () => now + skewMs,
-    random,
-    sleep: (ms, signal) =>
-      new Promise((resolve, reject) => {
-        if (signal?.aborted) return reject(signal.reason);
-        const onAbort = (): void => {
-          sleepers = sleepers.filter((other) => other !== sleeper);
-          reject(signal?.reason);
-        };
-        const wake = (): void => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        };
-        const sleeper = { at: now + Math.max(0, ms), wake };
-        sleepers.push(sleeper);
-        signal?.addEventListener('abort', onAbort);
-      }),
-  };
-  return {
-    clock,
-    now: () => now,
-    shift: (byMs: number): void => {
-      skewMs += byMs;
-    },
-    /** Lets time pass at once; then those wake that should have woken. */
-    jumpTo: async (ms: number): Promise<void> => {
-      now = Math.max(now, ms);
-      await turn();
-      while (await wakeNext(now));
-    },
-    /** Lets time pass until the next sleeper wakes. */
-    step: () => wakeNext(Number.POSITIVE_INFINITY),
-    sleeping: () => sleepers.length,
-  };
-}
-
-/** A catalog of a few products, which answers like the service. */
-function createSource(random: Random, nowMs: () => number, clock: Clock) {
-  const products = new Map<number, { version: number; at: number }>();
-  let versions = 0;
-  let isCalm = false;
-  let isDown = false;
-  let latencyMs = 200;
-
-  /** Adds the first product that is not there, so that their numbers stay small. */
-  function add(): void {
-    let id = 1;
-    while (products.has(id)) id++;
-    products.set(id, { version: ++versions, at: nowMs() });
-  }
-  for (let number = 0; number < 12; number++) add();
-
-  function bodyOf([id, { version }]: [number, { version: number }]): string {
-    return `{"vbid":"P${id}","title":"Book ${id}","version":${version}}`;
-  }
-
-  async function read({ window, from }: FetchTask, signal: AbortSignal): Promise<PageResponse> {
-    const requestedAt = clock.now();
-    await clock.sleep(latencyMs, signal);
-    if (isDown) throw new CatchwordError('SOURCE_UNAVAILABLE', 'the service answered 503');
-    const found = [...products].filter(([, { at }]) => from === null || at >= from);
-    const offset = (window.page - 1) * window.perPage;
-    const items = found.slice(offset, offset + window.perPage).map(bodyOf);
-    const totals = `"num_items":${found.length},"page":${window.page},"per_page":${window.perPage}`;
-    const text = `{${totals},"total_pages":${Math.ceil(found.length / window.perPage)},"items":[${items.join(',')}]}`;
-    const sourceTime = Math.floor(nowMs() / SECOND) * SECOND;
-    return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
-  }
-
-  const client: CatalogClient = { read, close: async () => {} };
-  return {
-    client,
-    bodies: () => [...products].map(bodyOf).sort(),
-    /** About one change in three hours. */
-    churn: (): void => {
-      if (isCalm) return;
-      const drawn = random();
-      const ids = [...products.keys()];
-      const id = ids[Math.floor(random() * ids.length)] ?? 1;
-      if (drawn < 0.14) products.set(id, { version: ++versions, at: nowMs() });
-      else if (drawn < 0.16 && products.size < 14) add();
-      else if (drawn < 0.17 && products.size > 10) products.delete(id);
-    },
-    /** From now on, nothing changes. */
-    calm: (): void => {
-      isCalm = true;
-    },
-    setDown: (down: boolean): void => {
-      isDown = down;
-    },
-    setLatency: (ms: number): void => {
-      latencyMs = ms;
-    },
-  };
-}
-
-/** Kills the keeper at one of its transactions: its connection is closed, so it writes nothing more. */
-function createKiller(random: Random) {
-  let left = Number.POSITIVE_INFINITY;
-  let dead = false;
-  return {
-    arm: (): void => {
-      left = 1 + Math.floor(random() * 9);
-    },
-    /** Whether the keeper was killed since the last question. */
-    hasStruck: (): boolean => {
-      const was = dead;
-      dead = false;
-      return was;
-    },
-    disarm: (): void => {
-      left = Number.POSITIVE_INFINITY;
-    },
-    guard: (opened: Store): Store => {
-      const where = random();
-      function strike(): never {
-        left = Number.POSITIVE_INFINITY;
-        dead = true;
-        opened.close();
-        throw new Error('killed');
-      }
-      function acquire(nowMs: number): Leased<KeeperWriter> {
-        const leased = opened.keeperLease.acquire(nowMs);
-        return {
-          ...leased,
-          write: (work) => {
-            const strikes = --left <= 0;
-            if (strikes && where < 0.4) strike();
-            const result = leased.write((writer) => {
-              const inner = work(writer);
-              // Closing rolls the transaction back.
-              if (strikes && where < 0.7) strike();
-              return inner;
-            });
-            if (strikes) strike();
-            return result;
-          },
-        };
-      }
-      return { ...opened, keeperLease: { ...opened.keeperLease, acquire } };
-    },
-  };
-}
 
 interface Schedule {
   readonly fullCron: string;
@@ -313,25 +144,6 @@ function startDaemon({ db, clock, log, client, schedule, settings, guard, watche
     active.push(startNotifier({ store, leased, clock, log, channels: [], readyMaxAgeMs: 26 * HOUR, sender }));
   }
   return startStandby({ role: 'daemon', db, mode: undefined, clock, log, start });
-}
-
-/** Draws what goes wrong: every few days one thing, which is over before the next. */
-export function drawIncidents(random: Random, endMs: number): Incident[] {
-  const kinds = ['crash', 'stop', 'suspended', 'clock back', 'clock ahead', 'outage', 'slow', 'crash'] as const;
-  const found: Incident[] = [];
-  // The first nights, and the last ones, are quiet.
-  let at = START + 3 * DAY;
-  for (let number = 0; ; number++) {
-    at += (2 + 3 * random()) * DAY;
-    const kind = kinds[number % kinds.length] ?? 'stop';
-    // From minutes to four days; most are short.
-    const lengthMs = kind === 'slow' ? 10 * HOUR : MINUTE * 5 * (96 * 12) ** (random() * 0.999);
-    const shiftMs =
-      kind === 'clock back' ? -(1 + 5 * random()) * HOUR : kind === 'clock ahead' ? 30 * HOUR * random() : 0;
-    if (at + lengthMs + 3 * DAY > endMs) return found;
-    found.push({ kind, at, lengthMs, shiftMs });
-    at += lengthMs;
-  }
 }
 
 /** Marks of half hours. */

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { changeSink } from '../../src/operator/change-sink.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { RelayWriter } from '../../src/store/writers.ts';
+import { recordedChange } from '../support/recorded-change.ts';
 import { serveHarness } from './place.ts';
 
 const HOSTILE = '<script>alert(1)</script> \u202e';
@@ -92,18 +93,7 @@ it('pages through 10,000 parked events, and skips only rejected ones', async () 
   configure();
   relay(({ sinks, changes }, id) => {
     for (const { vbid, seq, at, op, headBody } of changes.after(0, total)) {
-      const event = {
-        seq,
-        at,
-        op,
-        vbid,
-        runId: 1,
-        cause: 'full',
-        era: null,
-        before: null,
-        added: [],
-        body: headBody,
-      } as const;
+      const event = recordedChange({ vbid, seq, at, op }, headBody);
       const refused = { seq, reason: `HTTP 422 ${HOSTILE}`, at, change: event };
       if (op === 'created') sinks.park(id, refused);
       else sinks.parkWaiting(id, [refused]);
