@@ -199,7 +199,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await change();
     const pid = life.pm2.pid();
     life.project.clock.set(0);
-    process.kill(pid ?? 0, 'SIGKILL');
+    process.kill(pid ?? Number.NaN, 'SIGKILL');
     await life.pm2.pidAfter(pid);
     await change();
     await life.up();

@@ -97,7 +97,7 @@ describe('under pm2', () => {
     await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });
     const wrong = async () => (await list()).find(({ name }) => name === 'catchword-wrong-daemon');
     await expect.poll(wrong).toMatchObject({ pid: 0, pm2_env: { exit_code: 2 } });
-    process.kill(first?.pid ?? 0, 'SIGKILL');
+    process.kill(first?.pid ?? Number.NaN, 'SIGKILL');
     await expect
       .poll(async () => (await list()).find(({ name }) => name === 'catchword-daemon'))
       .toMatchObject({ pid: expect.not.toBeOneOf([0, first?.pid]), pm2_env: { status: 'online', restart_time: 1 } });

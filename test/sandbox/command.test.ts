@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { sandboxCommand } from '../../src/commands/sandbox.ts';
+import { createProgram } from '../../src/program.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { CREDENTIALS } from './client.ts';
@@ -12,8 +12,9 @@ import { CREDENTIALS } from './client.ts';
 function run(...flags: string[]) {
   const stdout = new PassThrough({ encoding: 'utf8' });
   const stopping = new AbortController();
-  const command = sandboxCommand(contextWith({ stdout, signal: stopping.signal }));
-  const done = command.parseAsync(['--port', '0', ...flags], { from: 'user' });
+  const argv = ['sandbox', '--port', '0', ...flags];
+  const program = createProgram(contextWith({ stdout, signal: stopping.signal }), argv);
+  const done = program.then((command) => command.parseAsync(argv, { from: 'user' }));
   const stop = async (): Promise<void> => {
     stopping.abort();
     await done;

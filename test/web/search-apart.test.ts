@@ -92,7 +92,7 @@ describe('a search in a process of its own', () => {
     const { program, pids } = programThat('process.send({ hits: [] })');
     const { search } = apart('', { program });
     expect(await search('a', 1)).toEqual([]);
-    process.kill(pids()[0] ?? 0, 'SIGKILL');
+    process.kill(pids()[0] ?? Number.NaN, 'SIGKILL');
     await expect.poll(async () => await search('a', 1).catch(() => 'not yet')).toEqual([]);
     await expect.poll(() => pids().length).toBe(2);
     expect(await search('a', 1)).toEqual([]);
