@@ -38,6 +38,7 @@ export const LOG_FIELDS = {
     'missed',
   ),
   ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
+  ...fields('number', 'refusedPerMinute', 'limitPerMinute'),
   ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
   ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
   ...fields('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),

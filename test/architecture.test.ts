@@ -13,7 +13,7 @@ const COMMON = [
   'log',
   'clock',
   'backoff',
-  'pacer',
+  'pace',
   'lifecycle',
   'version',
   'public-address',

@@ -2,7 +2,7 @@ import type { FetchTask, PageResponse } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Pacer } from '../pacer.ts';
+import type { Pacer } from '../pace/pacer.ts';
 import { withToken } from './auth/access-token.ts';
 import { connect } from './connection.ts';
 import { callOnce, type Operation } from './http/caller.ts';

@@ -1,7 +1,8 @@
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError, type ErrorCode } from '../errors.ts';
-import { createPacer, type Pacer, paceOf } from '../pacer.ts';
+import { paceOf } from '../pace/pace.ts';
+import { createPacer, type Pacer } from '../pace/pacer.ts';
 import { type Account, createTokens } from './auth/access-token.ts';
 import { openTokenStore } from './auth/token-store.ts';
 import { verifyCredentials } from './credentials/credentials.ts';

@@ -1,7 +1,7 @@
 import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import { messageOf } from '../errors.ts';
-import type { Rate } from '../pacer.ts';
+import type { Rate } from '../pace/pace.ts';
 import { type MirrorMetricsOptions, observeMirror } from './mirror-metrics.ts';
 import { countPipeline } from './pipeline-metrics.ts';
 import { observeProcess } from './process-metrics.ts';

@@ -4,7 +4,7 @@ import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, toErrorRecord } from '../errors.ts';
 import { errorFields, type Logger } from '../log.ts';
-import type { Pacer } from '../pacer.ts';
+import type { Pacer } from '../pace/pacer.ts';
 import { type PageQueue, type ReadWindow, toReadError } from './queue.ts';
 
 interface EmbeddedQueueOptions {
@@ -41,7 +41,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
         if (stop.signal.aborted) return null;
         const error = toReadError(thrown);
         const askedMs = error.retryAfterMs ?? 0;
-        if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
+        pacer.heed(error);
         const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
         if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
         if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);

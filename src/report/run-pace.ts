@@ -1,5 +1,5 @@
 import type { Run } from '../catalog/run.ts';
-import type { Rate } from '../pacer.ts';
+import type { Rate } from '../pace/pace.ts';
 import type { RunWatch } from './run-watch.ts';
 
 const MINUTE = 60;

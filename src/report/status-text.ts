@@ -92,6 +92,12 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
     ['changes', count(status.last_seq)],
     ['complete', completedAt === null ? yellow(never) : `${upTo}, ${ago(completedAt, nowMs)}`],
     ['source', status.blocked_until && `asks for no request before ${time(status.blocked_until)}`],
+    [
+      'limit',
+      status.learned_limit === null
+        ? null
+        : `${count(status.learned_limit)} requests a minute, learned; used while CATCHWORD_RATE_LIMIT is off`,
+    ],
     ['last run', last && lastRunText(last)],
     ['', failure && yellow(failure)],
     ['settling', last && settlingText(last)],

@@ -57,6 +57,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const retry = store.schedule.retry();
   const completedAt = completeAt(store);
   const held = store.runs.held();
+  const learned = store.source.learnedRate();
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -67,6 +68,8 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     /** 0 if the clock was set back since. */
     age_seconds: completedAt === null ? null : Math.max(0, Math.round((nowMs - completedAt) / 1000)),
     blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
+    /** Requests a minute, learned from refusals and used without a configured limit; null before the first refusal. */
+    learned_limit: learned === null ? null : Math.floor(learned.perMinute),
     /** The process that makes a run, the daemon (or keeper), and the process that feeds the sinks. */
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,

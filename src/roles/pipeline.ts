@@ -7,7 +7,6 @@ import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
-import { paceOf } from '../pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -15,7 +14,7 @@ import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import { createKeeper } from '../sync/keeper.ts';
 import type { RunSettings } from '../sync/run-settings.ts';
-import { forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
+import { fetcherPace, forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
 
 /*
@@ -66,14 +65,13 @@ function keeperSettings(config: SourceConfig): RunSettings {
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
 export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
-  const { baseUrl, concurrency, deltaOverlapMs, rateLimit } = config;
+  const { baseUrl, concurrency, deltaOverlapMs } = config;
   const client = createCatalogClient(config, clock);
   return await startTogether(async (services) => {
     services.push({ name: 'client', stop: () => client.close() });
     const read = createReadWindow(client, deltaOverlapMs);
-    const intervalMs = paceOf(rateLimit)?.intervalMs ?? null;
     const source = sourceId(baseUrl);
-    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, intervalMs, source });
+    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -105,10 +103,13 @@ async function startRedisQueue(
   paceIn: Store,
 ): Promise<Service & { readonly queue: PageQueue }> {
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
-  const pauses = pausesIn(paceIn, { config, clock, tell });
+  const options = { config, clock, tell };
+  const pauses = pausesIn(paceIn, options);
   const source = sourceId(config.baseUrl);
   const onRateLimited = (pause: Pause): void => pauses.note(pause);
-  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror: store.incarnation, onRateLimited });
+  const { incarnation: mirror } = store;
+  const paced = fetcherPace(paceIn, options);
+  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, ...paced, onRateLimited });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };
 }

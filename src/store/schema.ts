@@ -17,6 +17,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
  * - next_request_at: the earliest next request under the rate limit, for all processes; null if none was reserved
+ * - learned_rate: JSON of LearnedRate; null until the source refuses a request of a process without a configured limit
  * - retry_at, retry_kind, retry_reason: the failed run that is to be retried; null if there is none
  * - pruned_counts: JSON of RunCounts, sums over the runs that were deleted; null before the first
  * - file_state: what the last write or checkpoint noted of the file (see same-file.ts); null before the first write
@@ -34,6 +35,7 @@ export const mirror = sqliteTable('mirror', {
   sourceAddress: text('source_address'),
   sourceSelection: text('source_selection'),
   nextRequestAt: real('next_request_at'),
+  learnedRate: text('learned_rate'),
   retryAt: integer('retry_at'),
   retryKind: text('retry_kind', { enum: ['full', 'delta'] }),
   retryReason: text('retry_reason'),

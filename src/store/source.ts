@@ -1,6 +1,7 @@
 import type { SourceIdentity } from '../catalog/source.ts';
 import { LONGEST_PAUSE_MS, laterPause, type Pause, pauseAt } from '../clock.ts';
-import type { Reserve } from '../pacer.ts';
+import type { LearnedRate } from '../pace/learned-rate.ts';
+import type { Reserve } from '../pace/pacer.ts';
 import type { Queries } from './queries.ts';
 import type { Transact } from './transaction.ts';
 
@@ -26,7 +27,8 @@ function pauseOf(noted: NotedPause | undefined, nowMs: number): Pause | null {
 export type SourceReader = ReturnType<typeof createSourceReader>;
 
 /** What all processes of a mirror know about its source. Times are milliseconds since 1970 by the local clock. */
-export function createSourceReader({ row }: Queries) {
+export function createSourceReader({ row, value }: Queries) {
+  const learnedRate = value<[], string | null>('SELECT learned_rate FROM mirror WHERE id = 1');
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
   const source = row<[], SourceIdentity>(
     `SELECT source_address AS address, source_selection AS selection FROM mirror
@@ -40,6 +42,11 @@ export function createSourceReader({ row }: Queries) {
       if (found === undefined) return null;
       const { unfinished = false, ...selection } = JSON.parse(found.selection) as { unfinished?: boolean };
       return { address: found.address, selection: JSON.stringify(selection), unfinished };
+    },
+    /** The rate that was learned where none is configured; null if the source has not refused a request. */
+    learnedRate: (): LearnedRate | null => {
+      const noted = learnedRate();
+      return noted === null ? null : (JSON.parse(noted) as LearnedRate);
     },
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),
@@ -66,6 +73,7 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
   const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
   const setNext = write('UPDATE mirror SET next_request_at = ? WHERE id = 1');
+  const setLearned = write('UPDATE mirror SET learned_rate = ? WHERE id = 1');
 
   /** @returns false if this user may only read the mirror */
   function set(pauseNow: () => Pause | null): boolean {
@@ -93,6 +101,14 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
      */
     notePause: (pause: Pause) => set(() => laterPause(reader.pause(pause.since), pause)),
     forgetPause: () => set(() => null),
+    /** Notes what was learned of the rate. Does nothing if this user may only read the mirror. */
+    learnRate: (learn: (known: LearnedRate | null) => LearnedRate | null): void => {
+      if (isReadonly) return;
+      transact(() => {
+        const learned = learn(reader.learnedRate());
+        setLearned(learned === null ? null : JSON.stringify(learned));
+      });
+    },
     /**
      * As `Reserve`; null if this user may only read the mirror. The reservation is durable before a request is made: a
      * process that is killed loses its turn, and never causes an extra request.

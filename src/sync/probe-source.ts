@@ -3,7 +3,7 @@ import { sourceTimeOf } from '../catalog/watermark.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
-import type { Pacer } from '../pacer.ts';
+import type { Pacer } from '../pace/pacer.ts';
 import { createReadWindow } from './fetch-page.ts';
 
 /** Products of one probe. */
@@ -39,8 +39,7 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     try {
       return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);
     } catch (error) {
-      const pauseMs = error instanceof CatchwordError ? (error.retryAfterMs ?? 0) : 0;
-      if (pauseMs > 0) pacer.blockUntil(clock.now() + pauseMs);
+      if (error instanceof CatchwordError) pacer.heed(error);
       throw error;
     }
   }

@@ -2,7 +2,9 @@ import { type Clock, createPauses, laterPause, type Pauses } from '../clock.ts';
 import { hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
-import { createPacer, type Pacer, paceOf, type Rate, type Reserve } from '../pacer.ts';
+import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
+import { type Pace, paceOf, type Rate, shareOf } from '../pace/pace.ts';
+import { createPacer, type Pacer, type Reserve } from '../pace/pacer.ts';
 import type { Store } from '../store/store.ts';
 
 /** The parts of the mirror that its processes share to keep one pace. */
@@ -11,10 +13,19 @@ type PaceStore = Pick<Store, 'source' | 'path'>;
 /** While another process writes the mirror, a reservation is retried after this; milliseconds. */
 const BUSY_RETRY_MS = 500;
 
+/** How often the requests that a learned limit allowed are noted in the mirror; milliseconds. */
+const NOTE_USED_MS = 10_000;
+
 export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
 
+/**
+ * With Redis, which knows nothing of the requests that commands make: the share of the limit that fetchers have. The rest
+ * is a reserve for commands, such as point lookups, so that they wait for no full load.
+ */
+const FETCHER_SHARE = 0.9;
+
 export interface PaceOptions {
-  readonly config: { readonly rateLimit: Rate | null };
+  readonly config: { readonly rateLimit: Rate | null; readonly redisUrl?: string | undefined };
   readonly clock: Clock;
   readonly tell: Tell;
   /** `--now`: ignore the pause that is noted at the start, even if this user cannot end it for all processes. */
@@ -62,16 +73,73 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   };
 }
 
+function learnedPace(source: PaceStore['source']): Pace | null {
+  const known = source.learnedRate();
+  return known && paceOf({ requests: known.perMinute, windowMs: 60_000 });
+}
+
+/** A limit that is learned where none is configured, and noted in the mirror for all its processes. */
+function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, share: number): LearnedLimit {
+  let used = 0;
+  let notedAt = clock.now();
+
+  /** What another process keeps from being noted is noted later, or with the next refusal. */
+  function learn(refusedPerMinute: number | null): boolean {
+    return unlessBusy(false, () => {
+      source.learnRate((known) => {
+        const before = known === null ? null : afterRequests(known, used);
+        return refusedPerMinute === null ? before : afterRefusal(before?.perMinute ?? refusedPerMinute);
+      });
+      [used, notedAt] = [0, clock.now()];
+      return true;
+    });
+  }
+
+  return {
+    pace: () => shareOf(learnedPace(source), share),
+    used: (requests) => {
+      if (source.learnedRate() === null) return;
+      used += requests;
+      if (Math.abs(clock.now() - notedAt) >= NOTE_USED_MS) learn(null);
+    },
+    refused: (perMinute) => {
+      if (!learn(perMinute)) return;
+      const limit = source.learnedRate();
+      if (limit === null) return;
+      const [refusedPerMinute, limitPerMinute] = [limit.refusedAt, limit.perMinute].map(Math.round);
+      tell({
+        message: 'the source refused a request: slower from now on',
+        fields: { refusedPerMinute, limitPerMinute },
+      });
+    },
+  };
+}
+
+/** The pace of those that have this share of the limit, configured or learned. */
+function limitIn(mirror: PaceStore, options: PaceOptions, share: number) {
+  const { rateLimit } = options.config;
+  const learned = rateLimit === null ? learnedLimit(mirror, options, share) : undefined;
+  return { pace: shareOf(paceOf(rateLimit), share), learned };
+}
+
+/** The pace of all fetchers together. */
+export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
+  const { pace, learned } = limitIn(mirror, options, FETCHER_SHARE);
+  return { pace: () => pace ?? learned?.pace() ?? null, learned };
+}
+
 /**
  * Paces the requests of this process together with those of the mirror's other processes.
  * @param mirror null if there is none: this process then keeps the pace alone
  */
 export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null): Pacer {
   const { config, clock, tell } = options;
+  const share = config.redisUrl === undefined ? 1 : 1 - FETCHER_SHARE;
   return createPacer({
-    pace: paceOf(config.rateLimit),
     clock,
-    ...(mirror !== null && { pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
+    ...(mirror === null
+      ? { pace: shareOf(paceOf(config.rateLimit), share) }
+      : { ...limitIn(mirror, options, share), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
     onWait: ({ reason, until }) => {
       const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
       tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });

@@ -110,6 +110,9 @@ export const STATUS = z
       .nullable()
       .meta({ description: 'Null if it never was.' }),
     blocked_until: timeOrNull('Until when the source asked to wait.'),
+    learned_limit: count('Requests a minute, learned from refusals and used without a configured limit.')
+      .nullable()
+      .meta({ description: 'Null before the first refusal.' }),
     running: HOLDER.nullable().meta({ description: 'The process that makes a run.' }),
     daemon: HOLDER.nullable().meta({ description: 'The daemon or keeper.' }),
     relay: HOLDER.nullable().meta({ description: 'The process that feeds the sinks.' }),

@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { startMetrics } from '../metrics/metrics.ts';
-import type { Rate } from '../pacer.ts';
+import type { Rate } from '../pace/pace.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';
 import { addAlive } from './health.ts';

@@ -2,7 +2,7 @@ import { Server } from 'node:net';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { type MetricsOptions, startMetrics } from '../metrics/metrics.ts';
-import type { Rate } from '../pacer.ts';
+import type { Rate } from '../pace/pace.ts';
 import { openStore } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { type ApiOptions, addApi } from './api.ts';

@@ -7,7 +7,7 @@ import { type Connection, type ConnectionSettings, connect } from '../../src/cli
 import { type Clock, systemClock } from '../../src/clock.ts';
 import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
-import type { Pacer } from '../../src/pacer.ts';
+import type { Pacer } from '../../src/pace/pacer.ts';
 import { serveHttp } from '../support/listen.ts';
 
 export const KEY = 'KEYTHATMUSTNOTSHOW';

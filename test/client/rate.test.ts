@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createPauses } from '../../src/clock.ts';
-import { createPacer, paceOf, type Rate, type Reserve, type Wait } from '../../src/pacer.ts';
+import { paceOf, type Rate } from '../../src/pace/pace.ts';
+import { createPacer, type Reserve, type Wait } from '../../src/pace/pacer.ts';
 import { NEVER } from './connection.ts';
 
 /** A clock whose sleeps end late by what `lateMs` says, one sleeper at a time. */
@@ -70,7 +71,7 @@ describe('pace', () => {
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const until = clock.now() + 5_000;
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER).then(() => clock.now()));
-    pacer.blockUntil(until);
+    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
     const [first = 0, second = 0, third = 0] = await Promise.all(waiting);
     expect(second).toBeGreaterThanOrEqual(Math.max(until, first + 100));
     expect(third).toBeGreaterThanOrEqual(second + 100);
@@ -128,7 +129,7 @@ describe('pace', () => {
     clock.putBack(200_000);
     await pacer.acquire(NEVER);
     expect(clock.now()).toBe(800_000 + 1_200);
-    pacer.blockUntil(clock.now() + 60_000);
+    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 60_000 });
     clock.putBack(200_000);
     await pacer.acquire(NEVER);
     // The pause, and at most one interval after it.
@@ -145,7 +146,7 @@ describe('pace', () => {
     });
     for (let request = 0; request < 3; request++) await pacer.acquire(NEVER);
     const until = clock.now() + 60_000;
-    pacer.blockUntil(until);
+    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
     await pacer.acquire(NEVER);
     expect(waits).toEqual([
       { reason: 'pace', ms: 10_000, until: 1_010_000 },
@@ -157,7 +158,7 @@ describe('pace', () => {
     const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
-    pacer.blockUntil(clock.now() + 3_600_000);
+    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_600_000 });
     const late = pacer.acquire(NEVER, 60_000);
     const results = await Promise.allSettled([...waiting, late]);
     for (const result of results) {

@@ -6,7 +6,9 @@ import { taskId } from '../../src/catalog/page.ts';
 import { type Clock, type Pause, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
-import { type FetcherOptions, limiterOf, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
+import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
+import { type FetcherOptions, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
+import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/queue.ts';
 import { checkRedis } from '../../src/queue/bullmq/redis.ts';
 import { listen } from '../support/listen.ts';
@@ -36,8 +38,17 @@ interface Place {
   readonly close: () => Promise<void>;
 }
 
+interface KeeperOptions {
+  readonly onRateLimited?: (pause: Pause) => void;
+  readonly learned?: LearnedLimit;
+  readonly intervalMs?: number | null;
+}
+
 /** Opens a keeper's queue with a source id of its own; fetchers can be added. */
-async function openPlace(redisUrl = server.url, onRateLimited?: (pause: Pause) => void): Promise<Place> {
+async function openPlace(
+  redisUrl = server.url,
+  { onRateLimited, learned, intervalMs = null }: KeeperOptions = {},
+): Promise<Place> {
   const source = `test${++names}`;
   const queue = await createBullQueue({
     redisUrl,
@@ -45,6 +56,8 @@ async function openPlace(redisUrl = server.url, onRateLimited?: (pause: Pause) =
     mirror: 'mirror-a',
     clock,
     log,
+    pace: () => learned?.pace() ?? (intervalMs === null ? null : { intervalMs, slackMs: 0 }),
+    learned,
     ...(onRateLimited !== undefined && { onRateLimited }),
   });
   const closers = [() => queue.close()];
@@ -56,7 +69,6 @@ async function openPlace(redisUrl = server.url, onRateLimited?: (pause: Pause) =
         redisUrl,
         source,
         concurrency: 2,
-        intervalMs: null,
         clock,
         log,
         ...options,
@@ -83,8 +95,8 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
   });
 
   itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
-    const place = await openPlace();
-    await place.fetcher({ read, concurrency, intervalMs });
+    const place = await openPlace(server.url, { intervalMs });
+    await place.fetcher({ read, concurrency });
     return {
       queue: place.queue,
       lose: async () => {
@@ -108,11 +120,11 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
   });
 
   it('shares one rate limit among fetchers', async () => {
-    const place = await openPlace();
-    const source = createScriptedSource(clock);
     const intervalMs = 30;
-    await place.fetcher({ read: source.read, intervalMs });
-    await place.fetcher({ read: source.read, intervalMs });
+    const place = await openPlace(server.url, { intervalMs });
+    const source = createScriptedSource(clock);
+    await place.fetcher({ read: source.read });
+    await place.fetcher({ read: source.read });
     const { count } = await collect(place.queue);
     await place.queue.add(pages(16));
     await count(16);
@@ -123,9 +135,53 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
+  it('reads deltas before the pages of a list that wait longer', async () => {
+    const place = await openPlace();
+    const source = createScriptedSource(clock);
+    const first = [task(1, { runId: 2, from: 0 }), task(2, { runId: 2, from: 0 })];
+    await place.queue.add(pages(20));
+    await place.queue.add(first);
+    const { count } = await collect(place.queue);
+    await place.fetcher({ read: source.read, concurrency: 1 });
+    await count(22);
+    expect(source.requests.map(({ id }) => id)).toEqual([...first, ...pages(20)].map(taskId));
+    await place.close();
+  });
+
+  it('tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
+    const refusals: number[] = [];
+    const learned = {
+      pace: () => (refusals.length === 0 ? null : { intervalMs: 40, slackMs: 0 }),
+      used: () => {},
+      refused: (perMinute: number) => void refusals.push(perMinute),
+    };
+    const place = await openPlace(server.url, { learned });
+    let pausing = true;
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth > 1) return;
+      throw new CatchwordError('SOURCE_RATE_LIMITED', '429', pausing ? { retryAfterMs: 1 } : {});
+    });
+    await place.fetcher({ read: source.read });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(1));
+    await count(1);
+    expect(refusals).toHaveLength(1);
+    await place.queue.add([task(2)]);
+    await count(2);
+    // It is of the same moment.
+    expect(refusals).toHaveLength(1);
+    pausing = false;
+    await place.queue.add(pages(8).slice(2));
+    await count(8);
+    const times = (await activeTimes(place.source)).slice(4);
+    expect(times.length).toBeGreaterThanOrEqual(12);
+    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(39);
+    await place.close();
+  });
+
   it('reports a pause to the keeper before it delivers the failed attempt', async () => {
     const pauses: Pause[] = [];
-    const place = await openPlace(server.url, (pause) => pauses.push(pause));
+    const place = await openPlace(server.url, { onRateLimited: (pause) => pauses.push(pause) });
     const source = createScriptedSource(clock, () => {
       throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
     });
@@ -147,7 +203,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
 
   it('reports only the remaining pause to a keeper that was stopped', async () => {
     const pauses: Pause[] = [];
-    const place = await openPlace(server.url, (pause) => pauses.push(pause));
+    const place = await openPlace(server.url, { onRateLimited: (pause) => pauses.push(pause) });
     const refused = createGate();
     const source = createScriptedSource(clock, () => {
       refused.open();
@@ -199,7 +255,6 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       source: place.source,
       read: source.read,
       concurrency: 1,
-      intervalMs: null,
       clock,
       log,
     });
@@ -239,7 +294,6 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       source: place.source,
       read: slow.read,
       concurrency: 1,
-      intervalMs: null,
       clock,
       log,
     });
@@ -312,11 +366,11 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
 
 describe('limiter', () => {
   it.each([
-    [1_212, { max: 1, duration: 1_212 }],
-    [101.2, { max: 1, duration: 102 }],
-    [12.5, { max: 1, duration: 13 }],
-    [4, { max: 5, duration: 20 }],
-    [0.3, { max: 66, duration: 20 }],
+    [1_212, [1, 1_212]],
+    [101.2, [1, 102]],
+    [12.5, [1, 13]],
+    [4, [5, 20]],
+    [0.3, [66, 20]],
   ])('spaces requests %s ms apart', (intervalMs, limiter) => {
     expect(limiterOf(intervalMs)).toEqual(limiter);
   });

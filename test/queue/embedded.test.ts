@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { createPauses, type Pause, type Pauses, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
-import { createPacer } from '../../src/pacer.ts';
+import { createPacer } from '../../src/pace/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';

@@ -2,7 +2,7 @@ import { interrupted, withAbort } from '../../abort.ts';
 import { PATIENCE_MS, retryDelayMs } from '../../backoff.ts';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError } from '../../errors.ts';
-import type { Pacer } from '../../pacer.ts';
+import type { Pacer } from '../../pace/pacer.ts';
 import { type Tokens, withToken } from '../auth/access-token.ts';
 import { aboutSubject } from '../errors/service-error.ts';
 import { withOutcome } from '../errors/uncertain-write.ts';
@@ -74,14 +74,13 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
   /** Milliseconds until the next attempt, in addition to the pause that the pacer keeps; null if there is none. */
   function pauseAfter(error: unknown, { repeatable }: Request, attempt: number): number | null {
     if (!(error instanceof CatchwordError)) return null;
-    const askedMs = error.retryAfterMs ?? 0;
-    if (askedMs > 0) pacer.blockUntil(clock.now() + askedMs);
+    pacer.heed(error);
     // A body that is too large or not text stays so; one that was cut short is SOURCE_UNAVAILABLE.
     if (error.code === 'SOURCE_BODY') return null;
     // A request over the rate limit was not carried out.
     if (!repeatable && error.code !== 'SOURCE_RATE_LIMITED') return null;
     const delayMs = retryDelayMs(error, attempt, MAX_ATTEMPTS, () => clock.random());
-    return delayMs === null ? null : delayMs - askedMs;
+    return delayMs === null ? null : delayMs - (error.retryAfterMs ?? 0);
   }
 
   /** Waits until a request may be sent; while the token is renewed, waits for that instead. */

@@ -24,35 +24,21 @@ export interface FetcherOptions extends QueuePlace {
   readonly read: ReadWindow;
   /** Requests in flight in this process. */
   readonly concurrency: number;
-  /** Time between two requests of all fetchers together, milliseconds; null for no limit. The same in every fetcher. */
-  readonly intervalMs: number | null;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The shortest pause worth a round trip to Redis. With a higher rate, requests come in bursts, one in each pause. */
-const MIN_PAUSE_MS = 20;
 const DELIVERY_RETRY_MS = 2_000;
 /** How often a paused fetcher checks whether an operator has ended the pause. */
 const PAUSE_CHECK_MS = 1_000;
 
 /**
- * The options of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. Without a rate
- * limit it is never reached: a worker without a limiter would ignore the pause of `Retry-After`.
- */
-export function limiterOf(intervalMs: number | null): { max: number; duration: number } {
-  if (intervalMs === null) return { max: 1_000_000_000, duration: 1 };
-  const max = Math.max(1, Math.floor(MIN_PAUSE_MS / intervalMs));
-  return { max, duration: Math.ceil(max * intervalMs) };
-}
-
-/**
- * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter too. The outcome is
- * added to the apply queue of the task's mirror.
+ * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter of the queue too; the keeper
+ * sets it. The outcome is added to the apply queue of the task's mirror.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
-  const { redisUrl, read, concurrency, intervalMs, clock, log } = options;
+  const { redisUrl, read, concurrency, clock, log } = options;
   await checkRedis(redisUrl);
   const names = queueNames(options);
   const stop = new AbortController();
@@ -90,10 +76,11 @@ export async function startFetcher(options: FetcherOptions) {
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;
       const error = toReadError(thrown);
-      const pauseMs = error.retryAfterMs;
-      // The keeper notes the pause in its mirror.
-      if (pauseMs !== undefined && (await pause.begin(pauseMs))) {
-        await applyQueueOf(task).add(PAUSE_JOB, { pauseMs }, JOB_OPTIONS);
+      const pauseMs = error.retryAfterMs ?? 0;
+      const refused = error.code === 'SOURCE_RATE_LIMITED';
+      // The keeper notes the pause in its mirror, and learns from a refusal.
+      if (pauseMs > 0 ? await pause.begin(pauseMs) : refused) {
+        await applyQueueOf(task).add(PAUSE_JOB, { pauseMs, refused }, JOB_OPTIONS);
       }
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
@@ -117,7 +104,6 @@ export async function startFetcher(options: FetcherOptions) {
 
   const fetching = startWorker(options, names.fetch, work, {
     concurrency,
-    limiter: limiterOf(intervalMs),
     maximumRateLimitDelay: PAUSE_CHECK_MS,
     settings: {
       // -1 means never in BullMQ: the job is deleted, and the keeper, still missing the page, adds it again.

@@ -32,9 +32,14 @@ export function queueNames({ source }: QueuePlace) {
   };
 }
 
-/** Name of a job in the apply queue that reports a pause to the keeper. Its data is a `PAUSE_MESSAGE`. */
+/** Name of a job in the apply queue that reports a pause or a refusal to the keeper. Its data is a `PAUSE_MESSAGE`. */
 export const PAUSE_JOB = 'pause';
-export const PAUSE_MESSAGE = z.object({ pauseMs: z.number().positive() });
+export const PAUSE_MESSAGE = z.object({
+  /** 0 if the source asked for none. */
+  pauseMs: z.number().min(0),
+  /** Whether the source refused a request because there were too many. */
+  refused: z.boolean(),
+});
 
 /** Last part of the key whose value changes when an operator ends a pause; fetchers then forget earlier pauses. */
 export const PAUSE_ENDED_KEY = 'forgotten-pauses';
@@ -47,9 +52,36 @@ export function jobId(task: FetchTask): string {
 /** Deletes jobs when they end, so that their ids can be added again. */
 export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const;
 
-/** The fetcher's `backoffStrategy` delays each retry of a fetch job. */
+/** Lower than that of a job without a priority. */
+const LIST_PRIORITY = 1;
+
+/**
+ * The fetcher's `backoffStrategy` delays each retry of a fetch job. Deltas and lookups come before the pages of a list,
+ * which another mirror of the source may be reading for hours.
+ */
 export function fetchJobOptions(task: FetchTask) {
-  return { ...JOB_OPTIONS, attempts: task.maxAttempts, backoff: { type: 'custom' }, jobId: jobId(task) };
+  const isList = task.from === null && task.vbid === undefined;
+  return {
+    ...JOB_OPTIONS,
+    attempts: task.maxAttempts,
+    backoff: { type: 'custom' },
+    jobId: jobId(task),
+    ...(isList && { priority: LIST_PRIORITY }),
+  };
+}
+
+/** The shortest pause worth a round trip to Redis. With a higher rate, requests come in bursts, one in each pause. */
+const MIN_PAUSE_MS = 20;
+
+/**
+ * The arguments of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. Without a rate
+ * limit it is never reached: a queue without a limiter would ignore the pause of `Retry-After`.
+ * @param intervalMs time between two requests of all fetchers together; null for no limit
+ */
+export function limiterOf(intervalMs: number | null): readonly [max: number, durationMs: number] {
+  if (intervalMs === null) return [1_000_000_000, 1];
+  const max = Math.max(1, Math.floor(MIN_PAUSE_MS / intervalMs));
+  return [max, Math.ceil(max * intervalMs)];
 }
 
 /** A job whose worker died is restarted after `lockDuration` and up to two `stalledInterval`s (milliseconds). */

@@ -4,11 +4,14 @@ import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { createLog, errorFields, type Logger } from '../../log.ts';
+import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
+import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue } from '../queue.ts';
 import { decodeOutcome } from './codec.ts';
 import {
   fetchJobOptions,
   jobId,
+  limiterOf,
   openQueue,
   PAUSE_ENDED_KEY,
   PAUSE_JOB,
@@ -25,6 +28,10 @@ interface BullQueueOptions extends QueuePlace {
   readonly mirror: string;
   readonly clock: Clock;
   readonly log: Logger;
+  /** The pace of all fetchers together; null for no limit. It is set whenever tasks are added. */
+  readonly pace: () => Pace | null;
+  /** Learns that pace; default: it is configured. */
+  readonly learned?: LearnedLimit | undefined;
   /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
   readonly onRateLimited?: (pause: Pause) => void;
 }
@@ -46,7 +53,8 @@ export interface BullQueue extends PageQueue {
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
-  const { redisUrl, clock, log, mirror, onRateLimited } = options;
+  const { redisUrl, clock, log, mirror, pace, learned, onRateLimited } = options;
+  const learner = createLearner(clock, learned);
   await checkRedis(redisUrl);
   const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
@@ -82,9 +90,11 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
   }
 
-  /** Reports a pause. Takes its remaining time from Redis, because the job may have waited for this process. */
+  /** Reports a pause and a refusal. Takes its remaining time from Redis, because the job may have waited for this process. */
   async function notePause(data: unknown): Promise<void> {
-    const { pauseMs } = PAUSE_MESSAGE.parse(data);
+    const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
+    if (refused) learner.refused(pauseMs === 0 ? undefined : pauseMs);
+    if (pauseMs === 0) return;
     const leftMs = Math.min(pauseMs, await fetchQueue.getRateLimitTtl());
     const since = clock.now();
     if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
@@ -92,7 +102,9 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
 
   async function deliver(data: unknown, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
     try {
-      await handle(await decodeOutcome(data));
+      const outcome = await decodeOutcome(data);
+      learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
+      await handle(outcome);
     } catch (error) {
       // Not retried: the keeper adds the missing page again.
       log.error(errorFields(error), 'a fetched page was not applied');
@@ -110,6 +122,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       attempt('add tasks', async () => {
         const missing = await withoutJob(tasks);
         if (missing.length === 0) return;
+        // Each time, because the pace may have been learned, and Redis flushed, since.
+        await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
@@ -126,7 +140,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
       attempt('drop tasks', async () => {
         for (const queue of queues) {
           // Reads only ids, because apply jobs contain whole pages.
-          const ids = await queue.getRanges(['wait', 'delayed'], 0, -1);
+          const ids = await queue.getRanges(['wait', 'prioritized', 'delayed'], 0, -1);
           const own = ids.filter((id) => id.startsWith(`${mirror}_r${runId}-`));
           await Promise.all(own.map((id) => queue.remove(id)));
         }

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Clock } from '../../clock.ts';
 import type { CatchwordError } from '../../errors.ts';
-import type { Rate } from '../../pacer.ts';
+import type { Rate } from '../../pace/pace.ts';
 import type { SearchHit } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
 

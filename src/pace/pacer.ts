@@ -1,10 +1,14 @@
-import { unlessAborted } from './abort.ts';
-import { type Clock, createPauses, type Pauses } from './clock.ts';
-import { CatchwordError } from './errors.ts';
+import { unlessAborted } from '../abort.ts';
+import { type Clock, createPauses, type Pauses } from '../clock.ts';
+import { CatchwordError } from '../errors.ts';
+import { createLearner, type LearnedLimit } from './learned-rate.ts';
+import type { Pace } from './pace.ts';
 
 export interface PacerOptions {
-  /** Null for no limit. */
+  /** Null if none is configured. */
   readonly pace: Pace | null;
+  /** Learns a limit where none is configured; default: there is no limit. */
+  readonly learned?: LearnedLimit | undefined;
   readonly clock: Clock;
   /** Stores the pauses that the source asks for; default: in memory. */
   readonly pauses?: Pauses;
@@ -29,26 +33,6 @@ export interface Wait {
  */
 export type Reserve = (nowMs: number, request: Pace & { readonly slots: number }) => number | null;
 
-/** At most this many requests in any window of this length. */
-export interface Rate {
-  readonly requests: number;
-  readonly windowMs: number;
-}
-
-export interface Pace {
-  readonly intervalMs: number;
-  /** How late a request may be without delaying those behind it. */
-  readonly slackMs: number;
-}
-
-/** How much slower than the limit requests are sent, so that network jitter and late timers do not exceed it. */
-const MARGIN = 0.01;
-
-export function paceOf(rate: Rate | null): Pace | null {
-  if (rate === null) return null;
-  return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests, slackMs: (MARGIN * rate.windowMs) / 2 };
-}
-
 function blocked(retryAfterMs: number): CatchwordError {
   const message = `the service accepts no request for another ${Math.ceil(retryAfterMs / 1_000)} s`;
   const hint = 'Retry after that time; the request was not sent.';
@@ -68,12 +52,11 @@ function counted(slot: number, now: number, { slackMs }: Pace): number {
 }
 
 /** Manages the request slots of one process; with `reserve`, it uses reserved slots only. */
-function createSlots(pace: Pace, reserve: Reserve | undefined) {
-  const slots = Math.max(1, Math.floor(RESERVED_MS / pace.intervalMs));
+function createSlots(reserve: Reserve | undefined) {
   let shared = reserve;
   let [next, reservedTo] = [0, 0];
 
-  function isReserved(now: number): boolean {
+  function isReserved(now: number, pace: Pace, slots: number): boolean {
     // A later time than any reservation means that the clock was put back: the reservations are void.
     const isKnown = reservedTo <= now + slots * pace.intervalMs;
     // Without the slack, which is longer than the interval at high rates. The half is for rounding.
@@ -82,10 +65,11 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
 
   return {
     /** The time of the next slot; the request may be sent if that is `now` or earlier. */
-    at(now: number): number {
+    at(now: number, pace: Pace): number {
+      const slots = Math.max(1, Math.floor(RESERVED_MS / pace.intervalMs));
       // It is further ahead only if the clock was put back.
       next = Math.min(next, now + pace.intervalMs);
-      if (next > now || shared === undefined || isReserved(now)) return next;
+      if (next > now || shared === undefined || isReserved(now, pace, slots)) return next;
       const found = shared(now, { ...pace, slots });
       if (found === null) shared = undefined;
       if (found === null || found > now) return found ?? next;
@@ -93,7 +77,7 @@ function createSlots(pace: Pace, reserve: Reserve | undefined) {
       reservedTo = found + slots * pace.intervalMs;
       return found;
     },
-    take(now: number): void {
+    take(now: number, pace: Pace): void {
       next = counted(next, now, pace) + pace.intervalMs;
     },
   };
@@ -106,8 +90,9 @@ export type Pacer = ReturnType<typeof createPacer>;
  * source counts, the rate is kept. A request that is late by no more than the slack does not move the grid; otherwise
  * every late timer would add up.
  */
-export function createPacer({ pace, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
-  const slots = pace === null ? null : createSlots(pace, reserve);
+export function createPacer({ pace, learned, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
+  const slots = createSlots(reserve);
+  const learner = createLearner(clock, learned);
   let queue: Promise<unknown> = Promise.resolve();
   let announcedUntil = 0;
   let hasPaceWaited = false;
@@ -123,7 +108,14 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
   function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
-    return { ms: Math.max(0, (slots?.at(now) ?? now) - now), reason: 'pace' };
+    const current = pace ?? learned?.pace() ?? null;
+    return { ms: current === null ? 0 : Math.max(0, slots.at(now, current) - now), reason: 'pace' };
+  }
+
+  function take(now: number): void {
+    const current = pace ?? learned?.pace() ?? null;
+    if (current !== null) slots.take(now, current);
+    learner.asked(1);
   }
 
   async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
@@ -134,7 +126,7 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
       const { ms, reason } = waitOf(now);
       if (reason === 'asked' && ms > patienceMs) throw blocked(ms);
       if (ms === 0) {
-        slots?.take(now);
+        take(now);
         return true;
       }
       announce({ reason, ms, until: now + ms });
@@ -158,7 +150,16 @@ export function createPacer({ pace, clock, pauses = createPauses(), reserve, onW
       queue = turn.catch(() => {});
       return granted;
     },
-    /** Blocks every request, those already waiting included, until `until` (milliseconds since 1970). */
-    blockUntil: (until: number): void => pauses.note({ since: clock.now(), until }),
+    /**
+     * Blocks every request, those already waiting included, for as long as the source asks with an error, and learns
+     * from a refusal.
+     */
+    heed({ code, retryAfterMs }: Pick<CatchwordError, 'code' | 'retryAfterMs'>): void {
+      const since = clock.now();
+      // Another process may have noted the refusal.
+      const isKnown = pauses.current(since) !== null;
+      if (retryAfterMs !== undefined && retryAfterMs > 0) pauses.note({ since, until: since + retryAfterMs });
+      if (code === 'SOURCE_RATE_LIMITED' && !isKnown) learner.refused(retryAfterMs);
+    },
   };
 }

@@ -1,0 +1,24 @@
+/** At most this many requests in any window of this length. */
+export interface Rate {
+  readonly requests: number;
+  readonly windowMs: number;
+}
+
+export interface Pace {
+  readonly intervalMs: number;
+  /** How late a request may be without delaying those behind it. */
+  readonly slackMs: number;
+}
+
+/** How much slower than the limit requests are sent, so that network jitter and late timers do not exceed it. */
+const MARGIN = 0.01;
+
+export function paceOf(rate: Rate | null): Pace | null {
+  if (rate === null) return null;
+  return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests, slackMs: (MARGIN * rate.windowMs) / 2 };
+}
+
+/** The pace of those that have this share of the requests. @param share above 0, at most 1 */
+export function shareOf(pace: Pace | null, share: number): Pace | null {
+  return pace && { ...pace, intervalMs: pace.intervalMs / share };
+}
