@@ -29,6 +29,8 @@ interface WantedRun {
 
 /** How often to look for an unfinished run whose process is gone. A restarted process finds its own run at once. */
 const CHECK_MS = 15_000;
+/** The same while another process makes a run. */
+const STANDBY_CHECK_MS = 3_000;
 
 /** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
 function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
@@ -164,7 +166,9 @@ export function startRunQueue(options: RunQueueOptions) {
       turn = new AbortController();
       await step();
       if (stopping.signal.aborted) return;
-      await clock.sleep(Math.min(CHECK_MS, pause.leftMs() || CHECK_MS), turn.signal).catch(() => {});
+      const isElsewhere = store.keeperLease.holder(clock.now()) !== null;
+      const checkMs = isElsewhere ? STANDBY_CHECK_MS : CHECK_MS;
+      await clock.sleep(Math.min(checkMs, pause.leftMs() || checkMs), turn.signal).catch(() => {});
     }
   }
 

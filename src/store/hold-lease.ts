@@ -4,7 +4,7 @@ import type { Logger } from '../log.ts';
 import type { Lease, Leased } from './lease.ts';
 
 /** A third of the time after which a silent holder loses the lease. */
-const RENEW_MS = 10_000;
+const RENEW_MS = 8_000;
 
 /**
  * Runs `work` while this process holds a lease, and renews the lease meanwhile. Work that does not write, and so does

@@ -19,8 +19,8 @@ export const LEASES = {
   daemon: { id: 3, doing: 'is the daemon of this mirror' },
 } as const;
 
-/** How long a holder may be silent, in milliseconds. */
-export const LEASE_TTL_MS = 30_000;
+/** How long a holder may be silent, in milliseconds: others, which look every few seconds, take over within 30 s. */
+export const LEASE_TTL_MS = 25_000;
 /** The most that a process waits between reading its clock and writing the lease; milliseconds. */
 const LOCK_WAIT_MS = 20_000;
 

@@ -324,6 +324,20 @@ it('waits for another process that works on the mirror, and logs it once', async
   expect(made).toEqual([tickName('full', START)]);
 });
 
+it('takes over within 30 seconds from a process that says nothing any more', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const { queue, made } = runQueueOn(db, clock);
+  const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
+  onTestFinished(() => other.close());
+  queue.submit(tick('full', START));
+  other.keeperLease.acquire(clock.now());
+  await clock.pass(20_000);
+  expect(made).toEqual([]);
+  await clock.pass(10_000);
+  expect(made).toEqual([tickName('full', START)]);
+});
+
 it('does not retry a cancelled run', async () => {
   const clock = createHandClock(START);
   const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [
