@@ -5,6 +5,7 @@ import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { createLog, errorFields, type Logger } from '../../log.ts';
 import type { PageQueue } from '../queue.ts';
+import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
 import {
   fetchJobOptions,
@@ -18,7 +19,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { checkRedis, connectRedis, cutRedis } from './redis.ts';
+import { connectRedis, cutRedis } from './redis.ts';
 
 interface BullQueueOptions extends QueuePlace {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
