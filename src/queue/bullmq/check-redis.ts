@@ -24,7 +24,7 @@ const PRIMARY = z.tuple([z.string(), z.string()]).nullable();
 export interface RedisCheck {
   /** The `host:port` of the primary; null without sentinels. */
   readonly primary: string | null;
-  /** What is wrong with each sentinel that does not name the primary. */
+  /** The problem of each sentinel that does not name the primary. */
   readonly silent: readonly string[];
 }
 
@@ -48,7 +48,7 @@ async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promis
   }
 }
 
-/** @param login what is wrong with the address if the server rejects the user */
+/** @param login what is missing in the address if the server rejects the user */
 function queueError(where: string, error: unknown, login: string): CatchwordError {
   const cause = reasonOf(error);
   if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(cause)) {
