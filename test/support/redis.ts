@@ -63,11 +63,10 @@ export async function startSentinel({
   return await startServer({
     command: 'redis-server',
     prepare: (directory) => writeFileSync(file(directory), `${rules.join('\n')}\n`),
-    args: (port, directory) => [
-      ...[file(directory), '--sentinel', '--bind', '127.0.0.1', '--dir', directory],
-      ...listening(port, certificate),
-      ...args,
-    ],
+    args: (port, directory) => {
+      const fixed = [file(directory), '--sentinel', '--bind', '127.0.0.1', '--dir', directory];
+      return [...fixed, ...listening(port, certificate), ...args];
+    },
     ready: 'Sentinel ID is',
   });
 }
