@@ -73,6 +73,7 @@ function placeBehind(urls: readonly URL[], url: URL): RedisPlace {
   };
 }
 
+/** @param address of the form of REDIS_URL, which the setting's form has checked */
 export function redisPlace(address: string): RedisPlace {
   const urls = redisUrls(address);
   const [url = new URL(address)] = urls;
