@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { redisUrls, SENTINEL_OPTIONS } from './redis-address.ts';
 import { wholeNumber } from './whole-number.ts';
 
 /*
@@ -130,16 +131,31 @@ function isTornApart({ pathname, search, hash }: URL): boolean {
   return hash !== '' || `${pathname}${search}`.includes('@');
 }
 
-/** An address with one of `protocols`; `problemOf` names what else must not be in it. */
-function address(protocols: RegExp, description: string, problemOf: (url: URL) => string | null) {
+/** An address that `parse` takes apart; empty if it cannot. `problemOf` names what else must not be in it. */
+function parsedAddress(
+  description: string,
+  parse: (given: string) => URL[],
+  problemOf: (url: URL, all: readonly URL[]) => string | null,
+) {
   return z
     .string()
     .superRefine((given, context) => {
-      const url = URL.canParse(given) ? new URL(given) : null;
-      const problem = url !== null && protocols.test(url.protocol) ? problemOf(url) : `must be ${description}`;
+      const all = parse(given);
+      const [url] = all;
+      const problem = url === undefined ? `must be ${description}` : problemOf(url, all);
       if (problem !== null) context.addIssue(problem);
     })
     .describe(description);
+}
+
+/** An address with one of `protocols`. */
+function address(protocols: RegExp, description: string, problemOf: (url: URL) => string | null) {
+  const parse = (given: string) => (URL.canParse(given) ? [new URL(given)] : []);
+  return parsedAddress(
+    description,
+    (given) => parse(given).filter(({ protocol }) => protocols.test(protocol)),
+    problemOf,
+  );
 }
 
 /** The address of the service, without trailing slashes. */
@@ -151,11 +167,23 @@ export const baseUrl = address(/^https?:$/, 'an http or https address', (url) =>
   .transform((given) => given.replace(/[/?#]+$/, ''))
   .describe('an http or https address');
 
-/** The address of a Redis; may hold credentials. */
-export const redisUrl = address(
-  /^rediss?:$/,
-  'an address such as redis://127.0.0.1:6379, with /, #, ? and @ in a password percent-encoded',
-  (url) => (isTornApart(url) ? 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40' : null),
+const SENTINELS = 'redis+sentinel://HOST:26379,HOST:26379/NAME';
+const REDIS = `an address such as redis://127.0.0.1:6379 or ${SENTINELS}, with /, #, ? and @ in a password percent-encoded`;
+
+/** The address of a Redis, or of the sentinels that know where it is; may hold credentials. */
+export const redisUrl = parsedAddress(
+  REDIS,
+  (given) => redisUrls(given).filter(({ protocol }) => /^rediss?(\+sentinel)?:$/.test(protocol)),
+  (url, all) => {
+    if (isTornApart(url)) return 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40';
+    if (!url.protocol.endsWith('+sentinel:')) return null;
+    if (all.some(({ hostname }) => hostname === '')) return `must have the host of every sentinel: ${SENTINELS}`;
+    if (!/^\/[\w.-]+(\/\d+)?$/.test(url.pathname)) {
+      return `must have the name by which the sentinels know the primary, then at most a database number: ${SENTINELS}/0`;
+    }
+    const isKnown = [...url.searchParams.keys()].every((key) => SENTINEL_OPTIONS.includes(key));
+    return isKnown ? null : `must not have options other than ${SENTINEL_OPTIONS.join(' and ')}`;
+  },
 );
 
 const HEARTBEAT = 'an https address, or http://…#allow=private';

@@ -28,6 +28,8 @@ const COMMON = [
   'forced-exit',
   'measure',
   'http-connector',
+  'redis-address',
+  'certificate',
 ];
 
 /** The folders that a folder may import from, besides itself and the common files. */

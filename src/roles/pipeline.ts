@@ -121,7 +121,7 @@ async function startRedisQueue(
 export async function startKeeper(options: KeeperOptions) {
   const { config, clock, log, onProgress, tell = toLog(log) } = options;
   const { redisUrl, heartbeatUrl } = config;
-  if (redisUrl !== undefined) await (await import('../queue/bullmq/redis.ts')).checkRedis(redisUrl);
+  if (redisUrl !== undefined) await (await import('../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
   return await startTogether(async (services) => {
     const store = openStore(config.db, { mode: config.dbMode });
     services.push({ name: 'mirror', stop: async () => store.close() });

@@ -147,7 +147,7 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
-  const { checkRedis } = await import('../queue/bullmq/redis.ts');
+  const { checkRedis } = await import('../queue/bullmq/check-redis.ts');
   const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
   const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });

@@ -1,14 +1,12 @@
-import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, it, onTestFinished } from 'vitest';
 import type { ChannelConfig } from '../../src/notify/channel-config.ts';
 import { sendWithin } from '../../src/notify/deliver.ts';
 import { testMessage } from '../../src/notify/words.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -103,10 +101,7 @@ it('encrypts with STARTTLS, and rejects a certificate that is not valid', async 
 
 it.each(['smtp', 'smtps'])('encrypts with a certificate that the system trusts (%s)', async (scheme) => {
   const directory = temporaryDirectory();
-  const [key, cert] = [join(directory, 'key.pem'), join(directory, 'cert.pem')];
-  const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
-  const made = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', key];
-  await promisify(execFile)('openssl', ['req', '-x509', ...made, '-out', cert, ...names]);
+  const { key, cert } = await makeCertificate(directory);
   const pair = { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
   const { mails, port } = await mailServer({ ...pair, secure: scheme === 'smtps' });
   const environment = {

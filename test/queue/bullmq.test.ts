@@ -7,12 +7,12 @@ import { type Clock, type Pause, systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { createLog } from '../../src/log.ts';
 import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
+import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { type FetcherOptions, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
 import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/queue.ts';
-import { checkRedis } from '../../src/queue/bullmq/redis.ts';
 import { listen } from '../support/listen.ts';
-import { type RedisServer, redisAvailable, startRedis } from '../support/redis.ts';
+import { PRIMARY, type RedisServer, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
 import { collect, idOf, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, task, untilAborted } from './scripted-source.ts';
@@ -350,6 +350,24 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await own.kill(signal);
     await place.close();
     await own.stop();
+  });
+
+  it('closes while Redis and its sentinel are gone', async () => {
+    const own = await startRedis();
+    const sentinel = await startSentinel({ primary: own.port, quorum: 1 });
+    const place = await openPlace(`redis+sentinel://127.0.0.1:${sentinel.port}/${PRIMARY}`);
+    const asked = createGate();
+    const source = createScriptedSource(clock, async (_, __, aborted) => {
+      asked.open();
+      await untilAborted(aborted);
+    });
+    await place.fetcher({ read: source.read });
+    await collect(place.queue);
+    await place.queue.add(pages(3));
+    await asked.passed;
+    await Promise.all([own.kill('SIGKILL'), sentinel.kill('SIGKILL')]);
+    await place.close();
+    await Promise.all([own.stop(), sentinel.stop()]);
   });
 
   it('takes few round trips to add many tasks', async () => {

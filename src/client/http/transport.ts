@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { Agent, request } from 'undici';
 import { interrupted, withAbort } from '../../abort.ts';
+import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
 import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
@@ -24,9 +25,6 @@ export type TransportSettings = Pick<
 >;
 
 export type Transport = ReturnType<typeof createTransport>;
-
-/** Retrying does not help against an invalid certificate. */
-const CERTIFICATE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
 
 /** A body that is read, and reported by `onSent`, only when there is a connection; it may be empty. */
 function reported(body: string, onSent: () => void): Readable {
@@ -61,13 +59,11 @@ function connectionError(error: unknown, origin: string): CatchwordError {
   // undici wraps the error of the socket.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
-  const isDistrusted = CERTIFICATE.test(code);
+  const distrusted = isDistrusted(code);
   return new CatchwordError('SOURCE_UNAVAILABLE', `${origin} cannot be reached or broke off (${code})`, {
-    hint: isDistrusted
-      ? 'Check {setting}: its certificate is not trusted. NODE_EXTRA_CA_CERTS names a file of further authorities.'
-      : 'Check {setting} and the network; the service may be down.',
+    hint: distrusted ? DISTRUSTED_HINT : 'Check {setting} and the network; the service may be down.',
     setting: 'CATCHWORD_BASE_URL',
-    retryable: !isDistrusted,
+    retryable: !distrusted,
   });
 }
 

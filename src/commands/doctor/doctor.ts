@@ -73,8 +73,10 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
 
 async function checkRedis({ redisUrl }: Config): Promise<Result> {
   if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
-  await (await import('../../queue/bullmq/redis.ts')).checkRedis(redisUrl);
-  return ok('reachable, never evicts');
+  const { checkRedis: check } = await import('../../queue/bullmq/check-redis.ts');
+  const { primary, silent } = await check(redisUrl);
+  const text = `reachable${primary === null ? '' : ` at ${primary}, as the sentinels say`}, never evicts`;
+  return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 
 async function checkSink(setting: SinkSetting): Promise<Result> {

@@ -6,6 +6,7 @@ import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
+import { checkRedis } from './check-redis.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
 import {
   JOB_OPTIONS,
@@ -17,7 +18,6 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { checkRedis } from './redis.ts';
 import { createSharedPause } from './shared-pause.ts';
 
 export interface FetcherOptions extends QueuePlace {

@@ -9,7 +9,7 @@ import { connectRedis, cutRedis } from './redis.ts';
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
-  /** `redis://[user:password@]host:port[/db]` */
+  /** An address of the form of REDIS_URL. */
   readonly redisUrl: string;
   /** Prefix of every key. Default `catchword`. */
   readonly prefix?: string;

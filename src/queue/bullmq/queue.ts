@@ -7,6 +7,7 @@ import { createLog, errorFields, type Logger } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue } from '../queue.ts';
+import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
 import {
   fetchJobOptions,
@@ -21,7 +22,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { checkRedis, connectRedis, cutRedis } from './redis.ts';
+import { connectRedis, cutRedis } from './redis.ts';
 
 interface BullQueueOptions extends QueuePlace {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */

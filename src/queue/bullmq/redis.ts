@@ -1,24 +1,93 @@
+import { isIP } from 'node:net';
 import type { IRedisClient } from 'bullmq';
-import { Redis } from 'ioredis';
-import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
+import { Redis, type RedisOptions } from 'ioredis';
+import { messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { redisUrls } from '../../redis-address.ts';
 
-/** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
-const [MIN_MAJOR, MIN_MINOR] = [6, 2];
-const CHECK_TIMEOUT_MS = 3_000;
 /** Longer than the longest blocking command (10 s): a server that is silent for so long is gone. */
 const SILENCE_MS = 20_000;
 const COMMAND_TIMEOUT_MS = 5_000;
 const MAX_RECONNECT_DELAY_MS = 2_000;
 
-/** The `host:port` of a Redis address. The rest may contain a password and must not be logged. */
-function redisAddress(url: string): string {
-  const { hostname, port } = new URL(url);
-  return `${hostname || '127.0.0.1'}:${port || '6379'}`;
+export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
+
+/** Where a server is, as ioredis takes it. */
+interface Endpoint extends Pick<ClientOptions, 'tls'> {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What an address of the form of REDIS_URL means. */
+export interface RedisPlace {
+  /** `host:port`, or the name of the primary and its sentinels. The address may contain a password; this does not. */
+  readonly label: string;
+  readonly sentinels: {
+    /** The name by which they know the primary. */
+    readonly name: string;
+    readonly endpoints: readonly Endpoint[];
+    /** They have users of their own, and need none by default. The password of Redis is not for them. */
+    readonly login: Pick<ClientOptions, 'username' | 'password'>;
+  } | null;
+  /** Makes a client of the server; with sentinels, of the primary that they name whenever it connects. */
+  readonly open: (options: ClientOptions) => Redis;
+}
+
+export function labelOf({ host, port }: Endpoint): string {
+  return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
+}
+
+function endpointOf({ protocol, hostname, port }: URL, defaultPort: number): Endpoint {
+  const host = hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
+  // Node.js does not send the host's name by itself, which a server with several certificates needs.
+  const tls = protocol.startsWith('rediss') && { tls: isIP(host) === 0 ? { servername: host } : {} };
+  return { host, port: Number(port || defaultPort), ...tls };
+}
+
+/** @param urls of all sentinels */
+function placeBehind(urls: readonly URL[], url: URL): RedisPlace {
+  const [, name = '', db = ''] = url.pathname.split('/');
+  // In a query, + would be a space.
+  const query = new URLSearchParams(url.search.replaceAll('+', '%2B'));
+  const username = query.get('sentinel_user') ?? undefined;
+  const password = query.get('sentinel_password') ?? undefined;
+  const endpoints = urls.map((each) => endpointOf(each, 26_379));
+  const server = new URL(url);
+  server.protocol = url.protocol.replace('+sentinel', '');
+  server.pathname = db;
+  server.search = '';
+  return {
+    label: `${name} (sentinels ${endpoints.map(labelOf).join(', ')})`,
+    sentinels: { name, endpoints, login: { username, password } },
+    open: (options) =>
+      new Redis(server.href, {
+        ...options,
+        name,
+        sentinels: endpoints.map(({ host, port }) => ({ host, port })),
+        sentinelUsername: username,
+        sentinelPassword: password,
+        // Without a limit, a frozen sentinel would never be given up.
+        sentinelCommandTimeout: COMMAND_TIMEOUT_MS,
+        ...(server.protocol === 'rediss:' && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
+      }),
+  };
+}
+
+/** @param address of the form of REDIS_URL, which the setting's form has checked */
+export function redisPlace(address: string): RedisPlace {
+  const urls = redisUrls(address);
+  const [url = new URL(address)] = urls;
+  if (url.protocol.endsWith('+sentinel:')) return placeBehind(urls, url);
+  const { tls, ...endpoint } = endpointOf(url, 6379);
+  return {
+    label: labelOf(endpoint),
+    sentinels: null,
+    open: (options) => new Redis(address, { ...options, ...(tls && { tls }) }),
+  };
 }
 
 /** The reason of an error. A failed connection to a name with several addresses has a code but an empty message. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   return messageOf(error) || systemCodeOf(error) || 'no response';
 }
 
@@ -27,15 +96,17 @@ function reasonOf(error: unknown): string {
  * @param whenGone whether commands without a connection `wait` for it (workers) or `fail` (callers that must not hang)
  */
 export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'): Redis {
-  const redis = new Redis(url, {
+  const { label, open } = redisPlace(url);
+  const redis = open({
     ...(whenGone === 'wait'
-      ? { maxRetriesPerRequest: null, socketTimeout: SILENCE_MS }
+      ? { maxRetriesPerRequest: null }
       : { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS }),
+    socketTimeout: SILENCE_MS,
     retryStrategy: (times) => Math.min(times * 100, MAX_RECONNECT_DELAY_MS),
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
     reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
   });
-  const about = { redis: redisAddress(url) };
+  const about = { redis: label };
   let lost = false;
   function onLost(reason: string): void {
     if (lost) return;
@@ -57,55 +128,4 @@ export function cutRedis(connection: Pick<IRedisClient, 'status' | 'connect' | '
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
   connection.disconnect();
-}
-
-function misconfigured(message: string, hint: string): CatchwordError {
-  return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint });
-}
-
-async function readInfo(url: string, where: string): Promise<string> {
-  const redis = new Redis(url, {
-    lazyConnect: true,
-    retryStrategy: null,
-    maxRetriesPerRequest: 0,
-    connectTimeout: CHECK_TIMEOUT_MS,
-    socketTimeout: CHECK_TIMEOUT_MS,
-  });
-  let reason: unknown;
-  redis.on('error', (error) => {
-    reason ??= error;
-  });
-  try {
-    await redis.connect();
-    return await redis.info();
-  } catch (error) {
-    const cause = reasonOf(reason ?? error);
-    if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(cause)) {
-      throw misconfigured(`${where} rejects this user: ${cause}`, 'Put the user and password into REDIS_URL.');
-    }
-    throw new CatchwordError('QUEUE_UNAVAILABLE', `${where} cannot be reached: ${cause}`, {
-      hint: 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
-    });
-  } finally {
-    redis.disconnect();
-  }
-}
-
-/**
- * Checks that Redis can hold the queue. Uses only `INFO`, because hosted services may forbid `CONFIG`.
- * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too
- *   old, may evict keys, or rejects the user
- */
-export async function checkRedis(url: string): Promise<void> {
-  const where = `Redis at ${redisAddress(url)}`;
-  const info = await readInfo(url, where);
-  const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major < MIN_MAJOR || (major === MIN_MAJOR && minor < MIN_MINOR)) {
-    throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
-  }
-  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
-  if (policy === 'noeviction') return;
-  const hint = 'Set maxmemory-policy to noeviction, or use another Redis.';
-  throw misconfigured(`${where} may evict jobs: its maxmemory-policy is ${policy}`, hint);
 }

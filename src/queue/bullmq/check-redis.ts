@@ -1,0 +1,118 @@
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
+import { CatchwordError, systemCodeOf } from '../../errors.ts';
+import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis.ts';
+
+/** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
+const [MIN_MAJOR, MIN_MINOR] = [6, 2];
+const CHECK_TIMEOUT_MS = 3_000;
+
+const ONCE: ClientOptions = {
+  lazyConnect: true,
+  retryStrategy: null,
+  sentinelRetryStrategy: () => null,
+  maxRetriesPerRequest: 0,
+  connectTimeout: CHECK_TIMEOUT_MS,
+  socketTimeout: CHECK_TIMEOUT_MS,
+};
+
+/** What a sentinel answers: host and port; null if it does not know the name. */
+const PRIMARY = z.tuple([z.string(), z.string()]).nullable();
+
+/** What the sentinels say. */
+export interface RedisCheck {
+  /** The `host:port` of the primary; null without sentinels. */
+  readonly primary: string | null;
+  /** The problem of each sentinel that does not name the primary. */
+  readonly silent: readonly string[];
+}
+
+function misconfigured(message: string, hint: string): CatchwordError {
+  return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint, setting: 'REDIS_URL' });
+}
+
+/** Connects, asks, and disconnects. @throws the error of the connection, which says more than the one of the command */
+async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promise<Answer> {
+  let reason: unknown;
+  redis.on('error', (error) => {
+    reason ??= error;
+  });
+  try {
+    await redis.connect();
+    return await ask();
+  } catch (error) {
+    throw reason ?? error;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** @param login what is missing in the address if the server rejects the user */
+function queueError(where: string, error: unknown, login: string): CatchwordError {
+  const cause = reasonOf(error);
+  if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(cause)) {
+    return misconfigured(`${where} rejects this user: ${cause}`, `Put ${login} into REDIS_URL.`);
+  }
+  const message = `${where} cannot be reached: ${cause}`;
+  if (isDistrusted(systemCodeOf(error) ?? '')) return misconfigured(message, DISTRUSTED_HINT);
+  return new CatchwordError('QUEUE_UNAVAILABLE', message, {
+    hint: 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
+  });
+}
+
+/** Asks all sentinels at once. @throws CatchwordError if none names a primary */
+async function askSentinels({ name, endpoints, login }: NonNullable<RedisPlace['sentinels']>): Promise<RedisCheck> {
+  const answers = await Promise.all(
+    endpoints.map(async (endpoint) => {
+      const redis = new Redis({ ...ONCE, ...login, ...endpoint, enableReadyCheck: false });
+      const where = `the sentinel at ${labelOf(endpoint)}`;
+      try {
+        const answer = await askOnce(redis, () => redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name));
+        const [host, port] = PRIMARY.parse(answer) ?? [];
+        if (host !== undefined) return `${host}:${port}`;
+        const hint = 'Correct the name in REDIS_URL, or let the sentinels monitor it.';
+        return new CatchwordError('QUEUE_UNAVAILABLE', `${where} does not know ${name}`, { hint });
+      } catch (error) {
+        if (reasonOf(error).startsWith('ERR unknown command')) {
+          return misconfigured(`${where} is not a sentinel`, 'Use the ports of the sentinels in REDIS_URL.');
+        }
+        return queueError(where, error, 'sentinel_user and sentinel_password');
+      }
+    }),
+  );
+  const failures = answers.filter((answer) => answer instanceof CatchwordError);
+  const silent = failures.map(({ message }) => message);
+  const primary = answers.find((answer) => typeof answer === 'string');
+  if (primary !== undefined) return { primary, silent };
+  const misconfiguration = failures.find(({ code }) => code === 'QUEUE_MISCONFIGURED');
+  const hint = (misconfiguration ?? failures[0])?.hint;
+  throw new CatchwordError(misconfiguration?.code ?? 'QUEUE_UNAVAILABLE', silent.join('; '), { hint });
+}
+
+/**
+ * Checks that Redis can hold the queue. Uses only `INFO`, because hosted services may forbid `CONFIG`.
+ * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too
+ *   old, may evict keys, rejects the user, or has a certificate that is not trusted
+ */
+export async function checkRedis(url: string): Promise<RedisCheck> {
+  const { label, sentinels, open } = redisPlace(url);
+  const check = sentinels === null ? { primary: null, silent: [] } : await askSentinels(sentinels);
+  const where = `Redis at ${check.primary ?? label}`;
+  const redis = open(ONCE);
+  const info = await askOnce(redis, () => redis.info()).catch((error: unknown) => {
+    throw queueError(where, error, 'the user and password');
+  });
+  if (/^redis_mode:sentinel/m.test(info)) {
+    throw misconfigured(`${where} is a sentinel`, 'Use redis+sentinel://HOST:PORT/NAME for REDIS_URL.');
+  }
+  const version = /^redis_version:(\S+)/m.exec(info)?.[1] ?? '0';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  if (major < MIN_MAJOR || (major === MIN_MAJOR && minor < MIN_MINOR)) {
+    throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
+  }
+  const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
+  if (policy === 'noeviction') return check;
+  const hint = 'Set maxmemory-policy to noeviction, or use another Redis.';
+  throw misconfigured(`${where} may evict jobs: its maxmemory-policy is ${policy}`, hint);
+}
