@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import BetterSqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { addressOf, run, runProcess, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
@@ -91,10 +93,12 @@ describe('catchword backup', () => {
     writeFileSync(join(directory, 'mine'), 'mine');
     linkSync(db, join(directory, 'hard.db'));
     symlinkSync(db, join(directory, 'soft.db'));
+    symlinkSync(join(directory, 'not-mounted', 'b.db'), join(directory, 'dangling.db'));
     mkdirSync(join(directory, 'folder'));
     const wrong: Record<string, RegExp> = {
       mine: /exists; a backup never replaces a file/,
       folder: /exists/,
+      'dangling.db': /exists; a backup never replaces a file/,
       'catalog.db': /belongs to the mirror itself/,
       'catalog.db-wal': /belongs to the mirror itself/,
       'catalog.db-shm': /belongs to the mirror itself/,
@@ -111,6 +115,11 @@ describe('catchword backup', () => {
     }
     expect(namesIn(source)).toEqual(before);
     expect(readFileSync(join(directory, 'mine'), 'utf8')).toBe('mine');
+    const part = join(directory, 'shop.part');
+    copyFileSync(db, part);
+    const named = { ...source, settings: { ...source.settings, CATCHWORD_DB: part } };
+    expect((await command(['backup', 'shop'], named)).stderr).toMatch(/shop belongs to the mirror itself/);
+    expect(catalogOf(part)).toEqual(catalogOf(db));
     const none = { ...source, settings: { ...source.settings, CATCHWORD_DB: join(directory, 'other.db') } };
     expect(await command(['backup', 'b.db'], none)).toMatchObject({
       code: 1,
@@ -134,6 +143,21 @@ describe('catchword backup', () => {
     expect(full).toMatchObject({ code: 1, stdout: '' });
     expect(full.stderr).toMatch(/b\.db\.part cannot be written: .* \[BACKUP_FAILED\]\nhint {2}Free disk space/);
     expect(namesIn(source)).toEqual(before);
+  });
+
+  it('compares the indexes of the copy with their tables', async () => {
+    const source = await filled({ items: 50 });
+    // An index that lacks a row; SQLite copies it as it is.
+    const sqlite = new BetterSqlite(source.db).unsafeMode();
+    sqlite.exec(`DROP INDEX products_changed_seq;
+      CREATE INDEX products_changed_seq ON products (changed_seq) WHERE id <> 7;
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = replace(sql, ' WHERE id <> 7', '') WHERE name = 'products_changed_seq';`);
+    sqlite.close();
+    const { code, stderr } = await command(['backup', 'b.db'], source);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/its copy is not sound: .*products_changed_seq/);
+    expect(namesIn(source)).toEqual(['catalog.db']);
   });
 
   it('reports a damaged mirror, and leaves no copy of it', async () => {
