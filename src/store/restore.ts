@@ -59,7 +59,9 @@ function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Resto
     sqlite
       .transaction(() => {
         queries.write(
-          `UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true'))`,
+          // Early versions noted no source: without a watermark, the next run is a full one as well.
+          `UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true')),
+             watermark = CASE WHEN source_selection IS NULL THEN NULL ELSE watermark END`,
         )(incarnation);
         queries.write('UPDATE lease SET holder = NULL, expires_at = NULL')();
         for (const sink of named) configure(sink);

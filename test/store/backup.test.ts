@@ -200,6 +200,19 @@ describe('catchword restore', () => {
     expectExactLog(db);
   });
 
+  it('lets sync read everything, also after a delta that the backup holds unfinished', async () => {
+    const source = await filled({ items: 60 });
+    const { settings, directory, sandbox, db } = source;
+    const stopped = await runHere(['sync'], { ...settings, CATCHWORD_MIN_FREE: '100000GB' }, directory);
+    expect(stopped.stderr).toContain('MIRROR_DISK_LOW');
+    await command(['backup', 'b.db'], source);
+    await command(['restore', 'b.db'], source);
+    const { code, stdout } = await command(['sync', '--json'], source);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 3, kind: 'full', state: 'complete' });
+    expect(withoutWithdrawn(catalogOf(db))).toEqual(await truthOf(sandbox.url));
+  });
+
   it('restores to a path without a mirror, also in a directory that does not exist', async () => {
     const source = await filled({ items: 50 });
     await command(['backup', 'b.db'], source);
