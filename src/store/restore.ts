@@ -3,7 +3,7 @@ import { chmodSync, chownSync, linkSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite from 'better-sqlite3';
 import { makeDirectory, syncDirectory } from '../durable-names.ts';
-import { CatchwordError, hasCode, systemCodeOf, usageError } from '../errors.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../errors.ts';
 import { withCopy, withOwnFile } from './back-up.ts';
 import type { Copy } from './copy-apart.ts';
 import { backupFailed, type Copied } from './copy-mirror.ts';
@@ -105,11 +105,17 @@ function withoutOthers<T>(path: string, work: () => T): T {
   }
 }
 
-/** Gives a copy the mode and the owner of the file that it replaces. */
+/** Gives a copy the mode and the owner of the file that it replaces. @throws CatchwordError BACKUP_FAILED */
 function dressAs(path: string, former: string): void {
   const { mode, uid, gid } = statSync(former);
   const own = statSync(path);
-  if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
+  try {
+    if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
+  } catch (cause) {
+    const what = `${former} has another owner or group, which this user cannot give to a file (${messageOf(cause)})`;
+    const hint = 'Run this as the owner of the mirror, or as root. The mirror was not changed.';
+    throw new CatchwordError('BACKUP_FAILED', what, { hint, cause });
+  }
   chmodSync(path, mode & 0o777);
 }
 
@@ -135,12 +141,21 @@ function putInPlace(ready: string, path: string): string | null {
   });
 }
 
+/** The name of a restored mirror that is not complete. */
+function partOf(path: string): string {
+  return `${path}.restoring`;
+}
+
 /** @throws CatchwordError USAGE, NOT_FOUND */
 function checkBackup(file: string, path: string): void {
   const found = lookAt(file);
   if (found === undefined) {
     const hint = 'Name a file that catchword backup has made.';
     throw new CatchwordError('NOT_FOUND', `no backup at ${file}`, { hint });
+  }
+  if (nameOf(file) === nameOf(partOf(path))) {
+    const hint = 'Give it another name: a restored mirror has this one until it is complete.';
+    throw usageError(`${file} would be replaced by a copy of itself`, hint);
   }
   if (nameOf(file) === nameOf(path)) throw usageError(`${file} is the mirror itself`, 'Name a backup of it.');
   const left = lookAt(path) === undefined && COMPANIONS.find((end) => lookAt(`${path}${end}`) !== undefined);
@@ -166,7 +181,7 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   }
   // Tells before a long copy; it is asked again after it.
   if (lookAt(path) !== undefined) withoutOthers(path, () => {});
-  const part = `${path}.restoring`;
+  const part = partOf(path);
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
       try {

@@ -297,6 +297,11 @@ describe('catchword restore', () => {
       expect(stderr).toMatch(message);
     }
     expect(await command(['restore', 'none.db'], source)).toMatchObject({ code: 1 });
+    copyFileSync(db, `${db}.restoring`);
+    const itself = await command(['restore', 'catalog.db.restoring'], source);
+    expect(itself.stderr).toMatch(/would be replaced by a copy of itself/);
+    expect(catalogOf(`${db}.restoring`)).toEqual(bytes);
+    rmSync(`${db}.restoring`);
     await command(['backup', 'sound.db'], source);
     const full = await onFullDisk(['restore', 'sound.db'], source);
     expect(full).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('[BACKUP_FAILED]') });
