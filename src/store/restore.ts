@@ -12,6 +12,7 @@ import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open.ts'
 import { COMPANIONS, lookAt, unusable } from './place.ts';
 import { createQueries } from './queries.ts';
 import { createSinkReader, type SinkRow } from './sinks.ts';
+import { createSourceReader } from './source.ts';
 import { keepStatements } from './statements.ts';
 import { createSinkRequests, createSinkWriter } from './write-sinks.ts';
 
@@ -41,6 +42,8 @@ interface RestoreOptions {
 
 export interface Restored extends Copied {
   readonly incarnation: string;
+  /** Address of the service that it mirrors; null if it has noted none. */
+  readonly address: string | null;
   /** Where the former mirror is; null if there was none. */
   readonly kept: string | null;
   /** Every sink, as the mirror now knows it: each is filled again. */
@@ -48,7 +51,10 @@ export interface Restored extends Copied {
 }
 
 /** Upgrades a copy, and makes another mirror of it, whose next run reads everything. @throws as `openMirrorFile` */
-function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Restored, 'incarnation' | 'sinks'> {
+function beginIncarnation(
+  path: string,
+  named: readonly NamedSink[],
+): Pick<Restored, 'incarnation' | 'address' | 'sinks'> {
   const { sqlite, orm, close } = openMirrorFile(path, { mustExist: true });
   try {
     const queries = createQueries(sqlite);
@@ -68,7 +74,8 @@ function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Resto
         for (const { id } of reader.list()) replay(id, 0, true);
       })
       .immediate();
-    return { incarnation, sinks: reader.list() };
+    const address = createSourceReader(queries).noted()?.address ?? null;
+    return { incarnation, address, sinks: reader.list() };
   } finally {
     close();
   }

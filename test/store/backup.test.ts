@@ -225,6 +225,16 @@ describe('catchword restore', () => {
     expect(statSync(db).mode & 0o777).toBe(0o600);
   });
 
+  it('says that a backup is one of another service', async () => {
+    const source = await filled({ items: 3 });
+    await command(['backup', 'b.db'], source);
+    expect((await command(['restore', 'b.db'], source)).stdout).toContain('next: npx catchword sync');
+    const other = { ...source, settings: { ...source.settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:9/' } };
+    const { stdout } = await command(['restore', 'b.db'], other);
+    expect(stdout).toContain(`it is a mirror of ${source.sandbox.url}, and CATCHWORD_BASE_URL is http://127.0.0.1:9`);
+    expect(stdout).not.toContain('next:');
+  });
+
   it('is refused while any process has the mirror open', async () => {
     const source = await filled({ items: 50 }, { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' });
     const { directory, db } = source;
