@@ -1,4 +1,6 @@
 import { Command } from 'commander';
+import { sourceAddress } from '../catalog/source.ts';
+import type { Config } from '../config.ts';
 import { iso } from '../iso-time.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { moment, plural } from '../report/text.ts';
@@ -8,15 +10,25 @@ import { copyWithProgress } from './shared/copying.ts';
 import { type JsonOption, print } from './shared/format.ts';
 import { loadSettings } from './shared/settings.ts';
 
-function restoredLines(db: string, file: string, { products, watermark, kept, sinks }: Restored): string[] {
+/** What to do after a restore; a backup of another service may be the wrong one. */
+function nextLine({ baseUrl }: Config, { address, kept }: Restored): string {
+  if (baseUrl === undefined || address === null || address === sourceAddress(baseUrl)) {
+    return 'next: npx catchword sync (it reads every product), then start the daemon';
+  }
+  const other = kept === null ? 'it is the wrong backup' : 'put the former mirror back';
+  return `it is a mirror of ${address}, and CATCHWORD_BASE_URL is ${baseUrl}: if that service moved, run npx catchword adopt; else ${other}`;
+}
+
+function restoredLines(config: Config, file: string, restored: Restored): string[] {
+  const { products, watermark, kept, sinks } = restored;
   const upTo = watermark === null ? 'never complete' : `complete up to ${moment(watermark)} UTC`;
   const halted = sinks.filter(({ state }) => state !== 'running');
   return [
-    `${db} is the backup ${file}: ${plural(products, 'product')}, ${upTo}`,
+    `${config.db} is the backup ${file}: ${plural(products, 'product')}, ${upTo}`,
     ...(kept === null ? [] : [`the former mirror is kept as ${kept}: delete it when you do not need it any more`]),
     ...(sinks.length === 0 ? [] : [`filled again when catchword runs: ${sinks.map(({ name }) => name).join(', ')}`]),
     ...halted.map(({ name, state }) => `${name} is ${state}; resume it with: npx catchword sink resume ${name}`),
-    'next: npx catchword sync (it reads every product), then start the daemon',
+    nextLine(config, restored),
   ];
 }
 
@@ -40,7 +52,7 @@ export function restoreCommand(context: CommandContext): Command {
           kept,
           sinks: restored.sinks.map(({ name, state }) => ({ name, state })),
         },
-        text: restoredLines(config.db, file, restored),
+        text: restoredLines(config, file, restored),
       });
     });
 }

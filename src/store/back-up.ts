@@ -1,4 +1,4 @@
-import { constants, realpathSync, renameSync } from 'node:fs';
+import { constants, lstatSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { syncDirectory } from '../durable-names.ts';
 import { CatchwordError, usageError } from '../errors.ts';
@@ -40,6 +40,11 @@ export async function withCopy<T>(from: string, part: string, options: CopyOptio
   }
 }
 
+/** The name of a backup that is not complete. */
+function partOf(target: string): string {
+  return `${target}.part`;
+}
+
 /** @returns where to write, without links. @throws CatchwordError USAGE */
 function checkedTarget(file: string, db: string): string {
   const path = resolve(file);
@@ -51,10 +56,13 @@ function checkedTarget(file: string, db: string): string {
   }
   const real = join(realpathSync(directory), basename(path));
   const mirror = realpathSync(db);
-  if (nameOf(real) === nameOf(mirror) || COMPANIONS.some((end) => real === `${mirror}${end}`)) {
+  const isMirror = [real, partOf(real)].some((one) => nameOf(one) === nameOf(mirror));
+  if (isMirror || COMPANIONS.some((end) => real === `${mirror}${end}`)) {
     throw usageError(`${file} belongs to the mirror itself`, hint);
   }
-  if (lookAt(real) !== undefined) throw usageError(`${file} exists; a backup never replaces a file`, hint);
+  // A link that leads nowhere exists too: it may name a disk that is not mounted.
+  const found = lstatSync(real, { throwIfNoEntry: false });
+  if (found !== undefined) throw usageError(`${file} exists; a backup never replaces a file`, hint);
   return real;
 }
 
@@ -70,7 +78,7 @@ export async function backUp(db: string, file: string, options: CopyOptions): Pr
     throw new CatchwordError('NOT_FOUND', `no mirror at ${resolve(db)}`, { hint });
   }
   const target = checkedTarget(file, db);
-  const part = `${target}.part`;
+  const part = partOf(target);
   return await withOwnFile(target, () =>
     withCopy(realpathSync(db), part, options, (copied) => {
       checkedTarget(file, db);

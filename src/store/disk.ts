@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { withoutLinks } from './open.ts';
 
 export interface Disk {
   readonly free: number;
@@ -8,6 +9,6 @@ export interface Disk {
 
 /** The disk that holds a file, in bytes: what this user may use of it, and all. */
 export function diskOf(path: string): Disk {
-  const { bavail, blocks, bsize } = statfsSync(dirname(path));
+  const { bavail, blocks, bsize } = statfsSync(dirname(withoutLinks(path)));
   return { free: bavail * bsize, size: blocks * bsize };
 }

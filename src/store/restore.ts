@@ -3,7 +3,7 @@ import { chmodSync, chownSync, linkSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite from 'better-sqlite3';
 import { makeDirectory, syncDirectory } from '../durable-names.ts';
-import { CatchwordError, hasCode, systemCodeOf, usageError } from '../errors.ts';
+import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../errors.ts';
 import { withCopy, withOwnFile } from './back-up.ts';
 import type { Copy } from './copy-apart.ts';
 import { backupFailed, type Copied } from './copy-mirror.ts';
@@ -12,6 +12,7 @@ import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open.ts'
 import { COMPANIONS, lookAt, unusable } from './place.ts';
 import { createQueries } from './queries.ts';
 import { createSinkReader, type SinkRow } from './sinks.ts';
+import { createSourceReader } from './source.ts';
 import { keepStatements } from './statements.ts';
 import { createSinkRequests, createSinkWriter } from './write-sinks.ts';
 
@@ -41,6 +42,8 @@ interface RestoreOptions {
 
 export interface Restored extends Copied {
   readonly incarnation: string;
+  /** Address of the service that it mirrors; null if it has noted none. */
+  readonly address: string | null;
   /** Where the former mirror is; null if there was none. */
   readonly kept: string | null;
   /** Every sink, as the mirror now knows it: each is filled again. */
@@ -48,7 +51,10 @@ export interface Restored extends Copied {
 }
 
 /** Upgrades a copy, and makes another mirror of it, whose next run reads everything. @throws as `openMirrorFile` */
-function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Restored, 'incarnation' | 'sinks'> {
+function beginIncarnation(
+  path: string,
+  named: readonly NamedSink[],
+): Pick<Restored, 'incarnation' | 'address' | 'sinks'> {
   const { sqlite, orm, close } = openMirrorFile(path, { mustExist: true });
   try {
     const queries = createQueries(sqlite);
@@ -59,14 +65,17 @@ function beginIncarnation(path: string, named: readonly NamedSink[]): Pick<Resto
     sqlite
       .transaction(() => {
         queries.write(
-          `UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true'))`,
+          // Early versions noted no source: without a watermark, the next run is a full one as well.
+          `UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true')),
+             watermark = CASE WHEN source_selection IS NULL THEN NULL ELSE watermark END`,
         )(incarnation);
         queries.write('UPDATE lease SET holder = NULL, expires_at = NULL')();
         for (const sink of named) configure(sink);
         for (const { id } of reader.list()) replay(id, 0, true);
       })
       .immediate();
-    return { incarnation, sinks: reader.list() };
+    const address = createSourceReader(queries).noted()?.address ?? null;
+    return { incarnation, address, sinks: reader.list() };
   } finally {
     close();
   }
@@ -103,11 +112,17 @@ function withoutOthers<T>(path: string, work: () => T): T {
   }
 }
 
-/** Gives a copy the mode and the owner of the file that it replaces. */
+/** Gives a copy the mode and the owner of the file that it replaces. @throws CatchwordError BACKUP_FAILED */
 function dressAs(path: string, former: string): void {
   const { mode, uid, gid } = statSync(former);
   const own = statSync(path);
-  if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
+  try {
+    if (own.uid !== uid || own.gid !== gid) chownSync(path, uid, gid);
+  } catch (cause) {
+    const what = `${former} has another owner or group, which this user cannot give to a file (${messageOf(cause)})`;
+    const hint = 'Run this as the owner of the mirror, or as root. The mirror was not changed.';
+    throw new CatchwordError('BACKUP_FAILED', what, { hint, cause });
+  }
   chmodSync(path, mode & 0o777);
 }
 
@@ -133,12 +148,21 @@ function putInPlace(ready: string, path: string): string | null {
   });
 }
 
+/** The name of a restored mirror that is not complete. */
+function partOf(path: string): string {
+  return `${path}.restoring`;
+}
+
 /** @throws CatchwordError USAGE, NOT_FOUND */
 function checkBackup(file: string, path: string): void {
   const found = lookAt(file);
   if (found === undefined) {
     const hint = 'Name a file that catchword backup has made.';
     throw new CatchwordError('NOT_FOUND', `no backup at ${file}`, { hint });
+  }
+  if (nameOf(file) === nameOf(partOf(path))) {
+    const hint = 'Give it another name: a restored mirror has this one until it is complete.';
+    throw usageError(`${file} would be replaced by a copy of itself`, hint);
   }
   if (nameOf(file) === nameOf(path)) throw usageError(`${file} is the mirror itself`, 'Name a backup of it.');
   const left = lookAt(path) === undefined && COMPANIONS.find((end) => lookAt(`${path}${end}`) !== undefined);
@@ -164,7 +188,7 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   }
   // Tells before a long copy; it is asked again after it.
   if (lookAt(path) !== undefined) withoutOthers(path, () => {});
-  const part = `${path}.restoring`;
+  const part = partOf(path);
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
       try {

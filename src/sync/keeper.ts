@@ -3,6 +3,7 @@ import { CatchwordError, hasCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
+import { needsFullRun } from '../store/source.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
@@ -125,7 +126,7 @@ export async function createKeeper(options: KeeperOptions) {
       holdLease(store.keeperLease, clock, log, async (leased) => {
         // A full run covers a delta, but not vice versa.
         const isEnough = ({ kind }: Run): boolean =>
-          kind === 'full' || (kind === request.kind && request.from === undefined);
+          kind === 'full' || (kind === request.kind && request.from === undefined && !needsFullRun(store));
         const resumed = await resumeUnder(leased, signal, (run) => {
           if (onStart !== undefined && isEnough(run)) leased.write((writer) => onStart(writer, run, true));
         });

@@ -69,6 +69,18 @@ describe.skipIf(!sqliteToolsAvailable)('the advice about VACUUM', () => {
   });
 });
 
+it('fails while runs stop because too little space is free', async () => {
+  const source = await filled({ items: 3 });
+  const low = { ...source, settings: { ...source.settings, CATCHWORD_MIN_FREE: '100000GB' } };
+  expect(await diskOf(low)).toMatchObject({
+    level: 'failed',
+    text: expect.stringMatching(/ free; .*runs stop below CATCHWORD_MIN_FREE \(100000\.00 GB\)$/),
+    hint: expect.stringMatching(/^Free space/),
+  });
+  const off = { ...source, settings: { ...source.settings, CATCHWORD_MIN_FREE: 'off' } };
+  expect(await diskOf(off)).toMatchObject({ level: 'ok' });
+});
+
 describe('the forecast', () => {
   /** Dates the size that the only run noted, and adds a run of another size. */
   function sized({ db }: Place, days: number, bytes: number): void {

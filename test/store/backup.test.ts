@@ -1,4 +1,5 @@
 import {
+  copyFileSync,
   existsSync,
   linkSync,
   mkdirSync,
@@ -12,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import BetterSqlite from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { addressOf, run, runProcess, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
@@ -91,10 +93,12 @@ describe('catchword backup', () => {
     writeFileSync(join(directory, 'mine'), 'mine');
     linkSync(db, join(directory, 'hard.db'));
     symlinkSync(db, join(directory, 'soft.db'));
+    symlinkSync(join(directory, 'not-mounted', 'b.db'), join(directory, 'dangling.db'));
     mkdirSync(join(directory, 'folder'));
     const wrong: Record<string, RegExp> = {
       mine: /exists; a backup never replaces a file/,
       folder: /exists/,
+      'dangling.db': /exists; a backup never replaces a file/,
       'catalog.db': /belongs to the mirror itself/,
       'catalog.db-wal': /belongs to the mirror itself/,
       'catalog.db-shm': /belongs to the mirror itself/,
@@ -111,6 +115,11 @@ describe('catchword backup', () => {
     }
     expect(namesIn(source)).toEqual(before);
     expect(readFileSync(join(directory, 'mine'), 'utf8')).toBe('mine');
+    const part = join(directory, 'shop.part');
+    copyFileSync(db, part);
+    const named = { ...source, settings: { ...source.settings, CATCHWORD_DB: part } };
+    expect((await command(['backup', 'shop'], named)).stderr).toMatch(/shop belongs to the mirror itself/);
+    expect(catalogOf(part)).toEqual(catalogOf(db));
     const none = { ...source, settings: { ...source.settings, CATCHWORD_DB: join(directory, 'other.db') } };
     expect(await command(['backup', 'b.db'], none)).toMatchObject({
       code: 1,
@@ -134,6 +143,21 @@ describe('catchword backup', () => {
     expect(full).toMatchObject({ code: 1, stdout: '' });
     expect(full.stderr).toMatch(/b\.db\.part cannot be written: .* \[BACKUP_FAILED\]\nhint {2}Free disk space/);
     expect(namesIn(source)).toEqual(before);
+  });
+
+  it('compares the indexes of the copy with their tables', async () => {
+    const source = await filled({ items: 50 });
+    // An index of other values; SQLite copies it as it is, and its number of entries is right.
+    const sqlite = new BetterSqlite(source.db).unsafeMode();
+    sqlite.exec(`DROP INDEX products_changed_seq;
+      CREATE INDEX products_changed_seq ON products (-changed_seq);
+      PRAGMA writable_schema = ON;
+      UPDATE sqlite_schema SET sql = replace(sql, '-', '') WHERE name = 'products_changed_seq';`);
+    sqlite.close();
+    const { code, stderr } = await command(['backup', 'b.db'], source);
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/its copy is not sound: .*products_changed_seq/);
+    expect(namesIn(source)).toEqual(['catalog.db']);
   });
 
   it('reports a damaged mirror, and leaves no copy of it', async () => {
@@ -176,6 +200,19 @@ describe('catchword restore', () => {
     expectExactLog(db);
   });
 
+  it('lets sync read everything, also after a delta that the backup holds unfinished', async () => {
+    const source = await filled({ items: 60 });
+    const { settings, directory, sandbox, db } = source;
+    const stopped = await runHere(['sync'], { ...settings, CATCHWORD_MIN_FREE: '100000GB' }, directory);
+    expect(stopped.stderr).toContain('MIRROR_DISK_LOW');
+    await command(['backup', 'b.db'], source);
+    await command(['restore', 'b.db'], source);
+    const { code, stdout } = await command(['sync', '--json'], source);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ id: 3, kind: 'full', state: 'complete' });
+    expect(withoutWithdrawn(catalogOf(db))).toEqual(await truthOf(sandbox.url));
+  });
+
   it('restores to a path without a mirror, also in a directory that does not exist', async () => {
     const source = await filled({ items: 50 });
     await command(['backup', 'b.db'], source);
@@ -186,6 +223,16 @@ describe('catchword restore', () => {
     expect(stdout).not.toContain('before-restore');
     expect(catalogOf(db)).toEqual(catalogOf(source.db));
     expect(statSync(db).mode & 0o777).toBe(0o600);
+  });
+
+  it('says that a backup is one of another service', async () => {
+    const source = await filled({ items: 3 });
+    await command(['backup', 'b.db'], source);
+    expect((await command(['restore', 'b.db'], source)).stdout).toContain('next: npx catchword sync');
+    const other = { ...source, settings: { ...source.settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:9/' } };
+    const { stdout } = await command(['restore', 'b.db'], other);
+    expect(stdout).toContain(`it is a mirror of ${source.sandbox.url}, and CATCHWORD_BASE_URL is http://127.0.0.1:9`);
+    expect(stdout).not.toContain('next:');
   });
 
   it('is refused while any process has the mirror open', async () => {
@@ -260,6 +307,11 @@ describe('catchword restore', () => {
       expect(stderr).toMatch(message);
     }
     expect(await command(['restore', 'none.db'], source)).toMatchObject({ code: 1 });
+    copyFileSync(db, `${db}.restoring`);
+    const itself = await command(['restore', 'catalog.db.restoring'], source);
+    expect(itself.stderr).toMatch(/would be replaced by a copy of itself/);
+    expect(catalogOf(`${db}.restoring`)).toEqual(bytes);
+    rmSync(`${db}.restoring`);
     await command(['backup', 'sound.db'], source);
     const full = await onFullDisk(['restore', 'sound.db'], source);
     expect(full).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('[BACKUP_FAILED]') });

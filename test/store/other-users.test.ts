@@ -49,6 +49,18 @@ function asOther({ db }: Pick<Place, 'db'>, ...args: string[]) {
   return { code: status, stdout, stderr };
 }
 
+it.skipIf(!canBeAnother)('restore by a user who is not the owner says who can', async () => {
+  const source = await shared(3, { CATCHWORD_DB_MODE: '0666' });
+  chmodSync(source.directory, 0o777);
+  const backup = join(source.directory, 'backup.db');
+  expect((await runHere(['backup', backup], source.settings, source.directory)).code).toBe(0);
+  chmodSync(backup, 0o644);
+  const { code, stderr } = asOther(source, 'restore', backup);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/catalog\.db has another owner or group, .*\[BACKUP_FAILED\]\nhint {2}Run this as the owner/);
+  expect(existsSync(`${source.db}.restoring`)).toBe(false);
+});
+
 describe('CATCHWORD_DB_MODE', () => {
   it('gives the mirror, its WAL, its shared memory and new folders their modes', () => {
     const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');

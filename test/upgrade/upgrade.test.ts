@@ -139,7 +139,7 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
   );
 
   it('is backed up as it is, and restored as a mirror of today', async () => {
-    const { db, settings, directory } = await placed(tag);
+    const { db, settings, directory, sandbox } = await placed(tag);
     const before = keptOf(db);
     expect(await runHere(['backup', 'backup.db'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
     const migrations = 'SELECT hash FROM __drizzle_migrations';
@@ -154,6 +154,9 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     expect(keptOf(db)).toMatchObject(Object.fromEntries(tables));
     expect(query(db, migrations)).toHaveLength(TAGS.length + 1);
     expectExactLog(db);
+    standIn(db, sandbox.url);
+    expect(await load(settings, 'delta')).toMatchObject({ kind: 'full' });
+    expect(await load(settings, 'delta')).toMatchObject({ kind: 'delta' });
   });
 
   it('has an exact log, and goes on with a delta and a full run', async () => {

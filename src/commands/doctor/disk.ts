@@ -4,7 +4,7 @@ import { count, size } from '../../report/text.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
 import { diskOf } from '../../store/disk.ts';
 import type { Store } from '../../store/store.ts';
-import { note, ok, type Result } from './finding.ts';
+import { failed, note, ok, type Result } from './finding.ts';
 
 /** Less space is not worth the work: new rows use it. */
 const WORTHWHILE = { bytes: 50e6, share: 0.25 };
@@ -45,6 +45,10 @@ export function checkDisk(config: Config, nowMs: number): Promise<Result> {
     const growth = growthOf(store, disk);
     const unused = store.unusedBytes();
     const text = `${size(disk.free)} free; ${forecast(growth)}; VACUUM would free ${size(unused)}`;
+    if (config.minFreeBytes !== null && disk.free < config.minFreeBytes) {
+      const hint = 'Free space, or move CATCHWORD_DB. A VACUUM needs free space itself.';
+      return failed(`${text}; runs stop below CATCHWORD_MIN_FREE (${size(config.minFreeBytes)})`, hint);
+    }
     const isWorthwhile = unused >= WORTHWHILE.bytes && unused >= WORTHWHILE.share * store.sizeBytes();
     if (isWorthwhile) return note(text, vacuumAdvice(store, unused, nowMs));
     if ((growth?.daysLeft ?? Number.POSITIVE_INFINITY) >= SOON_DAYS) return ok(text);

@@ -1,0 +1,11 @@
+import { symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { diskOf } from '../../src/store/disk.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+it.skipIf(process.platform !== 'linux')('measures the disk of the file that a link names, not that of the link', () => {
+  const link = join(temporaryDirectory(), 'catalog.db');
+  symlinkSync('/proc/version', link);
+  expect(diskOf(link)).toEqual({ free: 0, size: 0 });
+});
