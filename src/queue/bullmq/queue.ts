@@ -119,8 +119,13 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
           job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
         await active;
       }
+      // Not awaited: while Redis is gone, a run must still be able to stop.
       consumer = startWorker(options, names.apply(mirror), take);
-      await consumer.worker.waitUntilReady();
+    },
+    rest: async () => {
+      const resting = consumer;
+      consumer = undefined;
+      await resting?.close(() => active);
     },
     drop: (runId) =>
       attempt('drop tasks', async () => {
