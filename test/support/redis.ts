@@ -6,13 +6,26 @@ export interface RedisServer extends ServerProcess {
   readonly url: string;
 }
 
-/** Starts a Redis without persistence, so it is empty after a restart. `args` are passed to `redis-server`. */
-export async function startRedis({ args = [] as readonly string[] } = {}): Promise<RedisServer> {
-  const fixed = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+/** Where a Redis runs: its address, and the command that runs another command there. */
+interface Place {
+  readonly address: string;
+  readonly exec: readonly string[];
+}
+
+const HERE: Place = { address: '127.0.0.1', exec: [] };
+
+/**
+ * Starts a Redis without persistence, so it is empty after a restart. `args` are passed to `redis-server`. On another
+ * host it answers that host's network, without a password.
+ */
+export async function startRedis({ args = [] as readonly string[], on = HERE } = {}): Promise<RedisServer> {
+  const { address, exec } = on;
+  const isOpen = ['--bind', address, '--protected-mode', on === HERE ? 'yes' : 'no'];
+  const [command = '', ...before] = [...exec, 'redis-server', ...isOpen, '--save', '', '--appendonly', 'no'];
   const server = await startServer({
-    command: 'redis-server',
-    args: (port, directory) => [...fixed, '--dir', directory, '--port', String(port), ...args],
+    command,
+    args: (port, directory) => [...before, '--dir', directory, '--port', String(port), ...args],
     ready: 'Ready to accept connections',
   });
-  return { ...server, url: `redis://127.0.0.1:${server.port}` };
+  return { ...server, url: `redis://${address}:${server.port}` };
 }
