@@ -31,6 +31,7 @@ it.skipIf(!hostsAvailable || !redisAvailable).each([1, 4])(
 
 it.skipIf(!hostsAvailable || !redisAvailable || faketimeLibrary === undefined)(
   'a page is read in time although a fetcher whose clock was a day ahead put it off',
+  { timeout: 300_000 },
   async () => {
     const scene = await openScene({
       sandbox: { items: PAGES * PER_PAGE, latencyMs: 100 },

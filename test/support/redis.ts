@@ -21,10 +21,20 @@ const HERE: Place = { address: '127.0.0.1', exec: [] };
 export async function startRedis({ args = [] as readonly string[], on = HERE } = {}): Promise<RedisServer> {
   const { address, exec } = on;
   const isOpen = ['--bind', address, '--protected-mode', on === HERE ? 'yes' : 'no'];
-  const [command = '', ...before] = [...exec, 'redis-server', ...isOpen, '--save', '', '--appendonly', 'no'];
+  const fixed = [...isOpen, '--save', '', '--appendonly', 'no'];
+  const [command = 'redis-server', ...before] = exec;
   const server = await startServer({
     command,
-    args: (port, directory) => [...before, '--dir', directory, '--port', String(port), ...args],
+    args: (port, directory) => [
+      ...before,
+      ...(exec.length > 0 ? ['redis-server'] : []),
+      ...fixed,
+      '--dir',
+      directory,
+      '--port',
+      String(port),
+      ...args,
+    ],
     ready: 'Ready to accept connections',
   });
   return { ...server, url: `redis://${address}:${server.port}` };
