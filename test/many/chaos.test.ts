@@ -197,7 +197,7 @@ async function suffer(world: World, trouble: Trouble): Promise<void> {
       if (kind === 'cut') host.cut();
       else host.deafen();
       await delay(lastsMs);
-      host.mend();
+      host.restore();
       return;
     }
     case 'clock':

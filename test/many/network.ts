@@ -15,10 +15,10 @@ export interface Host {
   readonly exec: readonly string[];
   /** Takes the host's link down: new connections fail at once, open ones become silent. */
   readonly cut: () => void;
-  /** Lets what the host sends pass, and discards what is sent to it: nothing is reset. */
+  /** Discards what others send to the host, and lets pass what it sends: nothing is reset. */
   readonly deafen: () => void;
   /** Undoes `cut` and `deafen`. */
-  readonly mend: () => void;
+  readonly restore: () => void;
 }
 
 export interface Network {
@@ -109,7 +109,7 @@ export function openNetwork(): Network {
           net('tc', '-n', bridge, 'qdisc', 'replace', 'dev', port, 'root', 'pfifo', 'limit', '0');
           isDeaf = true;
         },
-        mend: () => {
+        restore: () => {
           net('ip', '-n', namespace, 'link', 'set', 'eth0', 'up');
           if (isDeaf) net('tc', '-n', bridge, 'qdisc', 'del', 'dev', port, 'root');
           isDeaf = false;
