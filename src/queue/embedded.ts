@@ -94,6 +94,10 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
       handle = consumer;
       fill();
     },
+    rest: async () => {
+      handle = undefined;
+      await delivered;
+    },
     drop: async (runId) => {
       for (const [id, task] of waiting) if (task.runId === runId) waiting.delete(id);
     },

@@ -16,6 +16,11 @@ export interface PageQueue {
    * Resolves when delivery has begun. `handle` must not wait for `close`.
    */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
+  /**
+   * Ends the delivery, until `consume` is called again: another process with the same mirror may take the outcomes.
+   * Finishes the current one.
+   */
+  rest(): Promise<void>;
   /** Drops the waiting tasks of a run. Tasks in flight may still be delivered. */
   drop(runId: number): Promise<void>;
   /** Finishes the current outcome, abandons tasks in flight and closes connections. Idempotent. */

@@ -141,7 +141,7 @@ export async function startKeeper(options: KeeperOptions) {
     const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, clock, log });
     if (heartbeat !== null) services.push(heartbeat);
     const beats = heartbeat === null ? {} : { onRun: heartbeat.beat };
-    const keeper = await createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });
+    const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   });
 }

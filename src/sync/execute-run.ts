@@ -162,8 +162,10 @@ function noteFailure({ run, leased, store, clock, log }: Execution, error: Catch
 }
 
 async function execute(execution: Execution): Promise<Run> {
-  const { run, applier, queue, log, signal } = execution;
+  const { run, applier, queue, log, signal, consumer } = execution;
   try {
+    // Not between runs: another keeper of this mirror would wait for pages that this one has taken.
+    await queue.consume(async (outcome) => consumer.take(outcome));
     const finished = await readAll(execution);
     await prune(execution, finished);
     return finished;
@@ -179,17 +181,17 @@ async function execute(execution: Execution): Promise<Run> {
     throw error;
   } finally {
     await queue.drop(run.id);
+    await queue.rest();
   }
 }
 
 /**
- * Creates the only consumer of the queue: one run at a time.
+ * Executes one run at a time.
  * @returns reads a planned or unfinished run to its end, and throws as `Keeper.run`
  */
-export async function createExecutor(options: ExecutorOptions) {
-  const { store, queue, clock, settings } = options;
+export function createExecutor(options: ExecutorOptions) {
+  const { store, clock, settings } = options;
   const consumer: PassContext['consumer'] = { take: () => {} };
-  await queue.consume(async (outcome) => consumer.take(outcome));
   const pruneRuns = createRunPruning(store, clock);
   return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
     const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });

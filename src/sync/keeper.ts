@@ -36,9 +36,9 @@ const OTHER_ADDRESS = 'it has read from another address';
  * ```
  * Pass 0 is the list (in a delta run, the delta); next-step.ts decides what follows.
  */
-export async function createKeeper(options: KeeperOptions) {
+export function createKeeper(options: KeeperOptions) {
   const { store, clock, log, settings, onRun } = options;
-  const executeRun = await createExecutor(options);
+  const executeRun = createExecutor(options);
 
   async function execute(run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> {
     onRun?.('start');
@@ -153,4 +153,4 @@ export async function createKeeper(options: KeeperOptions) {
   };
 }
 
-export type Keeper = Awaited<ReturnType<typeof createKeeper>>;
+export type Keeper = ReturnType<typeof createKeeper>;

@@ -134,7 +134,7 @@ function startDaemon({ db, clock, log, client, schedule, settings, guard, watche
       log,
     });
     active.push({ name: 'queue', stop: () => queue.close() });
-    const keeper = await createKeeper({ store, queue, clock, log, settings });
+    const keeper = createKeeper({ store, queue, clock, log, settings });
     active.push(watchMirror(store, clock));
     const runQueue = startRunQueue({ keeper: watched(keeper), store, clock, log });
     active.push(runQueue);

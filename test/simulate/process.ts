@@ -168,7 +168,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
     }),
     () => options.duplicated > 0 && world.random() < options.duplicated,
   );
-  const keeper = await createKeeper({
+  const keeper = createKeeper({
     store,
     queue,
     clock,

@@ -2,6 +2,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Files that share a process with others and take ten seconds or more. */
 const LONG = [
+  'many/chaos',
+  'many/hosts',
   'store/other-programs',
   'simulate/simulate',
   'sync/two-daemons',

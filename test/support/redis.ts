@@ -11,7 +11,16 @@ export interface RedisServer extends ServerProcess {
   readonly url: string;
 }
 
-const FIXED = ['--bind', '127.0.0.1', '--save', '', '--appendonly', 'no'];
+const FIXED = ['--save', '', '--appendonly', 'no'];
+const LOOPBACK = ['--bind', '127.0.0.1'];
+
+/** Where a Redis runs: its address, and the command that runs another command there. */
+interface Place {
+  readonly address: string;
+  readonly exec: readonly string[];
+}
+
+const HERE: Place = { address: '127.0.0.1', exec: [] };
 
 /** The arguments that make a server listen: with a certificate, only to clients that use TLS. */
 function listening(port: number, certificate: Certificate | undefined): string[] {
@@ -25,16 +34,24 @@ interface RedisSetup {
   /** Passed to `redis-server`. */
   readonly args?: readonly string[];
   readonly certificate?: Certificate;
+  /** Another host, whose network it answers without a password. */
+  readonly on?: Place;
 }
 
 /** Starts a Redis without persistence, so it is empty after a restart. */
-export async function startRedis({ args = [], certificate }: RedisSetup = {}): Promise<RedisServer> {
+export async function startRedis({ args = [], certificate, on = HERE }: RedisSetup = {}): Promise<RedisServer> {
+  const { address, exec } = on;
+  const [command = '', ...before] = [...exec, 'redis-server'];
+  const bound = on === HERE ? LOOPBACK : ['--bind', address, '--protected-mode', 'no'];
   const server = await startServer({
-    command: 'redis-server',
-    args: (port, directory) => [...FIXED, '--dir', directory, ...listening(port, certificate), ...args],
+    command,
+    args: (port, directory) => {
+      const fixed = [...before, ...FIXED, ...bound, '--dir', directory];
+      return [...fixed, ...listening(port, certificate), ...args];
+    },
     ready: 'Ready to accept connections',
   });
-  return { ...server, url: `${certificate === undefined ? 'redis' : 'rediss'}://127.0.0.1:${server.port}` };
+  return { ...server, url: `${certificate === undefined ? 'redis' : 'rediss'}://${address}:${server.port}` };
 }
 
 /** The name by which the sentinels of the tests know the primary. */

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/server.ts';
-import { run, start } from '../support/cli.ts';
+import { run, start, startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
@@ -62,6 +62,22 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
     expect(ends.map(({ code }) => code)).toEqual([0, 0, 0, 0]);
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
     expectExactLog(db);
+  });
+
+  it('reads each page once, although another keeper of the mirror waits', async () => {
+    const { sandbox, directory, db, settings } = await place();
+    const off = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off' };
+    const roles = [
+      startService(['keeper'], { ...settings, ...off }, directory),
+      startService(['keeper'], { ...settings, ...off }, directory),
+    ];
+    for (const keeper of roles) await keeper.shows('"msg":"started"');
+    const fetcher = startService(['fetcher'], settings, directory);
+    await Promise.race(roles.map((keeper) => keeper.shows('run complete')));
+    for (const role of [...roles, fetcher]) expect((await role.stop()).code).toBe(0);
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    const paths = sandbox.requests.map(({ path }) => path);
+    expect(paths.filter((path, at) => paths.indexOf(path) !== at)).toEqual([]);
   });
 
   it('a role reports a missing setting', async () => {
