@@ -7,8 +7,9 @@ const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples,sc
 
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
-  testTimeout: 120_000,
-  hookTimeout: 60_000,
+  // A machine that does other things too may be several times slower.
+  testTimeout: 300_000,
+  hookTimeout: 120_000,
   // The default of one second is too short on a busy machine.
   expect: { poll: { timeout: 30_000 } },
   pool: 'forks' as const,

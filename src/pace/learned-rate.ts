@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts';
 import type { Pace } from './pace.ts';
 
 /**
- * The rate of a source that nobody configured, learned from its refusals (status 429) as TCP learns: every minute of use
- * adds a little, and every refusal takes much. Requests a minute.
+ * The rate of a source without a configured limit, learned from its refusals (status 429) as TCP learns: every minute of
+ * use adds a little, and every refusal takes much. Requests a minute.
  */
 export interface LearnedRate {
   readonly perMinute: number;

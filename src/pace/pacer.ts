@@ -7,7 +7,7 @@ import type { Pace } from './pace.ts';
 export interface PacerOptions {
   /** Null if none is configured. */
   readonly pace: Pace | null;
-  /** Learns a limit where none is configured; default: there is no limit. */
+  /** Learns a limit where none is configured; default: requests are not limited. */
   readonly learned?: LearnedLimit | undefined;
   readonly clock: Clock;
   /** Stores the pauses that the source asks for; default: in memory. */

@@ -105,7 +105,7 @@ it.each([
   );
 });
 
-it('does not show any piece of a password in the output of relay and doctor', { timeout: 120_000 }, async () => {
+it('does not show any piece of a password in the output of relay and doctor', async () => {
   const directory = temporaryDirectory();
   writeFileSync(
     join(directory, 'talkative.mjs'),

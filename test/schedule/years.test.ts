@@ -9,7 +9,7 @@ const MONTHS = Number(process.env.YEARS_MONTHS ?? 2);
 const IS_LONG = MONTHS >= 6;
 const ALL_ZONES = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];
 // A minute each.
-const ZONES = IS_LONG ? ALL_ZONES : ['Europe/Berlin', 'Australia/Lord_Howe'];
+const ZONES = IS_LONG ? ALL_ZONES : ['Australia/Lord_Howe'];
 const RETENTION_DAYS = IS_LONG ? 60 : 8;
 
 /** Each day of the zone, with the first half hour at which its clock shows 02:00 or later; found without croner. */

@@ -41,7 +41,7 @@ interface RedisSetup {
 /** Starts a Redis without persistence, so it is empty after a restart. */
 export async function startRedis({ args = [], certificate, on = HERE }: RedisSetup = {}): Promise<RedisServer> {
   const { address, exec } = on;
-  const [command = '', ...before] = [...exec, 'redis-server'];
+  const [command, ...before] = [...exec, 'redis-server'];
   const bound = on === HERE ? LOOPBACK : ['--bind', address, '--protected-mode', 'no'];
   const server = await startServer({
     command,

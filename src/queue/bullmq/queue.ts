@@ -22,6 +22,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
+import { startLateRetries } from './late-retries.ts';
 import { connectRedis, cutRedis } from './redis.ts';
 
 interface BullQueueOptions extends QueuePlace {
@@ -41,11 +42,6 @@ export interface BullQueue extends PageQueue {
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
 }
-
-/** Retries wait for up to 30 s, or until the pause of all fetchers ends; milliseconds. */
-const LATEST_RETRY_MS = 60_000;
-/** BullMQ orders delayed jobs by their time in milliseconds, multiplied by this. */
-const SCORE_OF_MS = 0x1000;
 
 /**
  * The keeper's side of the queue in Redis.
@@ -96,17 +92,6 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
   }
 
-  /**
-   * Starts retries that are put off for longer than any retry is, by Redis's clock: that of the fetcher which put them
-   * off was ahead, and they would wait until then.
-   */
-  async function startLateRetries(): Promise<void> {
-    const [seconds = 0] = (await producer.time()).map(Number);
-    const latest = seconds * 1_000 + LATEST_RETRY_MS + (await fetchQueue.getRateLimitTtl());
-    const late = await producer.zrangebyscore(fetchQueue.toKey('delayed'), latest * SCORE_OF_MS, '+inf');
-    for (const id of late) await (await fetchQueue.getJob(id))?.promote();
-  }
-
   /** Reports a pause and a refusal. Takes its remaining time from Redis, because the job may have waited for this process. */
   async function notePause(data: unknown): Promise<void> {
     const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
@@ -138,7 +123,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     add: (tasks) =>
       attempt('add tasks', async () => {
         const missing = await withoutJob(tasks);
-        if (missing.length === 0) return await startLateRetries();
+        if (missing.length === 0) return await startLateRetries(fetchQueue, producer);
         // Each time, because the pace may have been learned, and Redis flushed, since.
         await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
