@@ -257,15 +257,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the rate limit is doubled',
-    'src/pacer.ts',
+    'src/pace/pace.ts',
     'return { intervalMs: ((1 + MARGIN) * rate.windowMs) / rate.requests,',
     'return { intervalMs: (0.5 * rate.windowMs) / rate.requests,',
   ),
   bug(
     'requests are not reserved in the mirror',
-    'src/pacer.ts',
-    'if (next > now || shared === undefined || isReserved(now)) return',
-    'if (next > now || shared !== null || isReserved(now)) return',
+    'src/pace/pacer.ts',
+    'if (next > now || shared === undefined || isReserved(now, pace, slots)) return',
+    'if (next > now || shared !== null || isReserved(now, pace, slots)) return',
   ),
   bug(
     'a resumed pass skips planned windows',
@@ -326,6 +326,27 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/draft-page.ts',
     'if (isOutdated(known)) return 0;',
     'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) return 0;',
+  ),
+  bugFor(
+    'test/sync/learned-rate.test.ts',
+    'a refusal does not lower the learned limit',
+    'src/pace/learned-rate.ts',
+    'const DECREASE = 0.7;',
+    'const DECREASE = 1;',
+  ),
+  bugFor(
+    'test/queue/bullmq.test.ts',
+    'deltas wait for the pages of lists',
+    'src/queue/bullmq/jobs.ts',
+    '...(isList && { priority: LIST_PRIORITY }),',
+    '',
+  ),
+  bugFor(
+    'test/schedule/run-queue.test.ts',
+    'another keeper takes over late',
+    'src/schedule/run-queue.ts',
+    'const STANDBY_CHECK_MS = 3_000;',
+    'const STANDBY_CHECK_MS = 15_000;',
   ),
   bugFor(
     'test/relay/lost-tail.test.ts',

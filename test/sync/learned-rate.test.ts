@@ -107,7 +107,8 @@ it('several requests that are refused at once lower the rate once', async () => 
   for (let request = 0; request < 100; request++) await pacer.acquire(new AbortController().signal);
   for (const retryAfterMs of [30_000, 30_000, 0]) pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs });
   expect(store.source.learnedRate()).toEqual({ refusedAt: 100, perMinute: 70 });
-  expect(said).toEqual([{ refusedPerMinute: 100, limitPerMinute: 70 }]);
+  const reason = 'it refused 100 requests a minute; 70 are made now';
+  expect(said).toEqual([{ refusedPerMinute: 100, limitPerMinute: 70, reason }]);
   // A server that is in trouble says nothing about its limit.
   await clock.sleep(MINUTE_MS);
   pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 30_000 });
