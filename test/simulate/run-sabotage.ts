@@ -8,7 +8,10 @@ import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
-const COPIED = ['src', 'test', 'drizzle', 'package.json', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
+const COPIED = [
+  ...['src', 'test', 'drizzle', 'package.json', 'prune-types.mjs'],
+  ...['tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'],
+];
 
 const { values } = parseArgs({
   options: {
@@ -60,13 +63,15 @@ function runTest({ name }: Sabotage, directory: string, test: string): Caught | 
   const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: directory, encoding: 'utf8' });
   const start = stdout.indexOf('{"num');
   if (start === -1) throw new Error(`"${name}" does not run:\n${stderr.slice(0, 2000)}`);
-  const { numFailedTests, testResults } = JSON.parse(stdout.slice(start)) as TestReport;
+  const { numTotalTests, numFailedTests, testResults } = JSON.parse(stdout.slice(start)) as TestReport;
+  if (numTotalTests === 0) throw new Error(`"${name}": no test ran:\n${stderr.slice(0, 2000)}`);
   if (numFailedTests === 0) return null;
   const failed = testResults.flatMap(({ assertionResults }) => assertionResults).find((one) => one.status === 'failed');
   return { by: 'a test', found: failed?.title ?? '' };
 }
 
 interface TestReport {
+  readonly numTotalTests: number;
   readonly numFailedTests: number;
   readonly testResults: readonly {
     readonly assertionResults: readonly { readonly status: string; readonly title: string }[];

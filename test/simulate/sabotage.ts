@@ -338,15 +338,15 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/queue/bullmq.test.ts',
     'deltas wait for the pages of lists',
     'src/queue/bullmq/jobs.ts',
-    '...(isList && { priority: LIST_PRIORITY }),',
-    '',
+    'isList && { priority: LIST_PRIORITY }',
+    '!isList && { priority: LIST_PRIORITY }',
   ),
   bugFor(
     'test/schedule/run-queue.test.ts',
     'another keeper takes over late',
     'src/schedule/run-queue.ts',
     'const STANDBY_CHECK_MS = 3_000;',
-    'const STANDBY_CHECK_MS = 15_000;',
+    'const STANDBY_CHECK_MS = 20_000;',
   ),
   bugFor(
     'test/relay/lost-tail.test.ts',
