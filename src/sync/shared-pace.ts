@@ -107,10 +107,8 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, share
       const limit = source.learnedRate();
       if (limit === null) return;
       const [refusedPerMinute, limitPerMinute] = [limit.refusedAt, limit.perMinute].map(Math.round);
-      tell({
-        message: 'the source refused a request: slower from now on',
-        fields: { refusedPerMinute, limitPerMinute },
-      });
+      const reason = `it refused ${refusedPerMinute} requests a minute; ${limitPerMinute} are made now`;
+      tell({ message: 'slower, because of the source', fields: { refusedPerMinute, limitPerMinute, reason } });
     },
   };
 }

@@ -8,10 +8,8 @@ import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
-const COPIED = [
-  ...['src', 'test', 'drizzle', 'package.json', 'prune-types.mjs'],
-  ...['tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'],
-];
+const SETTINGS = ['package.json', 'prune-types.mjs', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
+const COPIED = ['src', 'test', 'drizzle', ...SETTINGS];
 
 const { values } = parseArgs({
   options: {
