@@ -23,7 +23,7 @@ export function afterRefusal(perMinute: number): LearnedRate {
   return { refusedAt, perMinute: Math.max(LEAST_PER_MINUTE, DECREASE * refusedAt) };
 }
 
-/** The rate after further requests, all of which the source accepted at this rate. */
+/** The rate after further requests at this rate. */
 export function afterRequests({ perMinute, refusedAt }: LearnedRate, requests: number): LearnedRate {
   return { refusedAt, perMinute: perMinute + (INCREASE * refusedAt * requests) / perMinute };
 }
@@ -36,7 +36,7 @@ const IN_FLIGHT_MS = 5_000;
 export interface LearnedLimit {
   /** Null until the source has refused a request. */
   pace(): Pace | null;
-  /** Notes requests that were made; refusals are noted besides. */
+  /** Notes requests that were made, refused ones included. */
   used(requests: number): void;
   /** Notes that the source refused a request. @param perMinute the rate of requests before, a minute */
   refused(perMinute: number): void;
@@ -49,7 +49,7 @@ function createRequestCount() {
   const secondOf = (ms: number): number => Math.floor(ms / SECOND_MS);
 
   return {
-    add(nowMs: number, requests = 1): void {
+    add(nowMs: number, requests: number): void {
       const now = secondOf(nowMs);
       for (const second of seconds.keys()) if (Math.abs(now - second) * SECOND_MS >= MINUTE_MS) seconds.delete(second);
       seconds.set(now, (seconds.get(now) ?? 0) + requests);
@@ -74,8 +74,9 @@ export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit |
   let knownUntil = 0;
   return {
     asked(requests: number): void {
+      if (learned === undefined) return;
       count.add(clock.now(), requests);
-      learned?.used(requests);
+      learned.used(requests);
     },
     /**
      * Notes a refusal. Those that follow while the source still refuses everything say nothing new: during the pause that

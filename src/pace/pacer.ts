@@ -93,6 +93,7 @@ export type Pacer = ReturnType<typeof createPacer>;
 export function createPacer({ pace, learned, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
   const slots = createSlots(reserve);
   const learner = createLearner(clock, learned);
+  const paceNow = (): Pace | null => pace ?? learned?.pace() ?? null;
   let queue: Promise<unknown> = Promise.resolve();
   let announcedUntil = 0;
   let hasPaceWaited = false;
@@ -108,12 +109,12 @@ export function createPacer({ pace, learned, clock, pauses = createPauses(), res
   function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
-    const current = pace ?? learned?.pace() ?? null;
+    const current = paceNow();
     return { ms: current === null ? 0 : Math.max(0, slots.at(now, current) - now), reason: 'pace' };
   }
 
   function take(now: number): void {
-    const current = pace ?? learned?.pace() ?? null;
+    const current = paceNow();
     if (current !== null) slots.take(now, current);
     learner.asked(1);
   }

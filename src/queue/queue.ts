@@ -13,7 +13,7 @@ export interface PageQueue {
   add(tasks: readonly FetchTask[]): Promise<void>;
   /**
    * Delivers outcomes in the order of arrival, one at a time: each after the promise of the one before has settled.
-   * Resolves when delivery has begun. `handle` must not wait for `close`.
+   * Delivery may begin later, when a queue that is gone comes back. `handle` must not wait for `close`.
    */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
   /**

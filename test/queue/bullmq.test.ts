@@ -81,6 +81,19 @@ async function openPlace(
   };
 }
 
+/** Starts a fetcher, and waits until it reads a page, which ends only when it is stopped. */
+async function beginReading(place: Place): Promise<void> {
+  const asked = createGate();
+  const source = createScriptedSource(clock, async (_, __, aborted) => {
+    asked.open();
+    await untilAborted(aborted);
+  });
+  await place.fetcher({ read: source.read });
+  await collect(place.queue);
+  await place.queue.add(pages(3));
+  await asked.passed;
+}
+
 const pages = (count: number) => Array.from({ length: count }, (_, index) => task(index + 1));
 
 describe.skipIf(!redisAvailable)('BullMQ queue', () => {
@@ -338,15 +351,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
   it.each(['SIGKILL', 'SIGSTOP'] as const)('closes while Redis is gone (%s)', async (signal) => {
     const own = await startRedis();
     const place = await openPlace(own.url);
-    const asked = createGate();
-    const source = createScriptedSource(clock, async (_, __, aborted) => {
-      asked.open();
-      await untilAborted(aborted);
-    });
-    await place.fetcher({ read: source.read });
-    await collect(place.queue);
-    await place.queue.add(pages(3));
-    await asked.passed;
+    await beginReading(place);
     await own.kill(signal);
     await place.close();
     await own.stop();
@@ -356,15 +361,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     const own = await startRedis();
     const sentinel = await startSentinel({ primary: own.port, quorum: 1 });
     const place = await openPlace(`redis+sentinel://127.0.0.1:${sentinel.port}/${PRIMARY}`);
-    const asked = createGate();
-    const source = createScriptedSource(clock, async (_, __, aborted) => {
-      asked.open();
-      await untilAborted(aborted);
-    });
-    await place.fetcher({ read: source.read });
-    await collect(place.queue);
-    await place.queue.add(pages(3));
-    await asked.passed;
+    await beginReading(place);
     await Promise.all([own.kill('SIGKILL'), sentinel.kill('SIGKILL')]);
     await place.close();
     await Promise.all([own.stop(), sentinel.stop()]);

@@ -92,7 +92,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
   }
 
-  /** Reports a pause and a refusal. Takes its remaining time from Redis, because the job may have waited for this process. */
+  /** Reports a pause, whose remaining time Redis knows, because the job may have waited for this process; and a refusal. */
   async function notePause(data: unknown): Promise<void> {
     const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
     if (refused) learner.refused(pauseMs === 0 ? undefined : pauseMs);
