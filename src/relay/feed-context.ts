@@ -6,6 +6,7 @@ import type { Leased } from '../store/lease.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { eventSource } from '../store/source.ts';
+import type { Store } from '../store/store.ts';
 import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { answerWithin } from './answer-within.ts';
@@ -16,7 +17,7 @@ import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 
 export interface FeedOptions {
-  readonly store: Reader;
+  readonly store: Reader & Pick<Store, 'onChanges'>;
   readonly config: SinkConfig;
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,3 +1,4 @@
+import { withAbort } from '../abort.ts';
 import { hasCode, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
@@ -6,7 +7,7 @@ import { isSinkError } from './sink.ts';
 import { announcePause, retryDelayMs, untilRetry } from './sink-pause.ts';
 import { openSession, type Session } from './sink-session.ts';
 
-/** How often an idle sink checks for changes and decisions. */
+/** How often an idle sink checks for decisions, and for changes that another process records. */
 const POLL_MS = 200;
 /** Pause if even a failure could not be written to the mirror. */
 const UNWRITTEN_FAILURE_PAUSE_MS = 6_000;
@@ -64,11 +65,13 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
  * @throws CatchwordError LEASE_LOST when another relay has taken over
  */
 export async function feedSink(options: FeedOptions): Promise<void> {
-  const { config, clock, log, leased, stopping, signal } = options;
+  const { store, config, clock, log, leased, stopping, signal } = options;
   const context = createFeedContext(options);
   const { row, acks, search, errorText } = context;
   let session: Session | undefined;
   let failures = 0;
+  let recorded = new AbortController();
+  const stopListening = store.onChanges(() => recorded.abort());
 
   async function close(): Promise<void> {
     const closing = session;
@@ -153,15 +156,19 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     await untilRetry(context);
     while (!stopping.aborted) {
       try {
+        // Before the turn reads the log, so that no change is missed.
+        if (recorded.signal.aborted) recorded = new AbortController();
         const wasBusy = await turn();
         if (failures > 0 && session !== undefined) log.info({ sink: config.name, failures }, 'sink recovered');
         failures = 0;
-        if (!wasBusy) await clock.sleep(POLL_MS, stopping).catch(() => {});
+        if (wasBusy) continue;
+        await withAbort([stopping, recorded.signal], (woken) => clock.sleep(POLL_MS, woken)).catch(() => {});
       } catch (error) {
         await onFailure(error).catch(onSecondFailure);
       }
     }
   } finally {
+    stopListening();
     await close();
   }
 }

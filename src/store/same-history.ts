@@ -54,8 +54,11 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
     ending: (): void => {
       pending = read(seen.seq) ?? seen;
     },
-    committed: (): void => {
+    /** @returns whether the transaction recorded changes */
+    committed: (): boolean => {
+      const hasGrown = pending.seq > seen.seq;
       seen = pending;
+      return hasGrown;
     },
   };
 }

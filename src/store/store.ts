@@ -34,7 +34,10 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
   const { path, sqlite, orm, sameFile, close } = file;
   const queries = createQueries(sqlite);
   const sameHistory = createSameHistory(queries, path, incarnation);
-  const transact = createWriteTransaction(sqlite, sameFile, sameHistory);
+  const listeners = new Set<() => void>();
+  const transact = createWriteTransaction(sqlite, sameFile, sameHistory, () => {
+    for (const listener of listeners) listener();
+  });
   const pageCount = queries.number('PRAGMA page_count');
   const pageSize = queries.number('PRAGMA page_size');
   const freePages = queries.number('PRAGMA freelist_count');
@@ -50,6 +53,11 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
     daemonLease: createLease<DaemonWriter>(queries, LEASES.daemon, writers.daemon, self, transact),
     /** Runs `work` in one transaction. @throws CatchwordError as `createWriteTransaction` */
     request: <T>(work: (writer: RequestWriter) => T): T => transact(() => work(writers.request)),
+    /** Calls `listener` after each transaction of this store that has recorded changes. @returns a function that ends it */
+    onChanges: (listener: () => void): (() => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
     schedule: writers.schedule,
     source: writers.pace,
     /** Size of the file with its WAL, in bytes. */

@@ -18,11 +18,17 @@ export function createReadTransaction(sqlite: Database): Transact {
  *
  * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run outside any
  * transaction. So after the first failed write every later call fails at once, until the file is opened again.
+ * @param onChanges called after a transaction that has recorded changes; must not throw
  * @throws CatchwordError MIRROR_BUSY if another process writes for longer than the busy timeout;
  *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
  *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
  */
-export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sameHistory: SameHistory): Transact {
+export function createWriteTransaction(
+  sqlite: Database,
+  sameFile: SameFile,
+  sameHistory: SameHistory,
+  onChanges: () => void,
+): Transact {
   let broken: CatchwordError | undefined;
   const run = sqlite.transaction((work: () => unknown) => {
     if (!sameFile.begun()) return null;
@@ -44,8 +50,9 @@ export function createWriteTransaction(sqlite: Database, sameFile: SameFile, sam
         sameFile.check();
         const done = run.immediate(work);
         if (done === null) continue;
-        sameHistory.committed();
+        const hasChanges = sameHistory.committed();
         sameFile.written();
+        if (hasChanges) onChanges();
         return done.result as T;
       }
     } catch (thrown) {

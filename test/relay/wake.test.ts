@@ -1,0 +1,29 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { unlessAborted } from '../../src/abort.ts';
+import type { Clock } from '../../src/clock.ts';
+import { hastyClock, openHarness, until } from '../../src/relay/contract/harness.ts';
+import { books } from './feeding.ts';
+import { memory } from './memory.ts';
+
+it('wakes an idle sink when this process records changes', async () => {
+  const target = memory();
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  /** The signals of those who wait. Time stands still. */
+  const waiting: AbortSignal[] = [];
+  const clock: Clock = {
+    ...hastyClock,
+    sleep: (_ms, signal = new AbortController().signal) => {
+      waiting.push(signal);
+      return unlessAborted(new Promise(() => {}), signal);
+    },
+  };
+  harness.start(target.config(), { clock });
+  for (const version of [1, 2, 3]) {
+    // One waits to renew the lease.
+    await until('the sink is idle', () => waiting.filter(({ aborted }) => !aborted).length === 2);
+    harness.change(books(5, version));
+    await until('the sink has everything', () => target.rows.length === 5 * version);
+  }
+  expect(target.seqs()).toEqual(harness.events().map(({ seq }) => seq));
+});
