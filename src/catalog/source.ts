@@ -29,9 +29,20 @@ export function selectionText({ includeDetails, currency }: Selection): string {
   return JSON.stringify({ includeDetails: sorted(includeDetails), currency: sorted(currency) });
 }
 
-/** A short id of a source, equal in every process that reads it, however its address is written. */
-export function sourceId(baseUrl: string): string {
-  return createHash('sha256').update(sourceAddress(baseUrl)).digest('hex').slice(0, 12);
+/** Everything that decides which products a source returns. */
+interface Access extends Selection {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+  readonly lookupPath?: string | undefined;
+}
+
+/**
+ * A short id of what a process reads, equal in every process that reads the same, however its address is written. Keepers
+ * get pages only from fetchers with their id: an account may see other products than the next one.
+ */
+export function sourceId({ baseUrl, apiKey, lookupPath, ...selection }: Access): string {
+  const access = JSON.stringify([sourceAddress(baseUrl), selectionText(selection), lookupPath ?? null, apiKey]);
+  return createHash('sha256').update(access).digest('hex').slice(0, 12);
 }
 
 export function sourceIdentity({ baseUrl, ...selection }: Selection & { readonly baseUrl: string }): SourceIdentity {

@@ -1,15 +1,29 @@
 import { sourceIdentity } from '../catalog/source.ts';
+import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import { checkPause } from '../operator/check-pause.ts';
+import type { PageQueue } from '../queue/queue.ts';
 import type { Store } from '../store/store.ts';
 import { recheck } from '../sync/recheck-held.ts';
 import { requireSameSource } from '../sync/source.ts';
-import { type PipelineOptions, startEmbeddedQueue } from './pipeline.ts';
+import { type PipelineOptions, startEmbeddedQueue, startFetcherService, startRedisQueue } from './pipeline.ts';
+
+/** With Redis, the lookups go through the queue of the fetchers, which have most of the rate, and nothing to do meanwhile. */
+async function startLookups(options: PipelineOptions, store: Store): Promise<Service & { readonly queue: PageQueue }> {
+  const { redisUrl } = options.config;
+  if (redisUrl === undefined) return startEmbeddedQueue(options, store);
+  return await startTogether(async (services) => {
+    const pages = await startRedisQueue(options, redisUrl, store, store);
+    services.push(pages);
+    services.push(await startFetcherService(options, redisUrl));
+    return { name: 'lookups', queue: pages.queue, stop: () => stopAll(services) };
+  });
+}
 
 /**
  * Looks up the products that a held run would remove, with a queue of its own: that of the keeper has one consumer, the
  * run under way. Keeps the pace that the processes of the mirror share.
  * @returns ids of those that still exist; none without a lookup path
- * @throws CatchwordError MIRROR_OTHER_SOURCE, SOURCE_RATE_LIMITED; as `recheck`
+ * @throws CatchwordError MIRROR_OTHER_SOURCE, SOURCE_RATE_LIMITED, QUEUE_UNAVAILABLE; as `recheck`
  */
 export async function lookUpHeld(
   options: PipelineOptions,
@@ -21,9 +35,9 @@ export async function lookUpHeld(
   if (config.lookupPath === undefined) return [];
   requireSameSource(store, sourceIdentity(config));
   checkPause(store, clock.now());
-  const lookups = startEmbeddedQueue(options, store);
+  const lookups = await startLookups(options, store);
   try {
-    return await recheck(store, lookups.queue, runId, signal);
+    return await recheck(store, runId, { queue: lookups.queue, clock, signal });
   } finally {
     await lookups.stop();
   }

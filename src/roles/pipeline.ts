@@ -7,8 +7,9 @@ import { iso } from '../iso-time.ts';
 import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
+import type { Pacer } from '../pace/pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
-import type { PageQueue } from '../queue/queue.ts';
+import type { PageQueue, ReadWindow } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
@@ -65,12 +66,14 @@ function keeperSettings(config: SourceConfig): RunSettings {
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
 export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
-  const { baseUrl, concurrency, deltaOverlapMs } = config;
-  const client = createCatalogClient(config, clock);
+  const { concurrency, deltaOverlapMs } = config;
   return await startTogether(async (services) => {
-    services.push({ name: 'client', stop: () => client.close() });
-    const read = createReadWindow(client, deltaOverlapMs);
-    const source = sourceId(baseUrl);
+    const read = (pacer: Pacer): ReadWindow => {
+      const client = createCatalogClient(config, clock, pacer);
+      services.push({ name: 'client', stop: () => client.close() });
+      return createReadWindow(client, deltaOverlapMs);
+    };
+    const source = sourceId(config);
     const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
@@ -96,7 +99,8 @@ export function startEmbeddedQueue(options: PipelineOptions, mirror: Store): Ser
   return { name: 'queue', queue, stop: () => stopAll(services) };
 }
 
-async function startRedisQueue(
+/** Creates the queue of a keeper in Redis, at the pace that the processes of `paceIn` share. */
+export async function startRedisQueue(
   { config, clock, log, now, tell = toLog(log) }: PipelineOptions,
   redisUrl: string,
   store: Store,
@@ -105,11 +109,14 @@ async function startRedisQueue(
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
   const options = { config, clock, tell };
   const pauses = pausesIn(paceIn, options);
-  const source = sourceId(config.baseUrl);
+  const source = sourceId(config);
   const onRateLimited = (pause: Pause): void => pauses.note(pause);
   const { incarnation: mirror } = store;
   const paced = fetcherPace(paceIn, options);
-  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, ...paced, onRateLimited });
+  const pause = (): Pause | null => pauses.current(clock.now());
+  const isTemporary = store !== paceIn;
+  const noted = { pause, onRateLimited, isTemporary };
+  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, ...paced, ...noted });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };
 }

@@ -11,7 +11,13 @@ import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import { beginChecks, createRequestedTicks, requestDueRuns, startScheduler } from '../schedule/scheduler.ts';
+import {
+  beginChecks,
+  createRequestedTicks,
+  requestDueRuns,
+  requestLateRuns,
+  startScheduler,
+} from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { needsFullRun } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -139,8 +145,9 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   services.push(...runs);
   // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
   await requestDueRuns(schedule, beginChecks(clock.now()));
+  services.push(requestLateRuns(schedule));
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
-  const source = sourceId(config.baseUrl);
+  const source = sourceId(config);
   const onRequest = (request: RunRequest): void => runQueue.submit(request);
   services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
 });
@@ -150,7 +157,7 @@ export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clo
   const { checkRedis } = await import('../queue/bullmq/check-redis.ts');
   const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
-  const requests = connectRunRequests({ redisUrl, log, source: sourceId(config.baseUrl) });
+  const requests = connectRunRequests({ redisUrl, log, source: sourceId(config) });
   services.push(requests);
   const ticks = createRequestedTicks();
   async function onDue(kind: RunKind, tick: string): Promise<void> {

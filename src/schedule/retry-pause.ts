@@ -10,7 +10,6 @@ const MAX_MS = 15 * 60_000;
 const MAX_LASTING_MS = 60 * 60_000;
 
 const PASSING: readonly (ErrorCode | undefined)[] = [
-  'LEASE_LOST',
   'QUEUE_UNAVAILABLE',
   'SOURCE_RATE_LIMITED',
   'SOURCE_TIMEOUT',
@@ -43,6 +42,14 @@ export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
       const reason = messageOf(error);
       schedule.setRetry({ kind, at, reason });
       return { code, reason, hint, pauseMs: lengthMs, nextTryAt: iso(at) };
+    },
+    /**
+     * Ends the pause that another process, or an earlier one, noted: if this one dies while it retries, a process that
+     * stands by must not wait for the rest of it.
+     */
+    endNoted: (): void => {
+      const retry = schedule.retry();
+      if (retry !== null && retry.at > clock.now()) schedule.setRetry({ ...retry, at: clock.now() });
     },
     /** Ends the pause after a run that succeeded. */
     end: (): void => {

@@ -116,7 +116,8 @@ export function startRunQueue(options: RunQueueOptions) {
     } catch (error) {
       if (stopping.signal.aborted) return true;
       const code = error instanceof CatchwordError ? error.code : undefined;
-      if (code === 'MIRROR_BUSY') {
+      // After LEASE_LOST, too: the other process goes on with the run, and this one notes nothing about it.
+      if (code === 'MIRROR_BUSY' || code === 'LEASE_LOST') {
         if (!loggedBusy) log.info({ kind, reason: messageOf(error) }, 'waiting: another process works on this mirror');
         loggedBusy = true;
         return false;
@@ -144,6 +145,7 @@ export function startRunQueue(options: RunQueueOptions) {
       if (pause.leftMs() > 0) return;
       const left = store.runs.unfinished();
       if (left !== undefined && store.keeperLease.holder(clock.now()) === null) {
+        pause.endNoted();
         if (await attempt(left.kind, () => resume(options, left, stopping.signal))) continue;
         return;
       }
@@ -155,6 +157,7 @@ export function startRunQueue(options: RunQueueOptions) {
       const { request, because } = wanted;
       // Another process may have filled the mirror meanwhile.
       if (because === 'empty' && !needsFullRun(store)) continue;
+      if (because === 'retry') pause.endNoted();
       if (await attempt(request.kind, () => keeper.run(request, stopping.signal))) continue;
       if (because !== 'retry') waiting.unshift(wanted);
       return;

@@ -24,6 +24,8 @@ export interface ScheduleOptions extends Schedule {
   readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
 }
 
+/** A keeper waits for the request of its scheduler for so long. */
+const LATE_REQUEST_MS = 60_000;
 /** Longest time between two checks. If the clock is put back, node-cron waits for the planned time. */
 const CHECK_MS = 30_000;
 
@@ -152,6 +154,38 @@ export function startScheduler(options: ScheduleOptions): Service {
       await task.destroy();
       await running;
       await checking;
+    },
+  };
+}
+
+/**
+ * Requests runs that are late: the request of a scheduler reaches one keeper, and there may be several mirrors; or that
+ * keeper, or the scheduler, has died.
+ */
+export function requestLateRuns(options: ScheduleOptions): Service {
+  const { clock, log } = options;
+  const stopping = new AbortController();
+  const checks = beginChecks(clock.now());
+  async function onDue(kind: RunKind, tick: string): Promise<void> {
+    if (clock.now() - (tickTime(tick) ?? 0) >= LATE_REQUEST_MS) await options.onDue(kind, tick);
+  }
+
+  async function checkRegularly(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
+        log.error(errorFields(error), 'the schedule could not be checked'),
+      );
+    }
+  }
+
+  const running = checkRegularly();
+  return {
+    name: 'late runs',
+    stop: async () => {
+      stopping.abort();
+      await running;
     },
   };
 }

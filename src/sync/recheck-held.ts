@@ -1,5 +1,7 @@
-import type { FetchOutcome, FetchTask } from '../catalog/page.ts';
+import { withAbort } from '../abort.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page.ts';
 import { canLookUp } from '../client/catalog-client.ts';
+import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { PageQueue } from '../queue/queue.ts';
 import type { Reader } from '../store/reader.ts';
@@ -13,22 +15,38 @@ const CONTROLS = 3;
 /** For a longer list an evenly spread sample is looked up, to bound the requests: runs cannot start meanwhile. */
 const SAMPLE = 200;
 
+/** How often lookups without an answer are asked for again: a queue may lose tasks. Milliseconds. */
+const REPEAT_MS = 5_000;
+
+interface Lookups {
+  readonly queue: PageQueue;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
 /** Makes these lookups. @returns ids of the products that the source has and has not withdrawn */
-async function lookUp(queue: PageQueue, tasks: readonly FetchTask[], signal: AbortSignal): Promise<Set<number>> {
+async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTask[]): Promise<Set<number>> {
   const found = new Set<number>();
-  let left = tasks.length;
-  if (left === 0) return found;
-  await new Promise<void>((resolve, reject) => {
-    async function take(outcome: FetchOutcome): Promise<void> {
-      if (outcome.kind === 'failed') return reject(fromErrorRecord(outcome.error));
-      const [product] = outcome.captured.page.products;
-      if (product != null && !product.withdrawn) found.add(outcome.captured.task.window.page);
-      if (--left === 0) resolve();
-    }
-    const interrupted = new CatchwordError('INTERRUPTED', 'interrupted; nothing was decided');
-    signal.addEventListener('abort', () => reject(interrupted), { once: true });
-    void queue.consume(take).then(() => queue.add(tasks), reject);
-  });
+  const pending = new Map(tasks.map((task) => [taskId(task), task]));
+  const answered = new AbortController();
+
+  async function take(outcome: FetchOutcome): Promise<void> {
+    const { task } = outcome.kind === 'captured' ? outcome.captured : outcome;
+    // A queue may deliver an outcome twice.
+    if (!pending.delete(taskId(task))) return;
+    if (outcome.kind === 'failed') return answered.abort(fromErrorRecord(outcome.error));
+    const [product] = outcome.captured.page.products;
+    if (product != null && !product.withdrawn) found.add(task.window.page);
+    if (pending.size === 0) answered.abort();
+  }
+
+  if (pending.size > 0) await queue.consume(take);
+  while (pending.size > 0 && !answered.signal.aborted) {
+    if (signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted; nothing was decided');
+    await queue.add([...pending.values()]);
+    await withAbort([signal, answered.signal], (over) => clock.sleep(REPEAT_MS, over)).catch(() => {});
+  }
+  if (answered.signal.reason instanceof CatchwordError) throw answered.signal.reason;
   return found;
 }
 
@@ -38,12 +56,7 @@ async function lookUp(queue: PageQueue, tasks: readonly FetchTask[], signal: Abo
  * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; RUN_NOT_ACTIVE if
  *   some of the sample of a long list still exist; any error of a lookup
  */
-export async function recheck(
-  store: Reader,
-  queue: PageQueue,
-  runId: number,
-  signal: AbortSignal,
-): Promise<readonly number[]> {
+export async function recheck(store: Reader, runId: number, lookups: Lookups): Promise<readonly number[]> {
   const held = store.removals.held(runId);
   if (held.length === 0) return [];
   const step = Math.max(1, held.length / SAMPLE);
@@ -53,7 +66,10 @@ export async function recheck(
   const tasks = [...store.removals.controls(CONTROLS), ...asked]
     .filter(({ vbid }) => canLookUp(vbid))
     .map(({ id, vbid }): FetchTask => ({ ...common, window: { page: id, perPage: 1 }, vbid }));
-  const found = await lookUp(queue, tasks, signal);
+  const { queue } = lookups;
+  // An earlier answer says nothing about now.
+  await queue.drop(runId);
+  const found = await lookUp(lookups, tasks).finally(() => queue.drop(runId));
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
     const hint =

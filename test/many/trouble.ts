@@ -25,7 +25,7 @@ export type Trouble = {
 );
 
 const DAY_MS = 86_400_000;
-/** The lease lasts 30 s. */
+/** The lease lasts 25 s. */
 const FREEZE_MS = 34_000;
 const PAUSE_MS = 4_000;
 /** Some outages are longer than a silence after which a connection counts as lost (20 s). */

@@ -408,3 +408,30 @@ it('does not fill an empty mirror that another process filled meanwhile', async 
   await clock.pass(MINUTE);
   expect(made).toEqual([]);
 });
+
+it('notes nothing about a run that another process has taken over', async () => {
+  const clock = createHandClock(START);
+  const lost = new CatchwordError('LEASE_LOST', 'another process has taken over this mirror');
+  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [lost]);
+  queue.submit(tick('full', START));
+  await clock.pass(1000);
+  expect(made).toHaveLength(1);
+  expect(store.schedule.retry()).toBeNull();
+  expect(lines.map(({ level }) => level)).not.toContain(pino.levels.values.error);
+});
+
+it('does not wait for the pause of an earlier failure when the process that retries dies', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused', { retryAfterMs: HOUR });
+  const standby = runQueueOn(db, clock, [refused]);
+  standby.queue.submit(tick('full', START));
+  await clock.pass(1000);
+  expect(standby.made).toHaveLength(1);
+  // It retries at once, and says nothing any more.
+  const other = runQueueOn(db, clock, ['hang']);
+  await clock.pass(1000);
+  expect(other.made).toEqual(['full']);
+  await clock.pass(40_000);
+  expect(standby.made.slice(1)).toEqual(['resume full']);
+});

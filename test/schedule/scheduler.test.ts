@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { checkCron, createRequestedTicks, startScheduler } from '../../src/schedule/scheduler.ts';
+import { checkCron, createRequestedTicks, requestLateRuns, startScheduler } from '../../src/schedule/scheduler.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
@@ -113,4 +113,34 @@ it('requests a delta load although the full load before it cannot be requested',
   const { clock, asked } = scheduleAt('2026-11-20T01:10:00Z', 'UTC', 'full');
   await clock.pass(HOUR);
   expect(asked).toEqual(['delta@2026-11-20T01:00:00.000Z', 'delta@2026-11-20T02:00:00.000Z']);
+});
+
+it('requests a run for a keeper only when the request of its scheduler is late', async () => {
+  const clock = createHandClock(Date.parse('2026-11-20T09:59:50Z'));
+  const ticks = createRequestedTicks();
+  const asked: string[] = [];
+  const service = requestLateRuns({
+    fullCron: 'off',
+    deltaCron: '0 * * * *',
+    timezone: 'UTC',
+    log,
+    ticks,
+    clock,
+    onDue: async (kind, tick) => {
+      asked.push(tick);
+      ticks.requested(kind, tick);
+    },
+  });
+  onTestFinished(() => service.stop());
+  ticks.requested('delta', 'delta@2026-11-20T09:00:00.000Z');
+  await clock.pass(60_000);
+  expect(asked).toEqual([]);
+  await clock.pass(60_000);
+  expect(asked).toEqual(['delta@2026-11-20T10:00:00.000Z']);
+  await clock.pass(HOUR - 120_000);
+  // The scheduler is in time.
+  await clock.pass(30_000);
+  ticks.requested('delta', 'delta@2026-11-20T11:00:00.000Z');
+  await clock.pass(10 * 60_000);
+  expect(asked).toHaveLength(1);
 });

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { selectionText, sourceAddress } from '../../src/catalog/source.ts';
+import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
 import { createQueries } from '../../src/store/queries.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
@@ -18,6 +18,20 @@ function opened(db = join(temporaryDirectory(), 'catalog.db')): Store {
 
 const T = 1_800_000_000_000;
 const HOUR = 3_600_000;
+
+it('identifies what is read by all settings that decide which products a source returns', () => {
+  const access = { baseUrl: 'https://api.example.com', apiKey: 'A', includeDetails: ['x', 'y'], currency: [] };
+  const same = { ...access, baseUrl: 'HTTPS://api.example.com:443/', includeDetails: ['y', 'x'] };
+  expect(sourceId(same)).toBe(sourceId(access));
+  const others = [
+    { ...access, baseUrl: 'https://api.example.com/2' },
+    { ...access, apiKey: 'B' },
+    { ...access, currency: ['EUR'] },
+    { ...access, includeDetails: [] },
+    { ...access, lookupPath: '/v4/products/:vbid' },
+  ];
+  expect(new Set([access, ...others].map(sourceId)).size).toBe(6);
+});
 
 describe('the address of a source', () => {
   it.each([

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { FetchTask } from '../../src/catalog/page.ts';
+import { systemClock } from '../../src/clock.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
 import type { Reader } from '../../src/store/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
@@ -9,7 +10,8 @@ it('does not look up held products called . or ..', async () => {
   const removals = { held: () => held, controls: () => [{ id: 9, vbid: 'C', title: null }] };
   const asked: (string | undefined)[] = [];
   let take: Parameters<PageQueue['consume']>[0] = async () => {};
-  const queue: Pick<PageQueue, 'consume' | 'add'> = {
+  const queue: Pick<PageQueue, 'consume' | 'add' | 'drop'> = {
+    drop: async () => {},
     consume: async (consumer) => {
       take = consumer;
     },
@@ -22,6 +24,8 @@ it('does not look up held products called . or ..', async () => {
     },
   };
   const store = { incarnation: 'm', removals } as unknown as Reader;
-  expect(await recheck(store, queue as PageQueue, 1, new AbortController().signal)).toEqual([3]);
+  expect(
+    await recheck(store, 1, { queue: queue as PageQueue, clock: systemClock, signal: new AbortController().signal }),
+  ).toEqual([3]);
   expect(asked).toEqual(['C', 'A']);
 });

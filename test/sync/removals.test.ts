@@ -10,6 +10,7 @@ import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
 import { place as anyPlace, type Place } from '../support/place.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /** Withdrawn products are gone at once, without an announcement. */
 function place(options: Partial<SandboxOptions>, more?: Record<string, string>): Promise<Place> {
@@ -229,22 +230,36 @@ describe('more removals than the limit', () => {
     await expectEqual(here);
   });
 
-  it('of a catalog that was empty for a while are looked up, even if no other product is left', async () => {
-    const here = await place({ items: 120 }, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
-    await load(here.settings, 'full');
-    const empty = await startSandbox({ items: 0 });
-    onTestFinished(() => empty.stop());
-    const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
-    standIn(here.db, empty.url);
-    expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
-    const doubted = await cli(['approve', '2'], settings, here.directory);
-    expect(doubted.code).toBe(1);
-    expect(doubted.stderr).toContain('the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]');
-    standIn(here.db, here.sandbox.url);
-    const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
-    expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
-    await expectEqual(here);
-  });
+  it.each([
+    ['in this process', false],
+    ['through Redis', true],
+  ])(
+    'of a catalog that was empty for a while are looked up %s, even if no other product is left',
+    async (_, hasRedis) => {
+      if (hasRedis && !redisAvailable) return;
+      const redis = hasRedis ? await startRedis() : null;
+      onTestFinished(() => redis?.stop());
+      const here = await place(
+        { items: 120 },
+        { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', REDIS_URL: redis?.url ?? '' },
+      );
+      await load(here.settings, 'full');
+      const empty = await startSandbox({ items: 0 });
+      onTestFinished(() => empty.stop());
+      const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
+      standIn(here.db, empty.url);
+      expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
+      const doubted = await cli(['approve', '2'], settings, here.directory);
+      expect(doubted.code).toBe(1);
+      expect(doubted.stderr).toContain(
+        'the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]',
+      );
+      standIn(here.db, here.sandbox.url);
+      const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
+      expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
+      await expectEqual(here);
+    },
+  );
 
   it('of an approved run are dated after the lookups', async () => {
     const more = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_REMOVAL_LIMIT: '1' };

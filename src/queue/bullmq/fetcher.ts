@@ -5,6 +5,7 @@ import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts
 import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import type { Pacer } from '../../pace/pacer.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
@@ -19,9 +20,11 @@ import {
   startWorker,
 } from './jobs.ts';
 import { createSharedPause } from './shared-pause.ts';
+import { createTurns } from './turns.ts';
 
 export interface FetcherOptions extends QueuePlace {
-  readonly read: ReadWindow;
+  /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */
+  readonly read: (pacer: Pacer) => ReadWindow;
   /** Requests in flight in this process. */
   readonly concurrency: number;
   readonly clock: Clock;
@@ -38,7 +41,7 @@ const PAUSE_CHECK_MS = 1_000;
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
-  const { redisUrl, read, concurrency, clock, log } = options;
+  const { redisUrl, concurrency, clock, log } = options;
   await checkRedis(redisUrl);
   const names = queueNames(options);
   const stop = new AbortController();
@@ -112,6 +115,7 @@ export async function startFetcher(options: FetcherOptions) {
     },
   });
   const pause = createSharedPause(fetching.connection, fetching.worker, clock);
+  const read = options.read(createTurns(fetching.connection, fetching.worker, clock));
   await fetching.worker.waitUntilReady();
 
   async function close(): Promise<void> {

@@ -13,7 +13,7 @@ export interface QueuePlace {
   readonly redisUrl: string;
   /** Prefix of every key. Default `catchword`. */
   readonly prefix?: string;
-  /** Identifies the service, because several may share one Redis; see `sourceId`. */
+  /** Identifies what is read, because several catalogs may share one Redis; see `sourceId`. */
   readonly source: string;
 }
 

@@ -34,14 +34,21 @@ interface BullQueueOptions extends QueuePlace {
   readonly pace: () => Pace | null;
   /** Learns that pace; default: it is configured. */
   readonly learned?: LearnedLimit | undefined;
+  /** The pause that the mirror notes; default: none. Fetchers do not know it if a command was told, or Redis was flushed. */
+  readonly pause?: () => Pause | null;
   /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
   readonly onRateLimited?: (pause: Pause) => void;
+  /** The mirror is deleted after this run: nothing of it stays in Redis. */
+  readonly isTemporary?: boolean;
 }
 
 export interface BullQueue extends PageQueue {
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
 }
+
+const FETCHER_HINT =
+  'Start npx catchword fetcher with the settings of this keeper: address, key, currencies, details and lookup path.';
 
 /**
  * The keeper's side of the queue in Redis.
@@ -55,7 +62,7 @@ export interface BullQueue extends PageQueue {
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
-  const { redisUrl, clock, log, mirror, pace, learned, onRateLimited } = options;
+  const { redisUrl, clock, log, mirror, pace, learned, pause, onRateLimited, isTemporary } = options;
   const learner = createLearner(clock, learned);
   await checkRedis(redisUrl);
   const names = queueNames(options);
@@ -69,6 +76,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   let consumer: ReturnType<typeof startWorker> | undefined;
   let active: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
+  let isLonely = false;
 
   /** Does `work` in Redis; a failure is only logged. */
   async function attempt(what: string, work: () => Promise<void>): Promise<void> {
@@ -113,8 +121,25 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
+  /** Sets how fast fetchers may read: each time, because the limit may have been learned, and Redis flushed, since. */
+  async function setPace(): Promise<void> {
+    await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
+    const now = clock.now();
+    const leftMs = Math.ceil((pause?.()?.until ?? now) - now);
+    if (leftMs > 0 && leftMs > (await fetchQueue.getRateLimitTtl())) await fetchQueue.rateLimit(leftMs);
+  }
+
+  /** Logs when pages wait because no fetcher has this id, and when one has again. */
+  async function watchFetchers(): Promise<void> {
+    const wasLonely = isLonely;
+    isLonely = (await fetchQueue.getWorkersCount()) === 0;
+    if (isLonely && !wasLonely) log.warn({ hint: FETCHER_HINT }, 'no fetcher reads the pages of this keeper');
+    if (wasLonely && !isLonely) log.info({}, 'a fetcher reads the pages of this keeper again');
+  }
+
   async function close(): Promise<void> {
     await consumer?.close(() => active);
+    if (isTemporary === true) await applyQueue.obliterate({ force: true }).catch(() => {});
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
   }
@@ -122,10 +147,13 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
+        await setPace();
         const missing = await withoutJob(tasks);
-        if (missing.length === 0) return await startLateRetries(fetchQueue, producer);
-        // Each time, because the pace may have been learned, and Redis flushed, since.
-        await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
+        if (missing.length === 0) {
+          await startLateRetries(fetchQueue, producer);
+          await watchFetchers();
+          return;
+        }
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {

@@ -1,0 +1,81 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll } from 'vitest';
+import { type Clock, type Pause, systemClock } from '../../src/clock.ts';
+import { createLog, type Logger } from '../../src/log.ts';
+import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
+import { type FetcherOptions, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
+import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/queue.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { task } from './scripted-source.ts';
+
+/** Retries without a delay. */
+export const clock: Clock = { ...systemClock, random: () => 0 };
+
+export interface Place {
+  readonly queue: BullQueue;
+  readonly source: string;
+  /** @returns stops this fetcher */
+  fetcher(options: Pick<FetcherOptions, 'read'> & Partial<FetcherOptions>): Promise<() => Promise<void>>;
+  readonly close: () => Promise<void>;
+}
+
+interface KeeperOptions {
+  readonly onRateLimited?: (pause: Pause) => void;
+  readonly pause?: () => Pause | null;
+  readonly learned?: LearnedLimit;
+  readonly intervalMs?: number | null;
+  readonly isTemporary?: boolean;
+  readonly log?: Logger;
+}
+
+let names = 0;
+
+/** Opens a keeper's queue with a source id of its own; fetchers can be added. */
+export async function openPlace(
+  redisUrl: string,
+  { intervalMs = null, log = createLog('silent'), ...options }: KeeperOptions = {},
+): Promise<Place> {
+  const source = `test${++names}`;
+  const shared = { redisUrl, source, clock, log };
+  const pace = () => options.learned?.pace() ?? (intervalMs === null ? null : { intervalMs, slackMs: 0 });
+  const queue = await createBullQueue({ ...shared, mirror: 'mirror-a', pace, ...options });
+  const closers = [() => queue.close()];
+  return {
+    queue,
+    source,
+    fetcher: async (own) => {
+      const fetcher = await startFetcher({ ...shared, concurrency: 2, ...own });
+      closers.push(() => fetcher.close());
+      return () => fetcher.close();
+    },
+    close: async () => {
+      await Promise.all(closers.map((close) => close()));
+    },
+  };
+}
+
+/** Starts a Redis for the tests of a file. */
+export function useRedis() {
+  let server: RedisServer;
+  let admin: Redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    admin = new Redis(server.url, { maxRetriesPerRequest: null });
+    admin.on('error', () => {});
+  });
+  afterAll(async () => {
+    admin.disconnect();
+    await server.stop();
+  });
+  return {
+    url: () => server.url,
+    admin: () => admin,
+    /** When jobs became active, as noted by Redis: up to a millisecond after the time that its limiter used. */
+    activeTimes: async (source: string): Promise<number[]> => {
+      const events = await admin.xrange(`catchword:fetch-${source}:events`, '-', '+');
+      return events.filter(([, fields]) => fields[1] === 'active').map(([id]) => Number(id.split('-')[0]));
+    },
+  };
+}
+
+export const pages = (count: number) => Array.from({ length: count }, (_, index) => task(index + 1));

@@ -1,0 +1,221 @@
+import { describe, expect, it } from 'vitest';
+import type { Pause } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
+import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
+import { redisAvailable } from '../support/redis.ts';
+import { clock, openPlace, pages, useRedis } from './bull-place.ts';
+import { collect } from './contract.ts';
+import { createGate, createScriptedSource, task } from './scripted-source.ts';
+
+describe('limiter', () => {
+  it.each([
+    [1_212, [1, 1_212]],
+    [101.2, [1, 102]],
+    [12.5, [1, 13]],
+    [4, [5, 20]],
+    [0.3, [66, 20]],
+  ])('spaces requests %s ms apart', (intervalMs, limiter) => {
+    expect(limiterOf(intervalMs)).toEqual(limiter);
+  });
+});
+
+describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
+  const redis = useRedis();
+
+  it('shares one rate limit among fetchers', async () => {
+    const intervalMs = 30;
+    const place = await openPlace(redis.url(), { intervalMs });
+    const source = createScriptedSource(clock);
+    await place.fetcher({ read: () => source.read });
+    await place.fetcher({ read: () => source.read });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(16));
+    await count(16);
+    const times = await redis.activeTimes(place.source);
+    expect(times).toHaveLength(16);
+    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
+    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
+    await place.close();
+  });
+
+  it('tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
+    const refusals: number[] = [];
+    const learned = {
+      pace: () => (refusals.length === 0 ? null : { intervalMs: 40, slackMs: 0 }),
+      used: () => {},
+      refused: (perMinute: number) => void refusals.push(perMinute),
+    };
+    const place = await openPlace(redis.url(), { learned });
+    let pausing = true;
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth > 1) return;
+      throw new CatchwordError('SOURCE_RATE_LIMITED', '429', pausing ? { retryAfterMs: 1 } : {});
+    });
+    await place.fetcher({ read: () => source.read });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(1));
+    await count(1);
+    expect(refusals).toHaveLength(1);
+    await place.queue.add([task(2)]);
+    await count(2);
+    // It is of the same moment.
+    expect(refusals).toHaveLength(1);
+    pausing = false;
+    await place.queue.add(pages(8).slice(2));
+    await count(8);
+    const times = (await redis.activeTimes(place.source)).slice(4);
+    expect(times.length).toBeGreaterThanOrEqual(12);
+    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(39);
+    await place.close();
+  });
+
+  it('reports a pause to the keeper before it delivers the failed attempt', async () => {
+    const pauses: Pause[] = [];
+    const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
+    const source = createScriptedSource(clock, () => {
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    const known: number[] = [];
+    const { count } = await collect(place.queue, async () => {
+      known.push(pauses.length);
+    });
+    const asked = clock.now();
+    await place.queue.add([task(1)]);
+    await count(1);
+    expect(known).toEqual([1]);
+    const [{ since, until } = { since: 0, until: 0 }] = pauses;
+    expect(since).toBeGreaterThanOrEqual(asked);
+    expect(until - since).toBeLessThanOrEqual(7_200_000);
+    expect(until - since).toBeGreaterThan(7_100_000);
+    await place.close();
+  });
+
+  it('reports only the remaining pause to a keeper that was stopped', async () => {
+    const pauses: Pause[] = [];
+    const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
+    const refused = createGate();
+    const source = createScriptedSource(clock, () => {
+      refused.open();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    await place.queue.add([task(1)]);
+    await refused.passed;
+    const limiter = `catchword:fetch-${place.source}:limiter`;
+    await expect.poll(() => redis.admin().pttl(limiter)).toBeGreaterThan(7_000_000);
+    await expect.poll(() => redis.admin().llen(`catchword:apply-${place.source}-mirror-a:wait`)).toBe(2);
+    await redis.admin().pexpire(limiter, 60_000);
+    const { count } = await collect(place.queue);
+    await count(1);
+    expect(pauses).toHaveLength(1);
+    const [{ since, until } = { since: 0, until: 0 }] = pauses;
+    expect(until - since).toBeLessThanOrEqual(60_000);
+    await place.close();
+  });
+
+  it('forgets a pause, also in the fetcher that noted it and for a delayed retry', async () => {
+    const place = await openPlace(redis.url());
+    const refused = createGate();
+    const source = createScriptedSource(clock, (_, nth) => {
+      if (nth > 1) return;
+      refused.open();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 1_800_000 });
+    });
+    const { outcomes, count } = await collect(place.queue);
+    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    await place.queue.add([task(1)]);
+    await refused.passed;
+    await expect.poll(() => redis.admin().zcard(`catchword:fetch-${place.source}:delayed`)).toBe(1);
+    await place.queue.forgetPause();
+    await count(1);
+    expect(outcomes[0]).toMatchObject({ kind: 'captured' });
+    await place.close();
+  });
+
+  it('forgets a pause, so that another fetcher makes requests at once', async () => {
+    const place = await openPlace(redis.url());
+    const source = createScriptedSource(clock, ({ window }) => {
+      if (window.page > 1) return;
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
+    });
+    const { outcomes, count } = await collect(place.queue);
+    const stop = await place.fetcher({ read: () => source.read, concurrency: 1 });
+    await place.queue.add([task(1)]);
+    await count(1);
+    expect(outcomes[0]).toMatchObject({ kind: 'failed' });
+    await stop();
+    await place.fetcher({ read: () => source.read });
+    await place.queue.forgetPause();
+    await place.queue.add([task(2)]);
+    await count(2);
+    expect(outcomes[1]).toMatchObject({ kind: 'captured' });
+    await place.close();
+  });
+
+  it('counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {
+    const intervalMs = 40;
+    const place = await openPlace(redis.url(), { intervalMs });
+    let requests = 0;
+    const read: FetcherOptions['read'] = (pacer) => {
+      const source = createScriptedSource(clock, async (_task, _nth, signal) => {
+        requests++;
+        await pacer.acquire(signal);
+        requests++;
+      });
+      return source.read;
+    };
+    const { count } = await collect(place.queue);
+    await place.queue.add([]);
+    const since = performance.now();
+    await place.fetcher({ read });
+    await place.fetcher({ read });
+    await place.queue.add(pages(10));
+    await count(10);
+    expect(requests).toBe(20);
+    expect(performance.now() - since).toBeGreaterThanOrEqual((requests - 1) * (intervalMs - 1));
+    await place.close();
+  });
+
+  it('keeps a learned limit while all tasks are in the queue', async () => {
+    let intervalMs: number | null = null;
+    const learned = {
+      pace: () => (intervalMs === null ? null : { intervalMs, slackMs: 0 }),
+      used: () => {},
+      succeeded: () => {},
+      refused: () => {},
+    };
+    const place = await openPlace(redis.url(), { learned });
+    await place.queue.add(pages(5));
+    intervalMs = 50;
+    await place.queue.add(pages(5));
+    const source = createScriptedSource(clock);
+    const { count } = await collect(place.queue);
+    await place.fetcher({ read: () => source.read });
+    await count(5);
+    const times = await redis.activeTimes(place.source);
+    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(49);
+    await place.close();
+  });
+
+  it('waits for the pause that the mirror notes, although Redis does not know it', async () => {
+    let until = clock.now() + 3_600_000;
+    const place = await openPlace(redis.url(), { pause: () => ({ since: 0, until }) });
+    const source = createScriptedSource(clock);
+    await place.fetcher({ read: () => source.read });
+    const { count } = await collect(place.queue);
+    await place.queue.add(pages(1));
+    const limiter = `catchword:fetch-${place.source}:limiter`;
+    expect(await redis.admin().pttl(limiter)).toBeGreaterThan(3_500_000);
+    await redis.admin().flushall();
+    await place.queue.add(pages(1));
+    expect(await redis.admin().pttl(limiter)).toBeGreaterThan(3_500_000);
+    expect(source.requests).toEqual([]);
+    until = 0;
+    await place.queue.forgetPause();
+    await count(1);
+    expect(source.requests).toHaveLength(1);
+    await place.close();
+  });
+});
