@@ -3,7 +3,7 @@ import type { Pace } from './pace.ts';
 
 /**
  * The rate of a source without a configured limit, learned from its refusals (status 429) as TCP learns: every minute of
- * use adds a little, and every refusal takes much. Requests a minute.
+ * use adds a little, and a refusal after a success takes much. Requests a minute.
  */
 export interface LearnedRate {
   readonly perMinute: number;
@@ -15,6 +15,11 @@ export interface LearnedRate {
 const DECREASE = 0.7;
 /** What a minute of use adds, as a part of the rate that was refused: six minutes after a refusal, it is reached again. */
 const INCREASE = 0.05;
+/**
+ * What a minute of use adds above the rate that was refused, as a part of the current rate: the source has not refused
+ * since. A limit that was learned too low, while another program used the quota, grows tenfold in 25 minutes of use.
+ */
+const FAST_INCREASE = 0.1;
 const LEAST_PER_MINUTE = 1;
 
 /** The rate after a refusal. @param perMinute the rate at which requests were made */
@@ -23,12 +28,15 @@ export function afterRefusal(perMinute: number): LearnedRate {
   return { refusedAt, perMinute: Math.max(LEAST_PER_MINUTE, DECREASE * refusedAt) };
 }
 
-/** The rate after further requests at this rate. */
+/** The rate after further requests at this rate, which the source did not refuse. */
 export function afterRequests({ perMinute, refusedAt }: LearnedRate, requests: number): LearnedRate {
-  return { refusedAt, perMinute: perMinute + (INCREASE * refusedAt * requests) / perMinute };
+  const eachMinute = perMinute < refusedAt ? INCREASE * refusedAt : FAST_INCREASE * perMinute;
+  return { refusedAt, perMinute: perMinute + (eachMinute * requests) / perMinute };
 }
 
 const [SECOND_MS, MINUTE_MS] = [1_000, 60_000];
+/** Requests are counted in parts of a second, so that a refusal at the start of a second finds those of the one before. */
+const BUCKET_MS = 100;
 /** Refusals within this time after another one may be of requests that were in flight. */
 const IN_FLIGHT_MS = 5_000;
 
@@ -36,23 +44,23 @@ const IN_FLIGHT_MS = 5_000;
 export interface LearnedLimit {
   /** Null until the source has refused a request. */
   pace(): Pace | null;
-  /** Notes requests that were made, refused ones included. */
+  /** Notes requests that succeeded. */
   used(requests: number): void;
-  /** Notes that the source refused a request. @param perMinute the rate of requests before, a minute */
+  /** Notes that the rate is too high for the source. @param perMinute the rate of requests before, a minute */
   refused(perMinute: number): void;
 }
 
 /** Counts requests, to know the rate of a process that keeps none. */
 function createRequestCount() {
-  /** Requests by second since 1970; of the last minute. */
-  const seconds = new Map<number, number>();
-  const secondOf = (ms: number): number => Math.floor(ms / SECOND_MS);
+  /** Requests by bucket since 1970; of the last minute. */
+  const buckets = new Map<number, number>();
+  const bucketOf = (ms: number): number => Math.floor(ms / BUCKET_MS);
 
   return {
     add(nowMs: number, requests: number): void {
-      const now = secondOf(nowMs);
-      for (const second of seconds.keys()) if (Math.abs(now - second) * SECOND_MS >= MINUTE_MS) seconds.delete(second);
-      seconds.set(now, (seconds.get(now) ?? 0) + requests);
+      const now = bucketOf(nowMs);
+      for (const bucket of buckets.keys()) if (Math.abs(now - bucket) * BUCKET_MS >= MINUTE_MS) buckets.delete(bucket);
+      buckets.set(now, (buckets.get(now) ?? 0) + requests);
     },
     /**
      * The requests a minute before a refusal. A source that asks for a pause of a second or less counts by the second,
@@ -62,7 +70,7 @@ function createRequestCount() {
       const countsSeconds = pauseMs !== undefined && pauseMs <= SECOND_MS;
       const windowMs = countsSeconds ? SECOND_MS : MINUTE_MS;
       let requests = 0;
-      for (const [second, count] of seconds) if (second > secondOf(nowMs - windowMs)) requests += count;
+      for (const [bucket, count] of buckets) if (bucket > bucketOf(nowMs - windowMs)) requests += count;
       return (requests * MINUTE_MS) / windowMs;
     },
   };
@@ -72,19 +80,24 @@ function createRequestCount() {
 export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit | undefined) {
   const count = createRequestCount();
   let knownUntil = 0;
+  let hasSucceeded = false;
   return {
     asked(requests: number): void {
-      if (learned === undefined) return;
-      count.add(clock.now(), requests);
-      learned.used(requests);
+      if (learned !== undefined) count.add(clock.now(), requests);
+    },
+    succeeded(): void {
+      hasSucceeded = true;
+      learned?.used(1);
     },
     /**
      * Notes a refusal. Those that follow while the source still refuses everything say nothing new: during the pause that
-     * it asks for, or the minute by which one is assumed to count that asks for none.
+     * it asks for, or the minute by which one is assumed to count that asks for none, and until a request succeeds. A
+     * source that refuses every request, such as one whose quota another program has used up, says nothing of this rate.
      */
     refused(pauseMs: number | undefined): void {
       const now = clock.now();
-      if (now < knownUntil) return;
+      if (!hasSucceeded || now < knownUntil) return;
+      hasSucceeded = false;
       knownUntil = now + Math.max(IN_FLIGHT_MS, pauseMs ?? MINUTE_MS);
       learned?.refused(count.perMinute(now, pauseMs));
     },

@@ -151,6 +151,8 @@ export function createPacer({ pace, learned, clock, pauses = createPauses(), res
       queue = turn.catch(() => {});
       return granted;
     },
+    /** Learns from a request that succeeded. */
+    succeeded: (): void => learner.succeeded(),
     /**
      * Blocks every request, those already waiting included, for as long as the source asks with an error, and learns
      * from a refusal.

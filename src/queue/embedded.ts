@@ -36,6 +36,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
       try {
         await pacer.acquire(stop.signal);
         const { page, response } = await read(task, stop.signal, attempt);
+        pacer.succeeded();
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
       } catch (thrown) {
         if (stop.signal.aborted) return null;

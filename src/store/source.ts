@@ -132,12 +132,16 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
 
 /** What the keeper writes about the source. */
 export function createSourceWriter({ write }: Queries, pace: PaceWriter) {
-  const setSource = write('UPDATE mirror SET source_address = ?, source_selection = ? WHERE id = 1');
+  // A limit was learned from one address; another one may have another limit.
+  const setSource = write(
+    `UPDATE mirror SET learned_rate = iif(source_address <> ?, NULL, learned_rate),
+     source_address = ?, source_selection = ? WHERE id = 1`,
+  );
   return {
     ...pace,
     note: ({ address, selection, unfinished }: NotedSource): void => {
       const selected = JSON.parse(selection) as object;
-      setSource(address, JSON.stringify(unfinished ? { ...selected, unfinished } : selected));
+      setSource(address, address, JSON.stringify(unfinished ? { ...selected, unfinished } : selected));
     },
   };
 }

@@ -37,7 +37,10 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
   async function ask(window: Window, more: Partial<FetchTask> = {}) {
     await pacer.acquire(signal, PATIENCE_MS);
     try {
-      return await read({ mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more }, signal, 1);
+      const task = { mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more };
+      const answer = await read(task, signal, 1);
+      pacer.succeeded();
+      return answer;
     } catch (error) {
       if (error instanceof CatchwordError) pacer.heed(error);
       throw error;

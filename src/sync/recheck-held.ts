@@ -69,7 +69,12 @@ export async function recheck(store: Reader, runId: number, lookups: Lookups): P
   const { queue } = lookups;
   // An earlier answer says nothing about now.
   await queue.drop(runId);
-  const found = await lookUp(lookups, tasks).finally(() => queue.drop(runId));
+  let found: Set<number>;
+  try {
+    found = await lookUp(lookups, tasks);
+  } finally {
+    await queue.drop(runId);
+  }
   const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
   if (found.size === 0) {
     const hint =

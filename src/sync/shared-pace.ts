@@ -3,7 +3,7 @@ import { hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Tell } from '../log.ts';
 import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
-import { type Pace, paceOf, type Rate, shareOf } from '../pace/pace.ts';
+import { lanesOf, type Pace, paceOf, type Rate } from '../pace/pace.ts';
 import { createPacer, type Pacer, type Reserve } from '../pace/pacer.ts';
 import type { Store } from '../store/store.ts';
 
@@ -18,11 +18,8 @@ const NOTE_USED_MS = 10_000;
 
 export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
 
-/**
- * With Redis, which knows nothing of the requests that commands make: the share of the limit that fetchers have. The rest
- * is a reserve for commands, such as point lookups, so that they wait for no full load.
- */
-const FETCHER_SHARE = 0.9;
+/** The part of a limit that is meant; `all` without Redis, whose processes share the whole one. */
+type Lane = keyof ReturnType<typeof lanesOf> | 'all';
 
 export interface PaceOptions {
   readonly config: { readonly rateLimit: Rate | null; readonly redisUrl?: string | undefined };
@@ -73,30 +70,37 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   };
 }
 
-function learnedPace(source: PaceStore['source']): Pace | null {
+function pacePart(rate: Rate | null, lane: Lane): Pace | null {
+  return paceOf(rate === null || lane === 'all' ? rate : lanesOf(rate)[lane]);
+}
+
+function learnedPace(source: PaceStore['source'], lane: Lane): Pace | null {
   const known = source.learnedRate();
-  return known && paceOf({ requests: known.perMinute, windowMs: 60_000 });
+  return known && pacePart({ requests: known.perMinute, windowMs: 60_000 }, lane);
 }
 
 /** A limit that is learned where none is configured, and noted in the mirror for all its processes. */
-function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, share: number): LearnedLimit {
+function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, lane: Lane): LearnedLimit {
   let used = 0;
   let notedAt = clock.now();
 
-  /** What another process keeps from being noted is noted later, or with the next refusal. */
+  /** What cannot be noted now is noted later: a request that succeeded must not fail because of this. */
   function learn(refusedPerMinute: number | null): boolean {
-    return unlessBusy(false, () => {
+    try {
       source.learnRate((known) => {
         const before = known === null ? null : afterRequests(known, used);
         return refusedPerMinute === null ? before : afterRefusal(before?.perMinute ?? refusedPerMinute);
       });
-      [used, notedAt] = [0, clock.now()];
-      return true;
-    });
+    } catch (error) {
+      if (hasCode(error, 'MIRROR_BUSY', 'MIRROR_WRITE_FAILED')) return false;
+      throw error;
+    }
+    [used, notedAt] = [0, clock.now()];
+    return true;
   }
 
   return {
-    pace: () => shareOf(learnedPace(source), share),
+    pace: () => learnedPace(source, lane),
     used: (requests) => {
       if (source.learnedRate() === null) return;
       used += requests;
@@ -113,16 +117,16 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, share
   };
 }
 
-/** The pace of those that have this share of the limit, configured or learned. */
-function limitIn(mirror: PaceStore, options: PaceOptions, share: number) {
+/** The pace of those that have this part of the limit, configured or learned. */
+function limitIn(mirror: PaceStore, options: PaceOptions, lane: Lane) {
   const { rateLimit } = options.config;
-  const learned = rateLimit === null ? learnedLimit(mirror, options, share) : undefined;
-  return { pace: shareOf(paceOf(rateLimit), share), learned };
+  const learned = rateLimit === null ? learnedLimit(mirror, options, lane) : undefined;
+  return { pace: pacePart(rateLimit, lane), learned };
 }
 
 /** The pace of all fetchers together. */
 export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
-  const { pace, learned } = limitIn(mirror, options, FETCHER_SHARE);
+  const { pace, learned } = limitIn(mirror, options, 'fetchers');
   return { pace: () => pace ?? learned?.pace() ?? null, learned };
 }
 
@@ -132,12 +136,12 @@ export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
  */
 export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null): Pacer {
   const { config, clock, tell } = options;
-  const share = config.redisUrl === undefined ? 1 : 1 - FETCHER_SHARE;
+  const lane = config.redisUrl === undefined ? 'all' : 'commands';
   return createPacer({
     clock,
     ...(mirror === null
-      ? { pace: shareOf(paceOf(config.rateLimit), share) }
-      : { ...limitIn(mirror, options, share), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
+      ? { pace: pacePart(config.rateLimit, lane) }
+      : { ...limitIn(mirror, options, lane), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
     onWait: ({ reason, until }) => {
       const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
       tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });

@@ -48,23 +48,25 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     };
     const place = await openPlace(redis.url(), { learned });
     let pausing = true;
-    const source = createScriptedSource(clock, (_, nth) => {
-      if (nth > 1) return;
+    const source = createScriptedSource(clock, ({ window }, nth) => {
+      if (nth > 1 || window.page === 1) return;
       throw new CatchwordError('SOURCE_RATE_LIMITED', '429', pausing ? { retryAfterMs: 1 } : {});
     });
     await place.fetcher({ read: () => source.read });
     const { count } = await collect(place.queue);
     await place.queue.add(pages(1));
     await count(1);
-    expect(refusals).toHaveLength(1);
     await place.queue.add([task(2)]);
     await count(2);
+    expect(refusals).toHaveLength(1);
+    await place.queue.add([task(3)]);
+    await count(3);
     // It is of the same moment.
     expect(refusals).toHaveLength(1);
     pausing = false;
-    await place.queue.add(pages(8).slice(2));
-    await count(8);
-    const times = (await redis.activeTimes(place.source)).slice(4);
+    await place.queue.add(pages(9).slice(3));
+    await count(9);
+    const times = (await redis.activeTimes(place.source)).slice(5);
     expect(times.length).toBeGreaterThanOrEqual(12);
     expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(39);
     await place.close();
@@ -183,7 +185,6 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     const learned = {
       pace: () => (intervalMs === null ? null : { intervalMs, slackMs: 0 }),
       used: () => {},
-      succeeded: () => {},
       refused: () => {},
     };
     const place = await openPlace(redis.url(), { learned });

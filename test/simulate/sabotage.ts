@@ -328,6 +328,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) return 0;',
   ),
   bugFor(
+    'test/sync/lanes.test.ts',
+    'fetchers and commands share out fractions of requests',
+    'src/pace/pace.ts',
+    'Math.max(1, Math.floor(requests / 10))',
+    'requests / 10',
+  ),
+  bugFor(
+    'test/sync/learned-rate.test.ts',
+    'each refusal lowers the learned limit, without a success between them',
+    'src/pace/learned-rate.ts',
+    'if (!hasSucceeded || now < knownUntil) return;',
+    'if (!hasSucceeded && now < knownUntil) return;',
+  ),
+  bugFor(
     'test/sync/learned-rate.test.ts',
     'a refusal does not lower the learned limit',
     'src/pace/learned-rate.ts',

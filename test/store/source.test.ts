@@ -63,6 +63,23 @@ describe('a noted source', () => {
   });
 });
 
+describe('a learned limit', () => {
+  it('is forgotten when the mirror gets another address, and only then', () => {
+    const { source, keeperLease } = opened();
+    const learned = { refusedAt: 50, perMinute: 35 };
+    source.learnRate(() => learned);
+    const selection = selectionText({ includeDetails: [], currency: [] });
+    const noteAddress = (address: string): void => {
+      writeUnder(keeperLease, T, (writer) => writer.source.note({ address, selection, unfinished: false }));
+    };
+    noteAddress('https://api.example.com');
+    noteAddress('https://api.example.com');
+    expect(source.learnedRate()).toEqual(learned);
+    noteAddress('https://new.example.com');
+    expect(source.learnedRate()).toBeNull();
+  });
+});
+
 describe('a pause that the source asked for', () => {
   it('holds for the rest of its duration, in every process', () => {
     const store = opened();

@@ -146,11 +146,14 @@ describe('adopt, again', () => {
     expect(done.stdout).toContain('nothing to adopt');
   });
 
-  it('does not wait for a pause that the old address asked for', async () => {
+  it('does not wait for a pause that the old address asked for, nor keep the limit that was learned there', async () => {
     const now = Date.now();
     execute(db, `UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + 7_200_000}`);
+    execute(db, `UPDATE mirror SET learned_rate = '{"refusedAt":0.01,"perMinute":0.01}'`);
     const adopted = await cli(['adopt'], elsewhere, directory);
     expect(adopted).toMatchObject({ code: 5, stdout: expect.stringContaining('would remove 400') as string });
+    const status = await cli(['status', '--json'], elsewhere, directory);
+    expect(status.stdout).toContain('"learned_limit":null');
   });
 
   it('waits for a pause that the new address asked for', async () => {

@@ -94,7 +94,9 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
     for (let attempt = 1; ; attempt++) {
       await turn(operation, signal);
       try {
-        return await callOnce(transport, operation, signal);
+        const result = await callOnce(transport, operation, signal);
+        pacer.succeeded();
+        return result;
       } catch (error) {
         const pauseMs = pauseAfter(error, operation, attempt);
         if (pauseMs === null) throw error;

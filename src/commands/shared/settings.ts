@@ -3,6 +3,7 @@ import type { Environment } from '../../environment.ts';
 import { CatchwordError } from '../../errors.ts';
 import { channelConfig } from '../../notify/channel-config.ts';
 import { OPTIONS } from '../../option-table.ts';
+import { LEAST_APART } from '../../pace/pace.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { checkCron } from '../../schedule/scheduler.ts';
 import { unknownSettings } from '../../unknown-settings.ts';
@@ -28,6 +29,16 @@ function problemOf(check: () => unknown): CatchwordError[] {
   }
 }
 
+/** With Redis, fetchers and commands count apart, and each needs a request in every window. */
+function checkLanes({ redisUrl, rateLimit }: Partial<Config>): void {
+  if (redisUrl === undefined || rateLimit == null || rateLimit.requests >= LEAST_APART) return;
+  const { env: setting } = OPTIONS.rateLimit;
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: fewer than 2 requests cannot be used with REDIS_URL`, {
+    setting,
+    hint: 'Fetchers and commands then count apart. Set at least 2/min; for 1/s, set 60/min.',
+  });
+}
+
 /** An error for every setting that is wrong, schedules and addresses of sinks and channels included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, need === 'source');
@@ -37,7 +48,7 @@ export function settingProblems(environment: Environment, need: Need): Catchword
   });
   const sinks = values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)));
   const channels = values.channels.flatMap((channel) => problemOf(() => channelConfig(channel)));
-  return [...problems, ...schedules, ...sinks, ...channels];
+  return [...problems, ...problemOf(() => checkLanes(values)), ...schedules, ...sinks, ...channels];
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Job } from 'bullmq';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
-import { type Clock, LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
+import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
-import { createLog, errorFields, type Logger } from '../../log.ts';
+import { createLog, errorFields } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
-import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue } from '../queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
+import { createFetcherControl, type FetcherControlOptions } from './fetcher-control.ts';
 import {
   fetchJobOptions,
   jobId,
-  limiterOf,
   openQueue,
   PAUSE_ENDED_KEY,
   PAUSE_JOB,
@@ -25,17 +24,11 @@ import {
 import { startLateRetries } from './late-retries.ts';
 import { connectRedis, cutRedis } from './redis.ts';
 
-interface BullQueueOptions extends QueuePlace {
+interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** The pace of all fetchers together; null for no limit. It is set whenever tasks are added. */
-  readonly pace: () => Pace | null;
   /** Learns that pace; default: it is configured. */
   readonly learned?: LearnedLimit | undefined;
-  /** The pause that the mirror notes; default: none. Fetchers do not know it if a command was told, or Redis was flushed. */
-  readonly pause?: () => Pause | null;
   /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
   readonly onRateLimited?: (pause: Pause) => void;
   /** The mirror is deleted after this run: nothing of it stays in Redis. */
@@ -46,9 +39,6 @@ export interface BullQueue extends PageQueue {
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
 }
-
-const FETCHER_HINT =
-  'Start npx catchword fetcher with the settings of this keeper: address, key, currencies, details and lookup path.';
 
 /**
  * The keeper's side of the queue in Redis.
@@ -62,7 +52,7 @@ const FETCHER_HINT =
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
-  const { redisUrl, clock, log, mirror, pace, learned, pause, onRateLimited, isTemporary } = options;
+  const { redisUrl, clock, log, mirror, learned, onRateLimited, isTemporary } = options;
   const learner = createLearner(clock, learned);
   await checkRedis(redisUrl);
   const names = queueNames(options);
@@ -71,12 +61,12 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchQueue = openQueue(options, names.fetch, producer);
   const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
+  const fetchers = createFetcherControl(fetchQueue, options);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: ReturnType<typeof startWorker> | undefined;
   let active: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
-  let isLonely = false;
 
   /** Does `work` in Redis; a failure is only logged. */
   async function attempt(what: string, work: () => Promise<void>): Promise<void> {
@@ -114,27 +104,12 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     try {
       const outcome = await decodeOutcome(data);
       learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
+      if (outcome.kind === 'captured') learner.succeeded();
       await handle(outcome);
     } catch (error) {
       // Not retried: the keeper adds the missing page again.
       log.error(errorFields(error), 'a fetched page was not applied');
     }
-  }
-
-  /** Sets how fast fetchers may read: each time, because the limit may have been learned, and Redis flushed, since. */
-  async function setPace(): Promise<void> {
-    await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
-    const now = clock.now();
-    const leftMs = Math.ceil((pause?.()?.until ?? now) - now);
-    if (leftMs > 0 && leftMs > (await fetchQueue.getRateLimitTtl())) await fetchQueue.rateLimit(leftMs);
-  }
-
-  /** Logs when pages wait because no fetcher has this id, and when one has again. */
-  async function watchFetchers(): Promise<void> {
-    const wasLonely = isLonely;
-    isLonely = (await fetchQueue.getWorkersCount()) === 0;
-    if (isLonely && !wasLonely) log.warn({ hint: FETCHER_HINT }, 'no fetcher reads the pages of this keeper');
-    if (wasLonely && !isLonely) log.info({}, 'a fetcher reads the pages of this keeper again');
   }
 
   async function close(): Promise<void> {
@@ -147,11 +122,11 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
-        await setPace();
+        await fetchers.setPace();
         const missing = await withoutJob(tasks);
         if (missing.length === 0) {
           await startLateRetries(fetchQueue, producer);
-          await watchFetchers();
+          await fetchers.watch();
           return;
         }
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));

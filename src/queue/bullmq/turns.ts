@@ -15,6 +15,7 @@ const TAKE = `
   if not max then return 0 end
   local left = redis.call('PTTL', KEYS[1])
   if left > 0 and tonumber(redis.call('GET', KEYS[1])) >= tonumber(max) then return left end
+  if left <= 0 then redis.call('DEL', KEYS[1]) end
   if redis.call('INCR', KEYS[1]) == 1 then redis.call('PEXPIRE', KEYS[1], duration) end
   return 0`;
 
@@ -22,7 +23,7 @@ const TAKE = `
 export function createTurns(connection: Redis, worker: Worker, clock: Clock): Pacer {
   return {
     ...createPacer({ pace: null, clock }),
-    acquire: async (signal, _patienceMs, isWanted = () => true) => {
+    acquire: async (signal: AbortSignal, _patienceMs?: number, isWanted: () => boolean = () => true) => {
       while (isWanted()) {
         const leftMs = Number(await connection.eval(TAKE, 2, worker.toKey('limiter'), worker.toKey('meta')));
         if (leftMs === 0) return true;

@@ -1,0 +1,38 @@
+import type { Queue } from 'bullmq';
+import type { Clock, Pause } from '../../clock.ts';
+import type { Logger } from '../../log.ts';
+import type { Pace } from '../../pace/pace.ts';
+import { limiterOf } from './jobs.ts';
+
+export interface FetcherControlOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The pace of all fetchers together; null for no limit. */
+  readonly pace: () => Pace | null;
+  /** The pause that the mirror notes; default: none. Fetchers do not know it if a command was told, or Redis was flushed. */
+  readonly pause?: () => Pause | null;
+}
+
+const HINT =
+  'Start npx catchword fetcher with the settings of this keeper: address, key, currencies, details and lookup path.';
+
+/** What a keeper tells its fetchers through Redis, and knows of them. */
+export function createFetcherControl(fetchQueue: Queue, { clock, log, pace, pause }: FetcherControlOptions) {
+  let isLonely = false;
+  return {
+    /** Sets how fast they may read: again and again, because a limit may have been learned, and Redis flushed, since. */
+    setPace: async (): Promise<void> => {
+      await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
+      const now = clock.now();
+      const leftMs = Math.ceil((pause?.()?.until ?? now) - now);
+      if (leftMs > 0 && leftMs > (await fetchQueue.getRateLimitTtl())) await fetchQueue.rateLimit(leftMs);
+    },
+    /** Logs when there is none, so that pages wait, and when there is one again. */
+    watch: async (): Promise<void> => {
+      const wasLonely = isLonely;
+      isLonely = (await fetchQueue.getWorkersCount()) === 0;
+      if (isLonely && !wasLonely) log.warn({ hint: HINT }, 'no fetcher reads the pages of this keeper');
+      if (wasLonely && !isLonely) log.info({}, 'a fetcher reads the pages of this keeper again');
+    },
+  };
+}
