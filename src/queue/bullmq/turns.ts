@@ -23,8 +23,8 @@ const TAKE = `
 export function createTurns(connection: Redis, worker: Worker, clock: Clock): Pacer {
   return {
     ...createPacer({ pace: null, clock }),
-    acquire: async (signal: AbortSignal, _patienceMs?: number, isWanted: () => boolean = () => true) => {
-      while (isWanted()) {
+    acquire: async (signal: AbortSignal, _patienceMs?: number, isWanted?: () => boolean) => {
+      while (isWanted?.() !== false) {
         const leftMs = Number(await connection.eval(TAKE, 2, worker.toKey('limiter'), worker.toKey('meta')));
         if (leftMs === 0) return true;
         await clock.sleep(Math.min(leftMs, STEP_MS), signal);
