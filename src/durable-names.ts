@@ -36,7 +36,11 @@ export function syncDirectory(path: string): void {
  */
 export function makeDirectory(path: string, made: (path: string) => void = () => {}): void {
   // One level at a time: with `recursive`, Node.js never returns in a place such as /proc.
-  if (existsSync(path)) return;
+  if (existsSync(path)) {
+    // An attempt that created it may have failed, or been killed, before its name was flushed.
+    syncDirectory(dirname(path));
+    return;
+  }
   makeDirectory(dirname(path), made);
   mkdirSync(path, { mode: 0o700 });
   made(path);

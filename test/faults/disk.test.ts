@@ -90,6 +90,8 @@ const CASES: readonly Case[] = [
   { name: 'a load', work: WORKS['a load'] as Work, what: 'EIO', kind: 'open', file: '/catalog.db', step: 1 },
   // What a failed sync was to write may be lost, although it can be read.
   { name: 'a relay', work: WORKS['a relay'] as Work, what: 'EIO', kind: 'sync', file: '/changes.jsonl', step: 1 },
+  // A directory that exists when the sink is opened again may not have its name on the disk.
+  { name: 'a relay', work: WORKS['a relay'] as Work, what: 'EIO', kind: 'sync', file: '/watched', step: 1 },
 ];
 
 /** What a process may print when the disk fails: one error with a hint, and nothing else. */

@@ -113,7 +113,7 @@ function syncFile(node: FileNode, hasFailed: boolean): void {
   node.pending = stillDropped(pending);
   const before = node.pending.map(({ at, bytes }) => {
     const kept = Buffer.alloc(bytes?.length ?? 0);
-    durable.bytes.copy(kept, 0, at, Math.min(durable.size, at + kept.length));
+    if (at < durable.size) durable.bytes.copy(kept, 0, at, Math.min(durable.size, at + kept.length));
     return { at, kept };
   });
   for (const change of pending) apply(durable, change);
