@@ -18,7 +18,7 @@ const NOTE_USED_MS = 10_000;
 
 export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
 
-/** The part of a limit that is meant; `all` without Redis, whose processes share the whole one. */
+/** The part of a limit that a process keeps; `all` without Redis, where all processes share the whole limit. */
 type Lane = keyof ReturnType<typeof lanesOf> | 'all';
 
 export interface PaceOptions {
