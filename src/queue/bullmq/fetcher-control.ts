@@ -30,7 +30,9 @@ export function createFetcherControl(fetchQueue: Queue, { clock, log, pace, paus
     /** Logs when there is none, so that pages wait, and when there is one again. */
     watch: async (): Promise<void> => {
       const wasLonely = isLonely;
-      isLonely = (await fetchQueue.getWorkersCount()) === 0;
+      // Some services of Redis forbid clients to list others, or to name themselves.
+      const workers = await fetchQueue.getWorkersCount().catch(() => null);
+      isLonely = workers === 0 && (await fetchQueue.getActiveCount()) === 0;
       if (isLonely && !wasLonely) log.warn({ hint: HINT }, 'no fetcher reads the pages of this keeper');
       if (wasLonely && !isLonely) log.info({}, 'a fetcher reads the pages of this keeper again');
     },
