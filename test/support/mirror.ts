@@ -45,14 +45,19 @@ export function standIn(db: string, url: string): void {
 
 /** The sandbox's products, not read through the interface. */
 export async function truthOf(url: string): Promise<Map<string, string>> {
-  const response = await fetch(`${url}/_sandbox/truth`);
+  // A connection that is kept would be closed while a load keeps this thread busy.
+  const response = await fetch(`${url}/_sandbox/truth`, { headers: { connection: 'close' } });
   expect(response.status).toBe(200);
   const lines = (await response.text()).split('\n').filter((line) => line !== '');
   return new Map(lines.map((line) => [(JSON.parse(line) as { vbid: string }).vbid, line]));
 }
 
 export async function mutate(url: string, mutation: Record<string, number>): Promise<void> {
-  const response = await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(mutation) });
+  const response = await fetch(`${url}/_sandbox/mutate`, {
+    method: 'POST',
+    headers: { connection: 'close' },
+    body: JSON.stringify(mutation),
+  });
   expect(response.status).toBe(200);
 }
 
