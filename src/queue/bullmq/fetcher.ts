@@ -115,7 +115,12 @@ export async function startFetcher(options: FetcherOptions) {
     },
   });
   const pause = createSharedPause(fetching.connection, fetching.worker, clock);
-  const read = options.read(createTurns(fetching.connection, fetching.worker, clock));
+  const turns = createTurns(fetching.connection, fetching.worker, clock);
+  // A setting of the client may be wrong; an open worker would then keep the process from ending.
+  const read = await (async () => options.read(turns))().catch(async (error: unknown) => {
+    await fetching.close();
+    throw error;
+  });
   await fetching.worker.waitUntilReady();
 
   async function close(): Promise<void> {
