@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Clock } from './clock.ts';
 
 /** A long-running part. `stop` finishes the work in hand and releases everything; it may be called more than once. */
 export interface Service {
@@ -16,6 +17,37 @@ export function failureOf(running: Promise<void>): Promise<never> {
   // Prevents an unhandled rejection; awaited elsewhere.
   failed.catch(() => {});
   return failed;
+}
+
+interface Repeated {
+  readonly name: string;
+  readonly clock: Clock;
+  /** Milliseconds between the end of one turn and the start of the next. */
+  readonly everyMs: number;
+  /** If it throws, the service fails, and no turn follows. */
+  readonly turn: (stopping: AbortSignal) => Promise<void> | void;
+}
+
+/** A service that takes a turn at once, and another one regularly until it is stopped. */
+export function repeat({ name, clock, everyMs, turn }: Repeated): Service & { readonly failed: Promise<never> } {
+  const stopping = new AbortController();
+
+  async function run(): Promise<void> {
+    while (!stopping.signal.aborted) {
+      await turn(stopping.signal);
+      await clock.sleep(everyMs, stopping.signal).catch(() => {});
+    }
+  }
+
+  const running = run();
+  return {
+    name,
+    failed: failureOf(running),
+    stop: async () => {
+      stopping.abort();
+      await running.catch(() => {});
+    },
+  };
 }
 
 /** Stops all services in the reverse order of their start, then throws the first error. */

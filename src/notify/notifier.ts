@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { hasCode, messageOf } from '../errors.ts';
-import type { Service } from '../lifecycle.ts';
+import { repeat, type Service } from '../lifecycle.ts';
 import { diskOf } from '../store/disk.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';
@@ -27,7 +27,6 @@ export function startNotifier(options: NotifierOptions): Service {
   const { store, leased, clock, log, channels, readyMaxAgeMs, disk = () => diskOf(store.path) } = options;
   const names = channels.map(({ name }) => name);
   const check = createWatch({ store, leased, clock, log, channels: names, readyMaxAgeMs, disk });
-  const stopping = new AbortController();
   const delivering = new Map<string, Promise<void>>();
   let isLost = false;
   let hasChannels = false;
@@ -52,28 +51,25 @@ export function startNotifier(options: NotifierOptions): Service {
     }
   }
 
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted && !isLost) {
-      look();
-      for (const channel of channels) {
-        // A channel that does not answer holds up no other one.
-        if (delivering.has(channel.name)) continue;
-        const done = deliver(channel, options, stopping.signal)
-          .catch(onError)
-          .finally(() => delivering.delete(channel.name));
-        delivering.set(channel.name, done);
-      }
-      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+  function turn(stopping: AbortSignal): void {
+    if (isLost) return;
+    look();
+    for (const channel of channels) {
+      // A channel that does not answer holds up no other one.
+      if (delivering.has(channel.name)) continue;
+      const done = deliver(channel, options, stopping)
+        .catch(onError)
+        .finally(() => delivering.delete(channel.name));
+      delivering.set(channel.name, done);
     }
-    await Promise.all(delivering.values());
   }
 
-  const running = run();
+  const looking = repeat({ name: 'notifier', clock, everyMs: CHECK_MS, turn });
   return {
-    name: 'notifier',
+    ...looking,
     stop: async () => {
-      stopping.abort();
-      await running;
+      await looking.stop();
+      await Promise.all(delivering.values());
     },
   };
 }

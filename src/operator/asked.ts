@@ -1,7 +1,7 @@
 import { covers, type Run, type RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, hasCode, isMirrorLost } from '../errors.ts';
-import { failureOf, type Service } from '../lifecycle.ts';
+import { repeat, type Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { ActionRow } from '../store/actions.ts';
 import { holdLease } from '../store/hold-lease.ts';
@@ -173,27 +173,14 @@ interface WatchOptions {
 
 /** Looks for new decisions every second. */
 export function watchDecisions({ decisions, clock, log, wake }: WatchOptions): Service {
-  const stopping = new AbortController();
-
-  async function watch(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        if (decisions.look()) wake();
-      } catch (error) {
-        if (isMirrorLost(error)) throw error;
-        log.warn(errorFields(error), 'decisions of operators could not be read');
-      }
-      await clock.sleep(LOOK_MS, stopping.signal).catch(() => {});
+  function turn(): void {
+    try {
+      if (decisions.look()) wake();
+    } catch (error) {
+      if (isMirrorLost(error)) throw error;
+      log.warn(errorFields(error), 'decisions of operators could not be read');
     }
   }
 
-  const watching = watch();
-  return {
-    name: 'decisions',
-    failed: failureOf(watching),
-    stop: async () => {
-      stopping.abort();
-      await watching.catch(() => {});
-    },
-  };
+  return repeat({ name: 'decisions', clock, everyMs: LOOK_MS, turn });
 }

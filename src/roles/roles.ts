@@ -11,13 +11,7 @@ import { startRelay } from '../relay/relay.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import {
-  beginChecks,
-  createRequestedTicks,
-  requestDueRuns,
-  requestLateRuns,
-  startScheduler,
-} from '../schedule/scheduler.ts';
+import { createRequestedTicks, requestLateRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { needsFullRun } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -143,8 +137,6 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   services.push(kept, presence, watchMirror(store, clock));
   const { services: runs, runQueue, schedule } = startRuns(kept, options);
   services.push(...runs);
-  // Makes up for runs that were due while no keeper ran; after that, the scheduler asks.
-  await requestDueRuns(schedule, beginChecks(clock.now()));
   services.push(requestLateRuns(schedule));
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const source = sourceId(config);

@@ -1,7 +1,7 @@
 import { withAbort } from '../abort.ts';
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
-import { type Service, serveUntil } from '../lifecycle.ts';
+import { repeat, type Service, serveUntil } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
@@ -20,27 +20,15 @@ interface PresenceOptions {
 
 /** Records in the mirror that a daemon is running. If several run, one is recorded, and another when it ends. */
 export function showPresence({ store, clock, log, start = () => [] }: PresenceOptions): Service {
-  const stopping = new AbortController();
-
-  async function run(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      try {
-        await holdLease(store.daemonLease, clock, log, (leased, lost) =>
-          withAbort([stopping.signal, lost], (over) => serveUntil(over, start(leased))),
-        );
-      } catch (error) {
-        log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
-      }
-      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
+  async function turn(stopping: AbortSignal): Promise<void> {
+    try {
+      await holdLease(store.daemonLease, clock, log, (leased, lost) =>
+        withAbort([stopping, lost], (over) => serveUntil(over, start(leased))),
+      );
+    } catch (error) {
+      log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
     }
   }
 
-  const running = run();
-  return {
-    name: 'presence',
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  return repeat({ name: 'presence', clock, everyMs: CHECK_MS, turn });
 }

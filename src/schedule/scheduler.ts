@@ -4,7 +4,7 @@ import { type MissedTicks, tickName, tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-import type { Service } from '../lifecycle.ts';
+import { repeat, type Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
 import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
@@ -114,7 +114,6 @@ export function startScheduler(options: ScheduleOptions): Service {
   const { clock, log, fullCron, deltaCron, timezone } = options;
   checkCron('CATCHWORD_FULL_CRON', fullCron);
   checkCron('CATCHWORD_DELTA_CRON', deltaCron);
-  const stopping = new AbortController();
   const checks = beginChecks(clock.now());
   let checking: Promise<void> | undefined;
 
@@ -125,13 +124,6 @@ export function startScheduler(options: ScheduleOptions): Service {
         checking = undefined;
       });
     return checking;
-  }
-
-  async function checkRegularly(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await check();
-      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
-    }
   }
 
   const bySecond = [fullCron, deltaCron].some((expression) => expression.trim().split(/\s+/).length === 6);
@@ -146,48 +138,37 @@ export function startScheduler(options: ScheduleOptions): Service {
     const nextAt = nextDue(expression, timezone, clock.now());
     if (expression !== 'off') log.info({ kind, cron: expression, timezone, nextAt: iso(nextAt) }, 'scheduled');
   }
-  const running = checkRegularly();
+  const checksRegularly = repeat({ name: 'schedule', clock, everyMs: CHECK_MS, turn: check });
   return {
     name: 'scheduler',
     stop: async () => {
-      stopping.abort();
       await task.destroy();
-      await running;
+      await checksRegularly.stop();
       await checking;
     },
   };
 }
 
 /**
- * Requests runs that are late: the request of a scheduler reaches one keeper, and there may be several mirrors; or that
- * keeper, or the scheduler, has died.
+ * Requests runs that were due before the start, and later those that are late: the request of a scheduler reaches one
+ * keeper, and there may be several mirrors; or that keeper, or the scheduler, has died.
  */
 export function requestLateRuns(options: ScheduleOptions): Service {
   const { clock, log } = options;
-  const stopping = new AbortController();
-  const checks = beginChecks(clock.now());
+  const startedAt = clock.now();
+  const checks = beginChecks(startedAt);
   async function onDue(kind: RunKind, tick: string): Promise<void> {
-    if (clock.now() - (tickTime(tick) ?? 0) >= LATE_REQUEST_MS) await options.onDue(kind, tick);
+    const at = tickTime(tick) ?? 0;
+    if (at < startedAt || clock.now() - at >= LATE_REQUEST_MS) await options.onDue(kind, tick);
   }
 
-  async function checkRegularly(): Promise<void> {
-    while (!stopping.signal.aborted) {
-      await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
-      if (stopping.signal.aborted) return;
-      await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
-        log.error(errorFields(error), 'the schedule could not be checked'),
-      );
-    }
+  async function turn(): Promise<void> {
+    await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
+      log.error(errorFields(error), 'the schedule could not be checked'),
+    );
   }
 
-  const running = checkRegularly();
-  return {
-    name: 'late runs',
-    stop: async () => {
-      stopping.abort();
-      await running;
-    },
-  };
+  return repeat({ name: 'late runs', clock, everyMs: CHECK_MS, turn });
 }
 
 /** Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest again. */

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { isMirrorLost } from '../errors.ts';
-import { failureOf, type Service } from '../lifecycle.ts';
+import { repeat, type Service } from '../lifecycle.ts';
 import type { Store } from './store.ts';
 
 /** How often a process that does not write checks that its mirror was not replaced. */
@@ -8,28 +8,14 @@ const LOOK_MS = 5_000;
 
 /** A service that fails as soon as the open file is not the mirror at its path any more, so that the process ends. */
 export function watchMirror(store: Store, clock: Clock): Service & { readonly failed: Promise<never> } {
-  const stopping = new AbortController();
-
-  async function watch(): Promise<void> {
-    for (;;) {
-      await clock.sleep(LOOK_MS, stopping.signal).catch(() => {});
-      if (stopping.signal.aborted) return;
-      try {
-        store.check();
-      } catch (error) {
-        // Other errors, such as those of a failing disk, are reported where the mirror is used.
-        if (isMirrorLost(error)) throw error;
-      }
+  function turn(): void {
+    try {
+      store.check();
+    } catch (error) {
+      // Other errors, such as those of a failing disk, are reported where the mirror is used.
+      if (isMirrorLost(error)) throw error;
     }
   }
 
-  const watching = watch();
-  return {
-    name: 'mirror watch',
-    failed: failureOf(watching),
-    stop: async () => {
-      stopping.abort();
-      await watching.catch(() => {});
-    },
-  };
+  return repeat({ name: 'mirror watch', clock, everyMs: LOOK_MS, turn });
 }

@@ -224,10 +224,13 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const url = await addressOf(web);
     for (const role of ['keeper', 'fetcher']) await startService([role], env, here.directory).shows('"msg":"started"');
     const store = reading(here.db);
+    const requestsBefore = here.sandbox.requests.length;
     expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
       state: 'done',
       outcome: 'run 2 is approved: 20 products removed',
     });
+    // Fetchers look the products up, with Redis as without it.
+    expect(here.sandbox.requests.length - requestsBefore).toBeGreaterThanOrEqual(20);
     expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
     await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
     expectExactLog(here.db);

@@ -1,0 +1,160 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { tickName } from '../../src/catalog/tick.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import type { Notice } from '../../src/log.ts';
+import { openStore } from '../../src/store/store.ts';
+import { forgetPause } from '../../src/sync/shared-pace.ts';
+import { createHandClock } from '../support/test-clocks.ts';
+import { down, filledMirror, HOUR, leaveUnfinished, MINUTE, runQueueOn, START, tick } from './scripted-runs.ts';
+
+it('retries a failed full run, and shows when and why until it succeeds', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('full', START));
+  await clock.pass(1000);
+  expect(store.schedule.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
+  const { at } = store.schedule.retry() ?? { at: 0 };
+  expect(at).toBeGreaterThan(START);
+  expect(lines.find(({ msg }) => msg === 'run stopped')).toMatchObject({
+    nextTryAt: new Date(at).toISOString(),
+    pauseMs: at - START,
+  });
+  await clock.pass(2 * MINUTE);
+  expect(made).toEqual([tickName('full', START), 'full', 'full']);
+  expect(store.schedule.retry()).toBeNull();
+  expect(store.runs.list(1)).toMatchObject([{ kind: 'full', state: 'complete' }]);
+});
+
+it('starts what an operator asks for during the pause after a failed run', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made, ask } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('delta', START));
+  await clock.pass(1000);
+  expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 1000);
+  ask('start', 'full');
+  await clock.pass(10);
+  expect(made).toEqual([tickName('delta', START), 'full']);
+  expect(store.actions.get(1)).toMatchObject({ state: 'done', outcome: 'run 2 started' });
+  // It fails, too, and is retried as any other run.
+  expect(store.schedule.retry()).toMatchObject({ kind: 'full' });
+  await clock.pass(2 * MINUTE);
+  expect(made.slice(2)).toEqual(['full']);
+});
+
+it('retries at once after a restart', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused');
+  const first = runQueueOn(db, clock, [refused]);
+  first.queue.submit(tick('full', START));
+  await clock.pass(1000);
+  await first.stop();
+  const second = runQueueOn(db, clock);
+  await clock.pass(10);
+  expect(second.made).toEqual(['full']);
+  expect(second.store.schedule.retry()).toBeNull();
+});
+
+it('stops waiting for a pause of the source if sync --now ends it or another process makes the run', async () => {
+  const clock = createHandClock(START);
+  const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
+  const db = filledMirror(clock);
+  const { queue, store, made } = runQueueOn(db, clock, [asked(), asked()]);
+  const other = openStore(db);
+  onTestFinished(() => other.close());
+  queue.submit(tick('full', START));
+  await clock.pass(1000);
+  other.source.notePause({ since: clock.now(), until: clock.now() + 5 * HOUR });
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(1);
+  expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 3 * HOUR);
+
+  const notices: Notice[] = [];
+  forgetPause(other, clock.now(), (notice) => notices.push(notice));
+  expect(notices).toMatchObject([{ fields: { until: expect.stringMatching(/^2026-11-20T15:00:\d\d/) as string } }]);
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full']);
+
+  await clock.pass(HOUR);
+  expect(made).toHaveLength(2);
+  other.schedule.clearRetry('full');
+  queue.submit(tick('delta', START + 2 * HOUR));
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('full', START), 'full', tickName('delta', START + 2 * HOUR)]);
+});
+
+it('does not wait longer because the clock was ahead', async () => {
+  const clock = createHandClock(START);
+  const { queue, made } = runQueueOn(filledMirror(clock), clock, [down()]);
+  clock.set(5 * HOUR);
+  queue.submit(tick('delta', START + 5 * HOUR));
+  await clock.pass(1000);
+  expect(made).toHaveLength(1);
+  clock.set(-5 * HOUR);
+  await clock.pass(20_000);
+  expect(made).toEqual([tickName('delta', START + 5 * HOUR), 'delta']);
+});
+
+it('does not retry a cancelled run', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [
+    new CatchwordError('RUN_CANCELLED', 'cancelled'),
+  ]);
+  queue.submit(tick('full', START));
+  await clock.pass(2 * HOUR);
+  expect(made).toEqual([tickName('full', START)]);
+  expect(store.schedule.retry()).toBeNull();
+});
+
+it('retries the failed run of a process that died', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock);
+  await clock.pass(1000);
+  store.schedule.setRetry({ kind: 'full', at: START + 5 * MINUTE, reason: 'the service answered 503' });
+  queue.submit(tick('full', START));
+  queue.submit(tick('delta', START));
+  expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
+  await clock.pass(MINUTE);
+  expect(made).toEqual(['full']);
+  expect(store.schedule.retry()).toBeNull();
+});
+
+it('retries a full run that failed while the retry of a delta was waiting', async () => {
+  const clock = createHandClock(START);
+  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  queue.submit(tick('delta', START));
+  await clock.pass(1000);
+  leaveUnfinished(store, 'full', clock.now());
+  await clock.pass(HOUR);
+  expect(made).toEqual([tickName('delta', START), 'resume full', 'full']);
+  expect(store.schedule.retry()).toBeNull();
+});
+
+it('retries a run that was abandoned because it was unfinished for too long', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const store = openStore(db);
+  leaveUnfinished(store, 'full', clock.now());
+  store.close();
+  await clock.pass(30 * HOUR);
+  const { made, store: later } = runQueueOn(db, clock, ['give up']);
+  await clock.pass(MINUTE);
+  expect(made).toEqual(['resume full', 'full']);
+  expect(later.schedule.retry()).toBeNull();
+});
+
+it('does not wait for the pause of an earlier failure when the process that retries dies', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused', { retryAfterMs: HOUR });
+  const standby = runQueueOn(db, clock, [refused]);
+  standby.queue.submit(tick('full', START));
+  await clock.pass(1000);
+  expect(standby.made).toHaveLength(1);
+  // It retries at once, and says nothing any more.
+  const other = runQueueOn(db, clock, ['hang']);
+  await clock.pass(1000);
+  expect(other.made).toEqual(['full']);
+  await clock.pass(40_000);
+  expect(standby.made.slice(1)).toEqual(['resume full']);
+});

@@ -1,0 +1,136 @@
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { onTestFinished } from 'vitest';
+import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { selectionText } from '../../src/catalog/source.ts';
+import { tickName } from '../../src/catalog/tick.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { createAskedDecisions } from '../../src/operator/asked.ts';
+import { startRunQueue } from '../../src/schedule/run-queue.ts';
+import { writeUnder } from '../../src/store/hold-lease.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { requireRun } from '../../src/sync/finish-run.ts';
+import type { Keeper } from '../../src/sync/keeper.ts';
+import { startRun } from '../../src/sync/start-run.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import type { HandClock } from '../support/test-clocks.ts';
+
+export const START = Date.parse('2026-11-20T10:00:00Z');
+export const MINUTE = 60_000;
+export const HOUR = 60 * MINUTE;
+const COUNTS = {
+  pages: 1,
+  items: 1,
+  created: 0,
+  updated: 0,
+  removed: 0,
+  restored: 0,
+  missing: 0,
+  rejected: 0,
+  requests: 1,
+};
+
+interface Line {
+  readonly msg: string;
+  readonly [key: string]: unknown;
+}
+
+/** How the next runs end: `hang` waits until `release`, `give up` fails a resumed run, an error is thrown. */
+type Script = (CatchwordError | 'hang' | 'give up')[];
+
+/** A run queue on a real mirror, with a keeper that writes the rows of a real one and ends runs as scripted. */
+export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
+  const store = openStore(db);
+  const lines: Line[] = [];
+  const log = pino({ level: 'trace' }, { write: (text: string) => void lines.push(JSON.parse(text) as Line) });
+  const made: string[] = [];
+  let release = (): void => {};
+
+  async function finish(run: Run): Promise<Run> {
+    const outcome = script.shift();
+    if (outcome === 'give up') throw new Error('only a resumed run can be given up');
+    if (outcome === 'hang') {
+      await new Promise<void>((resolve) => {
+        release = resolve;
+      });
+    } else if (outcome !== undefined) {
+      end(store, run, 'failed', clock.now());
+      throw outcome;
+    }
+    end(store, run, 'complete', clock.now());
+    store.schedule.clearRetry(run.kind);
+    return requireRun(store, run.id);
+  }
+
+  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
+  const keeper: Keeper = {
+    adopt: async () => {
+      throw new Error('not used in these tests');
+    },
+    resume: async () => {
+      const run = store.runs.unfinished();
+      if (run === undefined) return null;
+      made.push(`resume ${run.kind}`);
+      if (script[0] === 'give up') {
+        script.shift();
+        end(store, run, 'failed', clock.now());
+        return null;
+      }
+      return await finish(run);
+    },
+    run: async (request, _signal, onStart) => {
+      const leased = store.keeperLease.acquire(clock.now());
+      try {
+        const run = startRun(leased, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
+        if (run === null) return null;
+        leased.write((writer) => onStart?.(writer, run, false));
+        made.push(request.tick ?? request.kind);
+        return await finish(run);
+      } finally {
+        leased.release();
+      }
+    },
+  };
+  const decisions = createAskedDecisions({ store, keeper, clock, log, existing: async () => [] });
+  const queue = startRunQueue({ keeper, store, clock, log, decisions });
+  /** Records a decision of an operator, and wakes the queue. */
+  function ask(action: string, target: string): void {
+    const asked = { who: 'a test', action, target, argument: null, state: 'asked', outcome: null } as const;
+    store.request(({ actions }) => actions.add({ ...asked, at: clock.now(), endedAt: null }));
+    queue.wake();
+  }
+  const stop = async (): Promise<void> => {
+    release();
+    await queue.stop();
+    store.close();
+  };
+  onTestFinished(() => stop().catch(() => {}));
+  return { queue, store, lines, made, ask, stop, release: () => release() };
+}
+
+function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
+  const rest = { counts: COUNTS, proof: null, reasons: [], error: null };
+  store.request(({ runs }) => runs.end(run.id, { state, finishedAt: at, ...rest }));
+}
+
+export function filledMirror(clock: HandClock): string {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const store = openStore(db);
+  writeUnder(store.keeperLease, clock.now(), (writer) => writer.advanceWatermark(clock.now(), clock.now()));
+  store.close();
+  return db;
+}
+
+export function tick(kind: RunKind, at: number) {
+  return { kind, tick: tickName(kind, at) };
+}
+
+export const down = (): CatchwordError => new CatchwordError('SOURCE_UNAVAILABLE', 'the service answered 503');
+
+/** Leaves an unfinished run of a process that is gone. */
+export function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
+  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
+  const leased = store.keeperLease.acquire(nowMs);
+  startRun(leased, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
+  leased.release();
+}
