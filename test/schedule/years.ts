@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { RunKind } from '../../src/catalog/run.ts';
+import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { tickTime } from '../../src/catalog/tick.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
@@ -180,14 +180,25 @@ function createRecord(nowMs: () => number, halfHours: number) {
   const unexpected: string[] = [];
   let runs = 0;
 
+  function ended(run: number, kind: RunKind): void {
+    runs++;
+    const at = begun.get(run);
+    if (at !== undefined) (kind === 'full' ? full : delta).add(at);
+    begun.clear();
+  }
+
+  /** Counts a run that ended right before the process was killed, and was not logged. */
+  function killed(last: Run | undefined): void {
+    if (last !== undefined && begun.has(last.id) && last.finishedAt !== null && last.state !== 'failed') {
+      ended(last.id, last.kind);
+    }
+  }
+
   function take(level: string, fields: LogFields, message: string): void {
     const kind = fields.kind === 'full' ? 'full' : 'delta';
     if (message === 'run started') begun.set(fields.run ?? 0, nowMs());
     else if (message === 'run complete' || message.startsWith('removals are held')) {
-      runs++;
-      const at = begun.get(fields.run ?? 0);
-      if (at !== undefined) (kind === 'full' ? full : delta).add(at);
-      begun.clear();
+      ended(fields.run ?? 0, kind);
     } else if (message === 'skipped') {
       (kind === 'full' ? skippedFull : skippedDelta).add(tickTime(fields.tick ?? '') ?? 0);
     } else if (message.startsWith('scheduled runs were missed')) {
@@ -208,7 +219,7 @@ function createRecord(nowMs: () => number, halfHours: number) {
     error: (fields, message) => take('error', fields, message),
     fatal: (fields, message) => take('error', fields, message),
   };
-  return { log, full, delta, skippedFull, skippedDelta, missed, unexpected, runs: () => runs };
+  return { log, killed, full, delta, skippedFull, skippedDelta, missed, unexpected, runs: () => runs };
 }
 
 export type RecordOfYears = ReturnType<typeof createRecord>;
@@ -316,6 +327,7 @@ export async function live({ timezone, months, seed, runRetentionMs }: YearsOpti
       await passUntil(time.now() + 2 * HOUR);
       killer.disarm();
       await down();
+      record.killed(observer.runs.list(1)[0]);
       await passUntil(at + lengthMs);
       await up();
     } else if (kind === 'stop') {
