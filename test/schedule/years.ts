@@ -196,9 +196,11 @@ function createRecord(nowMs: () => number, halfHours: number) {
 
   function take(level: string, fields: LogFields, message: string): void {
     const kind = fields.kind === 'full' ? 'full' : 'delta';
-    if (message === 'run started') begun.set(fields.run ?? 0, nowMs());
+    const run = fields.run ?? 0;
+    // A process may be killed before it logs the start.
+    if (message === 'run started' || (message === 'run resumed' && !begun.has(run))) begun.set(run, nowMs());
     else if (message === 'run complete' || message.startsWith('removals are held')) {
-      ended(fields.run ?? 0, kind);
+      ended(run, kind);
     } else if (message === 'skipped') {
       (kind === 'full' ? skippedFull : skippedDelta).add(tickTime(fields.tick ?? '') ?? 0);
     } else if (message.startsWith('scheduled runs were missed')) {
