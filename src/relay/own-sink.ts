@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { answerWithin } from './answer-within.ts';
 import { createConfinement } from './confine.ts';
 import type { Sink } from './sink.ts';
 
@@ -6,6 +7,10 @@ import type { Sink } from './sink.ts';
  * The module of a custom sink may return anything. What it declares is checked once, when the sink is made, and whatever
  * its calls throw, then or later, fails this sink alone.
  */
+
+/** How long a module may take to make a sink, and a sink to close; milliseconds. */
+const CREATE_TIMEOUT_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 5_000;
 
 const call = z.custom<unknown>((value) => typeof value === 'function', 'expected a function');
 const optionalCall = call.optional();
@@ -27,12 +32,15 @@ const sinkSchema = z.strictObject({
 
 const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch');
 
-/** @throws Error that lists everything that is wrong with what `createSink` returned */
-function checkDeclared(made: unknown): asserts made is Sink {
+/**
+ * @returns a copy, because a module may change its own later
+ * @throws Error that lists everything that is wrong with what `createSink` returned
+ */
+function batchOf(made: unknown): Sink['batch'] {
   const isPlain = made === null || typeof made !== 'object' || Object.getPrototypeOf(made) === Object.prototype;
   // An object of a class may have members of its own.
-  const { error } = (isPlain ? sinkSchema : sinkSchema.loose()).safeParse(made);
-  if (error === undefined) return;
+  const { error, data } = (isPlain ? sinkSchema : sinkSchema.loose()).safeParse(made);
+  if (error === undefined) return data.batch;
   const problems = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '));
   throw new Error(`createSink returned an invalid sink: ${problems.join('; ')}`);
 }
@@ -40,26 +48,26 @@ function checkDeclared(made: unknown): asserts made is Sink {
 /**
  * Makes a sink whose failures stay its own. An error that escapes from its driver fails the running call and every later
  * one, and closes it; `close` is called once.
- * @throws what `create` throws; Error if what it returns is not a sink
+ * @throws what `create` throws; Error if what it returns is not a sink; SinkError if it does not answer in time, also when
+ * it closes
  */
 export async function ownSink(create: () => unknown): Promise<Sink> {
   let closing: Promise<void> | undefined;
   let sink: Sink | undefined;
 
   function close(): Promise<void> {
-    closing ??= spared(() => sink?.close());
+    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close()));
     return closing;
   }
 
   const { confined, spared } = createConfinement(() => void close().catch(() => {}));
-  const made = await confined(create);
-  checkDeclared(made);
-  sink = made;
+  const made = await answerWithin(CREATE_TIMEOUT_MS, () => confined(create));
+  const batch = batchOf(made);
+  sink = made as Sink;
   const members = made as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>;
   const calls = CALLS.filter((name) => members[name] !== undefined).map((name) => [
     name,
     (...args: unknown[]) => confined(() => members[name]?.apply(made, args)),
   ]);
-  // A copy: what was checked cannot change.
-  return { ...(Object.fromEntries(calls) as Sink), batch: { ...made.batch }, close };
+  return { ...(Object.fromEntries(calls) as Sink), batch, close };
 }

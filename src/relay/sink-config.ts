@@ -5,7 +5,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { explainMissing } from '../missing-package.ts';
 import { decoded } from '../percent-decode.ts';
 import { ownSink } from './own-sink.ts';
-import type { Sink, SinkFactory } from './sink.ts';
+import { type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
 /** A configured sink. */
@@ -172,6 +172,8 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
       try {
         return await ownSink(async () => (await found.load(url))({ name, url, secret }));
       } catch (thrown) {
+        // It may answer later.
+        if (thrown instanceof SinkError) throw thrown;
         const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));
         throw error instanceof CatchwordError

@@ -1,5 +1,5 @@
 import { configuredSource } from '../catalog/event.ts';
-import type { RunKind, RunRequest } from '../catalog/run.ts';
+import type { RunKind } from '../catalog/run.ts';
 import { sourceId } from '../catalog/source.ts';
 import { type Config, notSet, type SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
@@ -8,10 +8,11 @@ import { channelConfig } from '../notify/channel-config.ts';
 import { notifierSettings, startNotifier } from '../notify/notifier.ts';
 import { createAskedDecisions, watchDecisions } from '../operator/asked.ts';
 import { startRelay } from '../relay/relay.ts';
+import { SinkError } from '../relay/sink.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { showPresence } from '../schedule/presence.ts';
 import { startRunQueue } from '../schedule/run-queue.ts';
-import { createRequestedTicks, requestLateRuns, startScheduler } from '../schedule/scheduler.ts';
+import { createRequestedTicks, requestLateRuns, startRequestedRuns, startScheduler } from '../schedule/scheduler.ts';
 import { startStandby } from '../schedule/standby.ts';
 import { needsFullRun } from '../store/source.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -55,7 +56,14 @@ async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boo
 
 /** Creates each sink once, so that an invalid option is an error at the start. */
 async function checkSinks({ sinks }: Config): Promise<void> {
-  for (const sink of sinks) await (await sinkConfig(sink).make()).close();
+  for (const sink of sinks) {
+    try {
+      await (await sinkConfig(sink).make()).close();
+    } catch (error) {
+      // A module that does not answer fails alone, in the relay.
+      if (!(error instanceof SinkError)) throw error;
+    }
+  }
 }
 
 /** Does the same for each channel. */
@@ -87,7 +95,6 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, o
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
   return {
     services: [runQueue, watch],
-    runQueue,
     schedule: { fullCron, deltaCron, timezone, ticks: store.schedule, clock, log, onDue },
   };
 }
@@ -135,13 +142,12 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const { store } = kept;
   const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
   services.push(kept, presence, watchMirror(store, clock));
-  const { services: runs, runQueue, schedule } = startRuns(kept, options);
-  services.push(...runs);
-  services.push(requestLateRuns(schedule));
+  const { services: runs, schedule } = startRuns(kept, options);
+  const requested = startRequestedRuns(schedule);
+  services.push(...runs, requested, requestLateRuns(schedule));
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const source = sourceId(config);
-  const onRequest = (request: RunRequest): void => runQueue.submit(request);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest }));
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: requested.request }));
 });
 
 export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {

@@ -19,14 +19,22 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
 /** The pause after a failed run. The mirror notes when the run is retried, because another process may retry it. */
 export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
   let failures = 0;
-  /** 0 if the last run succeeded, or there was none. */
+  /** The end of the pause that this process knows. A new process does not wait: the cause may have been fixed. */
+  let knownEnd = schedule.retry()?.at;
+  /** How long that pause was when this process learned of it; 0 if it does not wait. */
   let lengthMs = 0;
 
   /** Remaining milliseconds; 0 without a pause. */
   function leftMs(): number {
-    const left = lengthMs === 0 ? 0 : (schedule.retry()?.at ?? 0) - clock.now();
+    const end = schedule.retry()?.at;
+    const left = end === undefined ? 0 : Math.max(0, end - clock.now());
+    if (end !== knownEnd) {
+      // Another process has failed since. No pause is longer, unless the source asks for it, or a clock was ahead.
+      lengthMs = Math.min(left, MAX_LASTING_MS);
+      knownEnd = end;
+    }
     // If it is longer than it was, the clock was put back since.
-    return left > lengthMs ? 0 : Math.max(0, left);
+    return left > lengthMs ? 0 : left;
   }
 
   return {
@@ -39,6 +47,7 @@ export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
       const backoffMs = Math.min(maxMs, MIN_MS * 2 ** (failures - 1)) * (0.5 + clock.random() / 2);
       lengthMs = Math.round(Math.max(retryAfterMs, backoffMs));
       const at = clock.now() + lengthMs;
+      knownEnd = at;
       const reason = messageOf(error);
       schedule.setRetry({ kind, at, reason });
       return { code, reason, hint, pauseMs: lengthMs, nextTryAt: iso(at) };
@@ -54,6 +63,7 @@ export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
     /** Ends the pause after a run that succeeded. */
     end: (): void => {
       failures = 0;
+      knownEnd = schedule.retry()?.at;
       lengthMs = 0;
     },
     /** Fields for the log: when the next run may start. */

@@ -171,6 +171,28 @@ export function requestLateRuns(options: ScheduleOptions): Service {
   return repeat({ name: 'late runs', clock, everyMs: CHECK_MS, turn });
 }
 
+/**
+ * Passes on what a scheduler requests when it is due by this process's clock, because that of the scheduler may be ahead.
+ * A request that is far too early is ignored: `requestLateRuns` makes up for it.
+ */
+export function startRequestedRuns({ clock, log, onDue }: Pick<ScheduleOptions, 'clock' | 'log' | 'onDue'>) {
+  const stopping = new AbortController();
+  return {
+    name: 'requested runs',
+    request: async ({ kind, tick }: { readonly kind: RunKind; readonly tick: string }): Promise<void> => {
+      const earlyMs = (tickTime(tick) ?? 0) - clock.now();
+      if (earlyMs >= LATE_REQUEST_MS) {
+        const dueAt = iso(tickTime(tick));
+        log.warn({ kind, dueAt }, 'a run was requested too early: the clock of the scheduler is ahead');
+        return;
+      }
+      if (earlyMs > 0) await clock.sleep(earlyMs, stopping.signal).catch(() => {});
+      if (!stopping.signal.aborted) await onDue(kind, tick);
+    },
+    stop: async (): Promise<void> => stopping.abort(),
+  };
+}
+
 /** Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest again. */
 export function createRequestedTicks(): ServedTicks & { requested(kind: RunKind, tick: string): void } {
   const newest = new Map<RunKind, number>();

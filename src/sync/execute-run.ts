@@ -1,5 +1,5 @@
 import type { Run } from '../catalog/run.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Pass } from '../store/runs.ts';
 import type { LeasedKeeper } from '../store/writers.ts';
@@ -163,6 +163,7 @@ function noteFailure({ run, leased, store, clock, log }: Execution, error: Catch
 
 async function execute(execution: Execution): Promise<Run> {
   const { run, applier, queue, log, signal, consumer } = execution;
+  let isOurs = true;
   try {
     // Not between runs: another keeper of this mirror would wait for pages that this one has taken.
     await queue.consume(async (outcome) => consumer.take(outcome));
@@ -178,9 +179,11 @@ async function execute(execution: Execution): Promise<Run> {
       log.debug({ run: run.id, reason: messageOf(secondary) }, 'the last batch was not applied');
     }
     if (error instanceof CatchwordError) noteFailure(execution, error);
+    isOurs = !hasCode(error, 'LEASE_LOST');
     throw error;
   } finally {
-    await queue.drop(run.id);
+    // Otherwise the tasks are those of the keeper that goes on with the run.
+    if (isOurs) await queue.drop(run.id);
     await queue.rest();
   }
 }

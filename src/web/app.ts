@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../log.ts';
-import { answerBrokenRequest } from './broken-request.ts';
+import { answerBrokenRequest, answerOddRequests } from './broken-request.ts';
 import { answerError, sendError } from './http-error.ts';
 import { acceptZodSchemas } from './route-schema.ts';
 
@@ -21,7 +21,10 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
     // Not even a request: neither hooks nor routes see it.
     clientErrorHandler: answerBrokenRequest,
+    // Checked below, because Node.js would answer without a text.
+    http: { requireHostHeader: false },
   });
+  answerOddRequests(app.server);
   // If this limit were larger than the one of whole requests, node would exchange the two: bodies could be slower.
   app.server.maxConnections = MAX_CONNECTIONS;
   app.server.headersTimeout = app.server.requestTimeout;
@@ -30,6 +33,14 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
   app.setNotFoundHandler((_request, reply) =>
     sendError(reply, { code: 'NOT_FOUND', message: 'this path does not exist', hint }),
   );
+  app.addHook('onRequest', async ({ headers, raw }, reply) => {
+    if (headers.host !== undefined || raw.httpVersion === '1.0') return;
+    return sendError(reply, {
+      code: 'USAGE',
+      message: 'the header Host is missing',
+      hint: 'Send a well-formed request.',
+    });
+  });
   // Logs the route's pattern only: the address may contain private data.
   app.addHook('onResponse', async (request, reply) => {
     const { method, routeOptions } = request;

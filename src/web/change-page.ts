@@ -1,4 +1,3 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { FastifyReply } from 'fastify';
 import { errorFields } from '../log.ts';
 import { sendError } from './http-error.ts';
@@ -26,8 +25,7 @@ export async function sendPieces(
   try {
     while (!piece.done && !signal.aborted && request.method !== 'HEAD') {
       await writer.write(piece.value);
-      // A client that takes everything at once would otherwise starve the others.
-      await yieldToOthers();
+      await parts.waiting.turn();
       if (!signal.aborted) piece = pieces.next();
     }
   } catch (error) {

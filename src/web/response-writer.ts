@@ -31,7 +31,7 @@ export function endBlock(code: EndCode, retryMs = RETRY_MS): string {
 
 export interface WriterParts {
   readonly clock: Clock;
-  readonly waiting: Pick<Waiting, 'watch'>;
+  readonly waiting: Pick<Waiting, 'watch' | 'turn'>;
   readonly limits: {
     /** A reader that takes this long for a piece of 64 kB is slow. */
     readonly slowReaderMs: number;

@@ -1,5 +1,4 @@
 import type { ServerResponse } from 'node:http';
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ChangeFeed } from './change-feed.ts';
 import { createWriter, type EndCode, endBlock, RETRY_MS, type WriterParts } from './response-writer.ts';
 import type { StreamStart } from './start-position.ts';
@@ -58,7 +57,7 @@ export async function streamChanges(
   parts: StreamParts,
   onError: (error: unknown) => void,
 ): Promise<EndCode> {
-  const { changes, clock, limits } = parts;
+  const { changes, clock, limits, waiting } = parts;
   const { signal } = ending;
   const writer = createWriter(response, ending, parts);
 
@@ -85,13 +84,13 @@ export async function streamChanges(
     let seq = from;
     // A reader that was refused before has been told to wait longer.
     await writer.write(`retry: ${RETRY_MS}\n${block}`);
+    await waiting.turn();
     while (!signal.aborted) {
       const batch = changes.batch(seq);
       if (batch !== null) {
         await writer.write(batch.bytes);
         seq = batch.to;
-        // A reader that takes everything at once would otherwise starve the others.
-        await yieldToOthers();
+        await waiting.turn();
       } else if (!(await hasGrown(seq)) && !signal.aborted) {
         await writer.write(': still here\n\n');
       }

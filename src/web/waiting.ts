@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { setImmediate as otherWork } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
@@ -65,6 +66,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
   const connections = new Map<Socket, Connection>();
   const readers = new WeakMap<ServerResponse, Reader>();
   const stopping = new AbortController();
+  let lastTurn = Promise.resolve();
 
   app.server.on('connection', (socket) => {
     connections.set(socket, { socket, responses: new Set(), taken: 0, stalled: 0, isEnded: false });
@@ -156,5 +158,13 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     },
     /** Whether more waits than may, so that nothing large is started. */
     isFull,
+    /**
+     * Waits until it is this reader's turn to read. One reads between two rounds of all other work: if every reader read
+     * in each round, hundreds of them would hold up small answers for seconds.
+     */
+    turn: (): Promise<void> => {
+      lastTurn = lastTurn.then(() => otherWork());
+      return lastTurn;
+    },
   };
 }

@@ -96,11 +96,17 @@ describe('packages', () => {
     expect(await empty.client.packages.delete('P-1')).toBeNull();
   });
 
-  it('an update that is answered with another package is an error', async () => {
+  it('a write that is answered with another package is an error', async () => {
     const { client } = await talk(() => ({ body: { sku: 'P-2' } }));
-    const error = await failure(client.packages.update('P-1', { name: 'A' }));
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
-    expect(error.message).toContain('P-2 instead of P-1');
+    const writes = [
+      client.packages.update('P-1', { name: 'A' }),
+      client.packages.create({ sku: 'P-1', name: 'A', products: ['B'] }),
+    ];
+    for (const write of writes) {
+      const error = await failure(write);
+      expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+      expect(error.message).toContain('P-2 instead of P-1');
+    }
   });
 
   it('sends fields that were not seen with unchecked', async () => {

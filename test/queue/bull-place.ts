@@ -20,6 +20,9 @@ export interface Place {
 }
 
 interface KeeperOptions {
+  /** Default: one of its own. */
+  readonly source?: string;
+  readonly mirror?: string;
   readonly onRateLimited?: (pause: Pause) => void;
   readonly pause?: () => Pause | null;
   readonly learned?: LearnedLimit;
@@ -33,9 +36,8 @@ let names = 0;
 /** Opens a keeper's queue with a source id of its own; fetchers can be added. */
 export async function openPlace(
   redisUrl: string,
-  { intervalMs = null, log = createLog('silent'), ...options }: KeeperOptions = {},
+  { intervalMs = null, log = createLog('silent'), source = `test${++names}`, ...options }: KeeperOptions = {},
 ): Promise<Place> {
-  const source = `test${++names}`;
   const shared = { redisUrl, source, clock, log };
   const pace = () => options.learned?.pace() ?? (intervalMs === null ? null : { intervalMs, slackMs: 0 });
   const queue = await createBullQueue({ ...shared, mirror: 'mirror-a', pace, ...options });

@@ -80,6 +80,26 @@ it('a module that throws anything, anywhere, fails alone', async () => {
   expect((await watched.stop()).code).toBe(0);
 });
 
+it('a module that never answers fails alone', async () => {
+  const directory = temporaryDirectory();
+  const never = 'new Promise(() => {})';
+  const modules = {
+    create: `() => ${never}`,
+    close: `() => ({ batch: { events: 10, chars: 1000 }, open: async () => null, deliver: async () => {},
+      check: async () => '', close: () => ${never} })`,
+  };
+  const sinks: Record<string, string> = {};
+  for (const [name, createSink] of Object.entries(modules)) {
+    const file = join(directory, `${name}.mjs`);
+    writeFileSync(file, `export const createSink = ${createSink};`);
+    sinks[name] = `module:${file}`;
+  }
+  const watched = startWatchedRelay(sinks);
+  await watched.healthyGoesOn();
+  expect(await watched.failureOf('create')).toContain('no answer within 10 s');
+  expect((await watched.stop()).code).toBe(0);
+});
+
 it('an error of catchword itself ends the process', async () => {
   const directory = temporaryDirectory();
   const script = join(directory, 'main.mjs');

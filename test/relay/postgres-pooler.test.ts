@@ -51,7 +51,7 @@ describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a 
     const { rows: own } = await postgres.client.query(`SELECT DISTINCT setting FROM ${target.table}_seen`);
     expect(own).toEqual([{ setting: 'off' }]);
     const { rows } = await application.query(`SELECT name, setting FROM pg_settings WHERE source = 'session'
-      AND name NOT IN ('client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings', 'application_name')`);
+      AND name NOT IN ('client_encoding', 'DateStyle', 'TimeZone', 'standard_conforming_strings')`);
     expect(rows).toEqual([]);
     expect((await application.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([]);
   });

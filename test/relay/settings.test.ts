@@ -96,6 +96,9 @@ it('lists everything that is wrong with what a module declares', async () => {
   const shrinking = await made(`{ batch: { events: 5, chars: 5 }, ${calls}, ${shrinks} }`);
   await shrinking.open(mark, 0, new AbortController().signal);
   expect(shrinking.batch).toEqual({ events: 5, chars: 5 });
+  const moody = `new (class { looks = 0; get batch() { return { events: this.looks++ ? 0 : 5, chars: 5 }; }
+    async open() { return null; } deliver() {} close() {} check() {} })()`;
+  expect(await made(moody)).toMatchObject({ batch: { events: 5, chars: 5 } });
 });
 
 it('redacts secrets of an address in every error', async () => {

@@ -114,6 +114,8 @@ it('retries the failed run of a process that died', async () => {
   queue.submit(tick('full', START));
   queue.submit(tick('delta', START));
   expect(lines.filter(({ msg }) => msg === 'skipped')).toHaveLength(2);
+  await clock.pass(4 * MINUTE);
+  expect(made).toEqual([]);
   await clock.pass(MINUTE);
   expect(made).toEqual(['full']);
   expect(store.schedule.retry()).toBeNull();
@@ -157,4 +159,18 @@ it('does not wait for the pause of an earlier failure when the process that retr
   expect(other.made).toEqual(['full']);
   await clock.pass(40_000);
   expect(standby.made.slice(1)).toEqual(['resume full']);
+});
+
+it('keeps the pause that another process notes while this one stands by', async () => {
+  const clock = createHandClock(START);
+  const db = filledMirror(clock);
+  const first = runQueueOn(db, clock, [down()]);
+  const standby = runQueueOn(db, clock);
+  const refused = new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 30 * MINUTE });
+  const other = runQueueOn(db, clock, [refused]);
+  other.queue.submit(tick('full', START));
+  await clock.pass(29 * MINUTE);
+  expect([...first.made, ...standby.made]).toEqual([]);
+  await clock.pass(2 * MINUTE);
+  expect([...first.made, ...standby.made, ...other.made.slice(1)]).toContain('full');
 });

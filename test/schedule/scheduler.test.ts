@@ -2,7 +2,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
-import { checkCron, createRequestedTicks, requestLateRuns, startScheduler } from '../../src/schedule/scheduler.ts';
+import {
+  checkCron,
+  createRequestedTicks,
+  requestLateRuns,
+  startRequestedRuns,
+  startScheduler,
+} from '../../src/schedule/scheduler.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
@@ -142,4 +148,19 @@ it('requests for a keeper what was due before its start, and later what its sche
   ticks.requested('delta', 'delta@2026-11-20T11:00:00.000Z');
   await clock.pass(10 * 60_000);
   expect(asked).toHaveLength(2);
+});
+
+it('starts no run for a keeper before it is due by its own clock', async () => {
+  const clock = createHandClock(Date.parse('2026-11-20T09:59:50Z'));
+  const started: string[] = [];
+  const requested = startRequestedRuns({ clock, log, onDue: async (_kind, tick) => void started.push(tick) });
+  onTestFinished(() => requested.stop());
+  const ticks = ['delta@2026-11-20T09:00:00.000Z', 'delta@2026-11-20T10:00:00.000Z', 'delta@2026-11-20T11:00:00.000Z'];
+  for (const tick of ticks) void requested.request({ kind: 'delta', tick });
+  await clock.pass(1_000);
+  expect(started).toEqual(ticks.slice(0, 1));
+  await clock.pass(9_000);
+  expect(started).toEqual(ticks.slice(0, 2));
+  await clock.pass(2 * HOUR);
+  expect(started).toEqual(ticks.slice(0, 2));
 });

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import type { EndCode } from '../../src/web/response-writer.ts';
@@ -78,7 +79,7 @@ async function endless(text: string, slowReaderMs: number) {
   };
   const parts = {
     changes: { batch, polled: () => Promise.reject(new Error('the log has no end')) },
-    waiting: { watch: () => {} },
+    waiting: { watch: () => {}, turn: () => setImmediate() },
     clock: systemClock,
     limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
   };

@@ -25,10 +25,10 @@ export type PackageOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
 export type DeletePackageOptions = CallOptions & OptionsOf<typeof DELETE>;
 
 /** The answer may be empty; another SKU shows that the write was done elsewhere, or not at all. */
-function updatedPackage({ value, origin, status, hide }: ParsedAnswer, sku: string): Package {
-  const updated = packageOf(value);
-  if (updated.sku === undefined || updated.sku === sku) return updated;
-  const message = `${origin} answered with package ${hide(updated.sku, MAX_SKU)} instead of ${sku}`;
+function writtenPackage({ value, origin, status, hide }: ParsedAnswer, sku: string | undefined): Package {
+  const written = packageOf(value);
+  if (written.sku === undefined || sku === undefined || written.sku === sku) return written;
+  const message = `${origin} answered with package ${hide(written.sku, MAX_SKU)} instead of ${sku}`;
   throw checkFirst(new CatchwordError('SERVICE_ERROR', message, { status }), {});
 }
 
@@ -68,7 +68,9 @@ export function createPackages(caller: Caller, path: string) {
     create: async <O extends PackageOptions>(fields: FieldsFor<O, PackageFields>, options?: O): Promise<Package> => {
       const { signal, unchecked } = optionsOf(WRITE_OPTIONS, options);
       const body = checkPackage(fields, unchecked);
-      const create = { ...common, method: 'POST', path, creates: 'sku', body, subject: 'new package' } as const;
+      const read = (answer: ParsedAnswer) =>
+        writtenPackage(answer, typeof body.sku === 'string' ? body.sku : undefined);
+      const create = { ...common, method: 'POST', path, creates: 'sku', body, subject: 'new package', read } as const;
       return await caller.call(create, signal);
     },
     read: async (sku: string, options?: CallOptions): Promise<Package> => {
@@ -82,7 +84,7 @@ export function createPackages(caller: Caller, path: string) {
       options?: O,
     ): Promise<Package> => {
       const { signal, unchecked } = optionsOf(WRITE_OPTIONS, options);
-      const read = (answer: ParsedAnswer) => updatedPackage(answer, sku);
+      const read = (answer: ParsedAnswer) => writtenPackage(answer, sku);
       return await caller.call({ ...of(sku), method: 'PUT', body: checkPackage(fields, unchecked), read }, signal);
     },
     /**

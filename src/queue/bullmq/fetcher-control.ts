@@ -2,7 +2,7 @@ import type { Queue } from 'bullmq';
 import type { Clock, Pause } from '../../clock.ts';
 import type { Logger } from '../../log.ts';
 import type { Pace } from '../../pace/pace.ts';
-import { limiterOf } from './jobs.ts';
+import type { createSharedRate } from './shared-rate.ts';
 
 export interface FetcherControlOptions {
   readonly clock: Clock;
@@ -17,15 +17,23 @@ const HINT =
   'Start npx catchword fetcher with the settings of this keeper: address, key, currencies, details and lookup path.';
 
 /** What a keeper tells its fetchers through Redis, and knows of them. */
-export function createFetcherControl(fetchQueue: Queue, { clock, log, pace, pause }: FetcherControlOptions) {
+export function createFetcherControl(
+  fetchQueue: Queue,
+  rate: ReturnType<typeof createSharedRate>,
+  { clock, log, pace, pause }: FetcherControlOptions,
+) {
   let isLonely = false;
   return {
-    /** Sets how fast they may read: again and again, because a limit may have been learned, and Redis flushed, since. */
-    setPace: async (): Promise<void> => {
-      await fetchQueue.setGlobalRateLimit(...limiterOf(pace()?.intervalMs ?? null));
+    /**
+     * Sets how fast they may read: again and again, because a limit may have been learned, and Redis flushed, since.
+     * @returns incarnations of mirrors that are gone
+     */
+    setPace: async (): Promise<readonly string[]> => {
+      const gone = await rate.set(pace()?.intervalMs ?? null);
       const now = clock.now();
       const leftMs = Math.ceil((pause?.()?.until ?? now) - now);
       if (leftMs > 0 && leftMs > (await fetchQueue.getRateLimitTtl())) await fetchQueue.rateLimit(leftMs);
+      return gone;
     },
     /** Logs when there is none, so that pages wait, and when there is one again. */
     watch: async (): Promise<void> => {

@@ -86,6 +86,7 @@ export async function startFetcher(options: FetcherOptions) {
         await applyQueueOf(task).add(PAUSE_JOB, { pauseMs, refused }, JOB_OPTIONS);
       }
       if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
+      log.warn({ task: taskId(task), attempt, code: error.code, reason: error.message }, 'a page cannot be read');
       return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
     }
   }

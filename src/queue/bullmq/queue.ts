@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Job } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
@@ -23,6 +24,7 @@ import {
 } from './jobs.ts';
 import { startLateRetries } from './late-retries.ts';
 import { connectRedis, cutRedis } from './redis.ts';
+import { createSharedRate } from './shared-rate.ts';
 
 interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
@@ -38,6 +40,18 @@ interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
 export interface BullQueue extends PageQueue {
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
+}
+
+/** The tasks that have a job in none of the queues. */
+async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[], redis: Redis): Promise<FetchTask[]> {
+  const ids = tasks.map(jobId);
+  const pipeline = redis.pipeline();
+  for (const queue of queues) for (const id of ids) pipeline.exists(queue.toKey(id));
+  const exists = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error !== null) throw error;
+    return reply === 1;
+  });
+  return tasks.filter((_, index) => queues.every((_queue, nth) => exists[nth * ids.length + index] === false));
 }
 
 /**
@@ -61,7 +75,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchQueue = openQueue(options, names.fetch, producer);
   const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
-  const fetchers = createFetcherControl(fetchQueue, options);
+  const rate = createSharedRate(fetchQueue, producer, mirror);
+  const fetchers = createFetcherControl(fetchQueue, rate, options);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: ReturnType<typeof startWorker> | undefined;
@@ -79,15 +94,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
-  /** The tasks that have neither a fetch job nor an apply job. */
-  async function withoutJob(tasks: readonly FetchTask[]): Promise<FetchTask[]> {
-    const pipeline = producer.pipeline();
-    for (const id of tasks.map(jobId)) pipeline.exists(fetchQueue.toKey(id)).exists(applyQueue.toKey(id));
-    const exists = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
-      if (error !== null) throw error;
-      return reply === 1;
-    });
-    return tasks.filter((_, index) => exists[2 * index] !== true && exists[2 * index + 1] !== true);
+  /** Deletes the pages of a mirror that is gone: a killed command cannot, and a mirror may be deleted. */
+  async function forget(gone: string): Promise<void> {
+    const pages = openQueue(options, names.apply(gone), producer);
+    try {
+      await pages.obliterate({ force: true });
+    } finally {
+      await pages.close();
+    }
   }
 
   /** Reports a pause, whose remaining time Redis knows, because the job may have waited for this process; and a refusal. */
@@ -114,7 +128,10 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
 
   async function close(): Promise<void> {
     await consumer?.close(() => active);
-    if (isTemporary === true) await applyQueue.obliterate({ force: true }).catch(() => {});
+    if (isTemporary === true) {
+      await applyQueue.obliterate({ force: true }).catch(() => {});
+      await rate.end().catch(() => {});
+    }
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
   }
@@ -122,8 +139,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
-        await fetchers.setPace();
-        const missing = await withoutJob(tasks);
+        for (const gone of await fetchers.setPace()) await forget(gone);
+        const missing = await withoutJob(tasks, queues, producer);
         if (missing.length === 0) {
           await startLateRetries(fetchQueue, producer);
           await fetchers.watch();

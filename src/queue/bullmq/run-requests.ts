@@ -1,6 +1,5 @@
 import type { Job } from 'bullmq';
 import { z } from 'zod';
-import type { RunRequest } from '../../catalog/run.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';
@@ -13,6 +12,7 @@ interface RunRequestOptions extends QueuePlace {
 }
 
 const REQUEST = z.object({ kind: z.enum(['full', 'delta']), tick: z.string() });
+type RequestedRun = z.infer<typeof REQUEST>;
 
 /** Sends requests for runs from a scheduler to the keeper, which may be on another machine. */
 export function connectRunRequests(options: RunRequestOptions) {
@@ -20,7 +20,7 @@ export function connectRunRequests(options: RunRequestOptions) {
   const queue = openQueue(options, queueNames(options).runs, connection);
   return {
     name: 'run requests',
-    ask: async (request: z.infer<typeof REQUEST>): Promise<void> => {
+    ask: async (request: RequestedRun): Promise<void> => {
       await queue.waitUntilReady();
       // Two schedulers add one job with this id. The keeper ignores ticks that it has served.
       await queue.add('run', request, { ...JOB_OPTIONS, jobId: request.tick.replaceAll(':', '-') });
@@ -34,11 +34,12 @@ export function connectRunRequests(options: RunRequestOptions) {
 
 /** Receives requests for runs, in the keeper. */
 export async function serveRunRequests(
-  options: RunRequestOptions & { readonly clock: Clock; readonly onRequest: (request: RunRequest) => void },
+  options: RunRequestOptions & { readonly clock: Clock; readonly onRequest: (request: RequestedRun) => Promise<void> },
 ): Promise<Service> {
   async function take({ data }: Job): Promise<void> {
     const request = REQUEST.safeParse(data);
-    if (request.success) options.onRequest(request.data);
+    // Not awaited: a request that waits until it is due holds up no other one.
+    if (request.success) void options.onRequest(request.data);
     else options.log.error({ reason: messageOf(request.error) }, 'a request for a run cannot be read');
   }
   const { worker, close } = startWorker(options, queueNames(options).runs, take);

@@ -40,7 +40,7 @@ function cancelStatement({ host, port, processID, secretKey }: Client): void {
   socket.on('connect', () => socket.end(request)).resume();
 }
 
-async function connectWith(url: URL, life: ConnectionLife, statementTimeoutMs: number): Promise<pg.Client> {
+async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): Promise<pg.Client> {
   const driverUrl = new URL(url);
   for (const option of OWN) driverUrl.searchParams.delete(option);
   // The driver builds TLS on this socket.
@@ -50,9 +50,9 @@ async function connectWith(url: URL, life: ConnectionLife, statementTimeoutMs: n
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     // 0: not sent. The address may have another one.
-    statement_timeout: statementTimeoutMs,
+    statement_timeout: isPooled ? 0 : STATEMENT_TIMEOUT_MS,
     keepAlive: true,
-    application_name: driverUrl.searchParams.get('application_name') ?? 'catchword',
+    application_name: driverUrl.searchParams.get('application_name') ?? (isPooled ? undefined : 'catchword'),
     stream: () => socket,
   }) as Client;
   const { connection } = client;
@@ -74,10 +74,10 @@ async function connectWith(url: URL, life: ConnectionLife, statementTimeoutMs: n
 /** Connects. When `life` ends, so do the connection and the statement that it runs. */
 export async function connect(url: URL, life: ConnectionLife): Promise<pg.Client> {
   try {
-    return await connectWith(url, life, STATEMENT_TIMEOUT_MS);
+    return await connectWith(url, life, false);
   } catch (error) {
     // A pooler such as PgBouncer refuses settings of a session, which it would pass on to other applications.
     if (!(error instanceof Error) || !/unsupported startup parameter/i.test(error.message)) throw error;
-    return await connectWith(url, life, 0);
+    return await connectWith(url, life, true);
   }
 }
