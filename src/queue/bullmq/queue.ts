@@ -54,6 +54,16 @@ async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[],
   return tasks.filter((_, index) => queues.every((_queue, nth) => exists[nth * ids.length + index] === false));
 }
 
+/** Deletes the pages of a mirror that is gone: a killed command cannot, and a mirror may be deleted. */
+async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<void> {
+  const pages = openQueue(place, queueNames(place).apply(gone), redis);
+  try {
+    await pages.obliterate({ force: true });
+  } finally {
+    await pages.close();
+  }
+}
+
 /**
  * The keeper's side of the queue in Redis.
  *
@@ -94,16 +104,6 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
-  /** Deletes the pages of a mirror that is gone: a killed command cannot, and a mirror may be deleted. */
-  async function forget(gone: string): Promise<void> {
-    const pages = openQueue(options, names.apply(gone), producer);
-    try {
-      await pages.obliterate({ force: true });
-    } finally {
-      await pages.close();
-    }
-  }
-
   /** Reports a pause, whose remaining time Redis knows, because the job may have waited for this process; and a refusal. */
   async function notePause(data: unknown): Promise<void> {
     const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
@@ -139,7 +139,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   return {
     add: (tasks) =>
       attempt('add tasks', async () => {
-        for (const gone of await fetchers.setPace()) await forget(gone);
+        for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
         const missing = await withoutJob(tasks, queues, producer);
         if (missing.length === 0) {
           await startLateRetries(fetchQueue, producer);
