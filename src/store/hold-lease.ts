@@ -1,14 +1,14 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
-import type { Lease, Leased } from './lease.ts';
+import { type Lease, type Leased, leaseLost } from './lease.ts';
 
 /** A third of the time after which a silent holder loses the lease. */
 const RENEW_MS = 8_000;
 
 /**
  * Runs `work` while this process holds a lease, and renews the lease meanwhile. Work that does not write, and so does
- * not check the lease, listens to `lost`, which aborts when another process has the lease.
+ * not check the lease, listens to `lost`, which aborts with LEASE_LOST when another process has the lease.
  * @throws CatchwordError MIRROR_BUSY, or what `work` throws
  */
 export async function holdLease<T, Writer>(
@@ -36,7 +36,7 @@ export async function holdLease<T, Writer>(
     try {
       do await clock.sleep(RENEW_MS, over.signal);
       while (renewOnce());
-      lost.abort();
+      lost.abort(leaseLost());
     } catch (error) {
       // An error thrown here would be an unhandled rejection while `work` goes on.
       if (!over.signal.aborted) log.warn({ reason: messageOf(error) }, 'the lease is not renewed any more');

@@ -24,6 +24,11 @@ export const LEASE_TTL_MS = 25_000;
 /** The most that a process waits between reading its clock and writing the lease; milliseconds. */
 const LOCK_WAIT_MS = 20_000;
 
+export function leaseLost(): CatchwordError {
+  const hint = 'Nothing was lost: the other process resumes from the last checkpoint.';
+  return new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', { hint });
+}
+
 export function thisProcess(): Holder {
   const self = { pid: process.pid, host: hostname() };
   try {
@@ -89,8 +94,7 @@ export function createLease<Writer>(
     /** @throws CatchwordError LEASE_LOST */
     function check(): void {
       if (!isReleased && epochOf(id) === epoch) return;
-      const hint = 'Nothing was lost: the other process resumes from the last checkpoint.';
-      throw new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', { hint });
+      throw leaseLost();
     }
 
     return {

@@ -171,7 +171,8 @@ async function execute(execution: Execution): Promise<Run> {
     await prune(execution, finished);
     return finished;
   } catch (thrown) {
-    const error = signal.aborted && !(thrown instanceof CatchwordError) ? interruption() : thrown;
+    const isStopped = signal.aborted && (!(thrown instanceof CatchwordError) || thrown.code === 'INTERRUPTED');
+    const error = isStopped ? interruption(signal) : thrown;
     try {
       applier.flush();
     } catch (secondary) {

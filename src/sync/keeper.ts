@@ -1,3 +1,4 @@
+import { withAbort } from '../abort.ts';
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { CatchwordError, hasCode } from '../errors.ts';
 import { iso } from '../iso-time.ts';
@@ -110,11 +111,18 @@ export function createKeeper(options: KeeperOptions) {
     return run && (await execute(run, leased, signal));
   }
 
+  /** Holds the lease for work that ends when another process takes it over, even if it only waits for pages. */
+  function whileLeased<T>(signal: AbortSignal, work: (leased: LeasedKeeper, signal: AbortSignal) => Promise<T>) {
+    return holdLease(store.keeperLease, clock, log, (leased, lost) =>
+      withAbort([signal, lost], (over) => work(leased, over)),
+    );
+  }
+
   return {
     /** As `run`, but only resumes; returns null if no run is unfinished. */
     resume: async (signal: AbortSignal): Promise<Run | null> => {
       if (store.runs.unfinished() === undefined) return null;
-      return await holdLease(store.keeperLease, clock, log, (leased) => resumeUnder(leased, signal));
+      return await whileLeased(signal, resumeUnder);
     },
     /**
      * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
@@ -123,20 +131,20 @@ export function createKeeper(options: KeeperOptions) {
      *   of the source or the file
      */
     run: (request: RunRequest, signal: AbortSignal, onStart?: OnStart): Promise<Run | null> =>
-      holdLease(store.keeperLease, clock, log, async (leased) => {
+      whileLeased(signal, async (leased, over) => {
         // A full run covers a delta, but not vice versa.
         const isEnough = ({ kind }: Run): boolean =>
           kind === 'full' || (kind === request.kind && request.from === undefined && !needsFullRun(store));
-        const resumed = await resumeUnder(leased, signal, (run) => {
+        const resumed = await resumeUnder(leased, over, (run) => {
           if (onStart !== undefined && isEnough(run)) leased.write((writer) => onStart(writer, run, true));
         });
         if (resumed !== null && isEnough(resumed)) return resumed;
         announce();
-        return await begin(request, leased, signal, onStart);
+        return await begin(request, leased, over, onStart);
       }),
     /** Makes the configured address the mirror's new source, and reads everything from there. Throws as `run`. */
     adopt: (signal: AbortSignal): Promise<Run> =>
-      holdLease(store.keeperLease, clock, log, async (leased) => {
+      whileLeased(signal, async (leased, over) => {
         const left = store.runs.unfinished();
         if (left !== undefined) giveUp(leased, left, new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS));
         const { address, selection } = settings.source;
@@ -146,7 +154,7 @@ export function createKeeper(options: KeeperOptions) {
           // The pause was that of the old address.
           source.forgetPause();
         });
-        const run = await begin({ kind: 'full' }, leased, signal);
+        const run = await begin({ kind: 'full' }, leased, over);
         if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
         return run;
       }),

@@ -1,6 +1,6 @@
 import type { CapturedPage, FetchOutcome, FetchTask } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, fromErrorRecord } from '../errors.ts';
+import { CatchwordError, fromErrorRecord, hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { publish } from '../measure.ts';
 import type { PageQueue } from '../queue/queue.ts';
@@ -30,8 +30,9 @@ export interface PassContext {
   readonly consumer: { take: (outcome: FetchOutcome) => void };
 }
 
-/** The error of a run that was told to stop. */
-export function interruption(): CatchwordError {
+/** The error of a run that was told to stop, or that another process has taken over. */
+export function interruption({ reason }: AbortSignal): CatchwordError {
+  if (hasCode(reason, 'LEASE_LOST')) return reason;
   return new CatchwordError('INTERRUPTED', 'interrupted; the run resumes at the next start', {
     hint: 'Pages that were read are kept.',
   });
@@ -151,7 +152,7 @@ export async function readPass(
     }
   }
 
-  const onAbort = (): void => end(interruption());
+  const onAbort = (): void => end(interruption(signal));
   if (signal.aborted) onAbort();
   windows.noteCheckpoints();
   signal.addEventListener('abort', onAbort, { once: true });

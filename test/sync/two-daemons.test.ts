@@ -1,11 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { expect, it } from 'vitest';
+import { Redis } from 'ioredis';
+import { expect, it, onTestFinished } from 'vitest';
 import { start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
 import { execute, query } from '../support/sqlite.ts';
 
@@ -91,6 +93,28 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   const ticks = ticksOf(db);
   expect(new Set(ticks).size).toBe(ticks.length);
   expectExactLog(db);
+});
+
+it.skipIf(!redisAvailable)('a keeper that was suspended leaves the tasks of its successor in Redis', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const admin = new Redis(redis.url);
+  onTestFinished(() => admin.disconnect());
+  const { directory, db, settings } = await place({ items: 100 }, { REDIS_URL: redis.url, LOG_LEVEL: 'info' });
+  // Without a fetcher, the tasks wait.
+  const first = startService(['keeper'], settings, directory);
+  await first.shows('run started');
+  const second = startService(['keeper'], settings, directory);
+  await second.shows('"msg":"started"');
+  await suspend(first.child, db);
+  await second.shows('run resumed');
+  const [queue = ''] = await admin.keys('catchword:fetch-*:prioritized');
+  const tasks = await admin.zrange(queue, '0', '-1');
+  expect(tasks).not.toEqual([]);
+  first.child.kill('SIGCONT');
+  await first.shows('waiting: another process works on this mirror');
+  expect(await admin.zrange(queue, '0', '-1')).toEqual(tasks);
+  for (const keeper of [first, second]) expect((await keeper.stop()).code).toBe(0);
 });
 
 it('makes up for a week of downtime with one full run, without any deltas', async () => {
