@@ -1,5 +1,5 @@
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
-import { OPTIONAL_PACKAGES } from './version.ts';
+import { HAS_OPTIONAL_DEPENDENCIES, OPTIONAL_PACKAGES } from './version.ts';
 
 const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
 
@@ -12,6 +12,8 @@ export function explainMissing(error: unknown): unknown {
   const name = NAME.exec(messageOf(error))?.[1] ?? '';
   if (!Object.hasOwn(OPTIONAL_PACKAGES, name)) return error;
   const one = `npm install ${name}@${OPTIONAL_PACKAGES[name]}`;
-  const hint = `Install everything that catchword can use: npm install --include=optional. Only this package: ${one}.`;
+  const hint = HAS_OPTIONAL_DEPENDENCIES
+    ? `Install everything that catchword can use: npm install --include=optional. Only this package: ${one}.`
+    : `Install it: ${one}.`;
   return new CatchwordError('PACKAGE_MISSING', `the package ${name} is not installed`, { hint, cause: error });
 }

@@ -2,7 +2,10 @@ import { readFileSync } from 'node:fs';
 
 interface Manifest {
   readonly version: string;
-  readonly optionalDependencies: Readonly<Record<string, string>>;
+  /** Of the whole package. */
+  readonly optionalDependencies?: Readonly<Record<string, string>>;
+  /** Of the package that has the client alone. */
+  readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
 const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Manifest;
@@ -11,4 +14,7 @@ const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.
 export const VERSION = manifest.version;
 
 /** The packages that the library does without, and their versions, as ranges. */
-export const OPTIONAL_PACKAGES = manifest.optionalDependencies;
+export const OPTIONAL_PACKAGES = { ...manifest.optionalDependencies, ...manifest.peerDependencies };
+
+/** Whether npm can install all of them with this package; it leaves peers to the user. */
+export const HAS_OPTIONAL_DEPENDENCIES = manifest.optionalDependencies !== undefined;

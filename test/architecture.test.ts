@@ -146,6 +146,18 @@ function loadedBy(entry: string): Set<string> {
   return loaded;
 }
 
+interface Manifest extends Readonly<Record<string, unknown>> {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, unknown>>;
+}
+
+/** @param directory of a package, from src */
+function manifestOf(directory: string): Manifest {
+  return JSON.parse(readFileSync(join(SRC, directory, 'package.json'), 'utf8')) as Manifest;
+}
+
 describe('architecture', () => {
   it('finds imports', () => {
     expect(local.length).toBeGreaterThan(100);
@@ -204,14 +216,25 @@ describe('architecture', () => {
   });
 
   it('the library loads no package that is optional', () => {
-    const manifest = JSON.parse(readFileSync(join(SRC, '../package.json'), 'utf8')) as {
-      readonly dependencies: Readonly<Record<string, string>>;
-    };
+    const manifest = manifestOf('..');
     const packages = ['client/client.ts', 'events/events.ts', 'relay/sink.ts'].flatMap((entry) =>
       [...loadedBy(entry)].filter((name) => !/^node:|\.ts$/.test(name)),
     );
     expect(packages).toContain('undici');
     expect(packages.filter((name) => !(name in manifest.dependencies))).toEqual([]);
+  });
+
+  it('the package of the client has what its exports load, as the whole package has it', () => {
+    const [whole, client] = [manifestOf('..'), manifestOf('../packages/client')];
+    const packages = ['client/client.ts', 'events/events.ts'].flatMap((entry) =>
+      [...loadedBy(entry)].filter((name) => !/^node:|\.ts$/.test(name)),
+    );
+    expect(Object.keys(client.dependencies).sort()).toEqual([...new Set(packages)].sort());
+    expect(whole.dependencies).toMatchObject(client.dependencies);
+    expect(whole.optionalDependencies).toMatchObject(client.peerDependencies);
+    for (const path of ['.', './events']) expect(client.exports[path]).toEqual(whole.exports[path]);
+    for (const field of ['version', 'license', 'type', 'engines', 'publishConfig', 'repository'])
+      expect(client[field], field).toEqual(whole[field]);
   });
 
   it('a daemon without channels and a heartbeat loads nothing that sends notifications', () => {

@@ -13,6 +13,8 @@ const PLACES = [
   'docs',
   'README.md',
   'CHANGELOG.md',
+  'packages/client/README.md',
+  'packages/client/build.mjs',
   'ecosystem.config.cjs',
   '.ci/run',
   'ops',

@@ -13,7 +13,13 @@ function page(path: string): string {
 }
 
 const DOCS = readdirSync(new URL('docs', ROOT)).filter((name) => name.endsWith('.md'));
-const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...DOCS.map((name) => `docs/${name}`)].map((path) => ({
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'SECURITY.md',
+  'packages/client/README.md',
+  ...DOCS.map((name) => `docs/${name}`),
+].map((path) => ({
   path,
   text: page(path),
 }));
@@ -48,7 +54,7 @@ describe('the README and the documents', () => {
   });
 
   it('name only files that exist', () => {
-    const named = mentions(/`((?:src|test|docs|bench|drizzle|examples)\/[\w./-]+)`/g);
+    const named = mentions(/`((?:src|test|docs|bench|drizzle|examples|packages)\/[\w./-]+)`/g);
     expect(named.length).toBeGreaterThan(30);
     expect(named.filter(({ name }) => !existsSync(new URL(name, ROOT)))).toEqual([]);
   });

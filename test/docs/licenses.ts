@@ -5,7 +5,12 @@ import { GENERATED, tableOf } from './reference.ts';
 const LOCK = z.object({
   packages: z.record(
     z.string(),
-    z.object({ license: z.string().optional(), dev: z.boolean().optional(), hasInstallScript: z.boolean().optional() }),
+    z.object({
+      license: z.string().optional(),
+      dev: z.boolean().optional(),
+      link: z.boolean().optional(),
+      hasInstallScript: z.boolean().optional(),
+    }),
   ),
 });
 
@@ -21,9 +26,12 @@ export interface Installed {
 export function installedPackages(): readonly Installed[] {
   const lock = LOCK.parse(JSON.parse(readFileSync(new URL('../../package-lock.json', import.meta.url), 'utf8')));
   const byName = new Map<string, Installed>();
-  for (const [path, { license = null, dev = false, hasInstallScript = false }] of Object.entries(lock.packages)) {
+  for (const [path, { license = null, dev = false, link = false, hasInstallScript = false }] of Object.entries(
+    lock.packages,
+  )) {
+    // catchword itself, and its own packages.
+    if (!path.startsWith('node_modules/') || link || dev) continue;
     const name = path.split('node_modules/').at(-1) ?? '';
-    if (name === '' || dev) continue;
     byName.set(`${name} ${license}`, { name, license, hasInstallScript });
   }
   return [...byName.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
