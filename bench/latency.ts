@@ -8,7 +8,7 @@ import { statSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '../src/clock.ts';
 import { createLog } from '../src/log.ts';
 import { openHarness, SINK_NAME } from '../src/relay/contract/harness.ts';

@@ -28,6 +28,17 @@ export type OnStart = (writer: KeeperWriter, run: Run, resumed: boolean) => void
 
 const OTHER_ADDRESS = 'it has read from another address';
 
+/** Holds the lease for work that ends when another process takes it over, even if it only waits for pages. */
+function whileLeased<T>(
+  { store, clock, log }: KeeperOptions,
+  signal: AbortSignal,
+  work: (leased: LeasedKeeper, over: AbortSignal) => Promise<T>,
+): Promise<T> {
+  return holdLease(store.keeperLease, clock, log, (leased, lost) =>
+    withAbort([signal, lost], (over) => work(leased, over)),
+  );
+}
+
 /**
  * Makes runs: the only writer of products and changes.
  *
@@ -111,18 +122,11 @@ export function createKeeper(options: KeeperOptions) {
     return run && (await execute(run, leased, signal));
   }
 
-  /** Holds the lease for work that ends when another process takes it over, even if it only waits for pages. */
-  function whileLeased<T>(signal: AbortSignal, work: (leased: LeasedKeeper, signal: AbortSignal) => Promise<T>) {
-    return holdLease(store.keeperLease, clock, log, (leased, lost) =>
-      withAbort([signal, lost], (over) => work(leased, over)),
-    );
-  }
-
   return {
     /** As `run`, but only resumes; returns null if no run is unfinished. */
     resume: async (signal: AbortSignal): Promise<Run | null> => {
       if (store.runs.unfinished() === undefined) return null;
-      return await whileLeased(signal, resumeUnder);
+      return await whileLeased(options, signal, resumeUnder);
     },
     /**
      * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
@@ -131,7 +135,7 @@ export function createKeeper(options: KeeperOptions) {
      *   of the source or the file
      */
     run: (request: RunRequest, signal: AbortSignal, onStart?: OnStart): Promise<Run | null> =>
-      whileLeased(signal, async (leased, over) => {
+      whileLeased(options, signal, async (leased, over) => {
         // A full run covers a delta, but not vice versa.
         const isEnough = ({ kind }: Run): boolean =>
           kind === 'full' || (kind === request.kind && request.from === undefined && !needsFullRun(store));
@@ -144,7 +148,7 @@ export function createKeeper(options: KeeperOptions) {
       }),
     /** Makes the configured address the mirror's new source, and reads everything from there. Throws as `run`. */
     adopt: (signal: AbortSignal): Promise<Run> =>
-      whileLeased(signal, async (leased, over) => {
+      whileLeased(options, signal, async (leased, over) => {
         const left = store.runs.unfinished();
         if (left !== undefined) giveUp(leased, left, new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS));
         const { address, selection } = settings.source;
