@@ -197,8 +197,9 @@ describe('catchword package', () => {
     const created = await against({ body: { sku: 'P' } }, create);
     expect(created.stdout).toMatch(/^created package P\n/);
     const odd = await against({ body: { sku: 'P\u001b[2J' } }, create);
-    expect(odd.stdout).toMatch(/^created package P \[2J\n/);
-    expect(odd.stdout).not.toContain('\u001b');
+    expect(odd).toMatchObject({ code: 1, stdout: '' });
+    expect(odd.stderr).toContain(String.raw`answered with package P\u001b[2J instead of P`);
+    expect(odd.stderr).not.toContain('\u001b');
     const body = { name: 'Bundle', products: ['A'], sku: 'P' };
     expect(created.sent).toEqual([{ method: 'POST', url: '/v4/packages', body }]);
     const update = ['package', 'update', 'P', '--file', 'fields.json', '--json'];
