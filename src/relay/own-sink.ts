@@ -61,7 +61,12 @@ export async function ownSink(create: () => unknown): Promise<Sink> {
   }
 
   const { confined, spared } = createConfinement(() => void close().catch(() => {}));
-  const made = await answerWithin(CREATE_TIMEOUT_MS, () => confined(create));
+  const making = confined(create);
+  const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
+    // What it makes later is not used.
+    void making.then((late) => (late as Sink).close()).catch(() => {});
+    throw error;
+  });
   const batch = batchOf(made);
   sink = made as Sink;
   const members = made as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>;

@@ -172,10 +172,11 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
       try {
         return await ownSink(async () => (await found.load(url))({ name, url, secret }));
       } catch (thrown) {
-        // It may answer later.
-        if (thrown instanceof SinkError) throw thrown;
         const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));
+        // It may answer later.
+        if (thrown instanceof SinkError && thrown.timedOut)
+          throw new SinkError('unavailable', shown, { timedOut: true });
         throw error instanceof CatchwordError
           ? invalid(shown, error.hint)
           : invalid(`${address} cannot be used (${shown})`);

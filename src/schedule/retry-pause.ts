@@ -29,8 +29,8 @@ export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
     const end = schedule.retry()?.at;
     const left = end === undefined ? 0 : Math.max(0, end - clock.now());
     if (end !== knownEnd) {
-      // Another process has failed since. No pause is longer, unless the source asks for it, or a clock was ahead.
-      lengthMs = Math.min(left, MAX_LASTING_MS);
+      // Another process has failed since.
+      lengthMs = left;
       knownEnd = end;
     }
     // If it is longer than it was, the clock was put back since.

@@ -187,7 +187,11 @@ export function startRequestedRuns({ clock, log, onDue }: Pick<ScheduleOptions, 
         return;
       }
       if (earlyMs > 0) await clock.sleep(earlyMs, stopping.signal).catch(() => {});
-      if (!stopping.signal.aborted) await onDue(kind, tick);
+      if (stopping.signal.aborted) return;
+      // The mirror may be locked for long. `requestLateRuns` makes up for it.
+      await onDue(kind, tick).catch((error: unknown) =>
+        log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested'),
+      );
     },
     stop: async (): Promise<void> => stopping.abort(),
   };

@@ -55,7 +55,9 @@ export function answerOddRequests(server: Server): void {
   server.on('checkExpectation', ({ socket }) =>
     refuse(socket, { status: 417, message: 'this expectation is not met', hint: 'Omit the header Expect.' }),
   );
-  server.on('connect', (_request, socket) =>
-    refuse(socket, { status: 405, message: 'this is not a proxy', hint: 'Use GET.' }),
-  );
+  server.on('connect', (_request, socket) => {
+    // Node.js removes its own listener; a reset connection would end the process.
+    socket.on('error', () => {});
+    refuse(socket, { status: 405, message: 'this is not a proxy', hint: 'Use GET.' });
+  });
 }

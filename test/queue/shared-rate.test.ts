@@ -18,10 +18,25 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     expect(await limitOf(slow.source)).toEqual(['1', '2000']);
     // After a minute without a run.
     const [seconds = 0] = (await redis.admin().time()).map(Number);
-    await redis.admin().hset(`catchword:fetch-${slow.source}:keepers`, 'mirror-a', `${(seconds - 61) * 1_000} 2000`);
+    await redis
+      .admin()
+      .hset(`catchword:fetch-${slow.source}:keepers`, 'mirror-a', `${(seconds - 61) * 1_000} 2000 1 2000`);
     for (const place of others) await place.queue.add([]);
     expect(await limitOf(slow.source)).toEqual(['1', '900']);
     for (const place of [slow, ...others]) await place.close();
+  });
+
+  it('is kept when Redis has lost it, and a keeper without a limit is the first to set its own', async () => {
+    const slow = await openPlace(redis.url(), { intervalMs: 2_000 });
+    const other = await openPlace(redis.url(), { source: slow.source, mirror: 'mirror-b' });
+    for (const place of [slow, other]) await place.queue.add([]);
+    await redis.admin().flushall();
+    for (let times = 0; times < 2; times++) {
+      await other.queue.add([]);
+      expect(await limitOf(slow.source)).toEqual(['1', '2000']);
+    }
+    expect(await redis.admin().pttl(`catchword:fetch-${slow.source}:limiter`)).toBeGreaterThan(1_000);
+    for (const place of [slow, other]) await place.close();
   });
 
   it('lets a whole interval pass after Redis has forgotten the last request', async () => {
@@ -52,7 +67,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     expect(await left()).not.toEqual([]);
     const keepers = `catchword:fetch-${place.source}:keepers`;
     const [seconds = 0] = (await redis.admin().time()).map(Number);
-    await redis.admin().hset(keepers, 'mirror-b', `${(seconds - 86_401) * 1_000} `);
+    await redis.admin().hset(keepers, 'mirror-b', `${(seconds - 86_401) * 1_000} 0 1000000000 1`);
     await place.queue.add([]);
     expect(await left()).toEqual([]);
     expect(await redis.admin().hkeys(keepers)).toEqual(['mirror-a']);

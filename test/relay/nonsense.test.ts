@@ -1,7 +1,8 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
 import { runProcess } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -87,6 +88,8 @@ it('a module that never answers fails alone', async () => {
     create: `() => ${never}`,
     close: `() => ({ batch: { events: 10, chars: 1000 }, open: async () => null, deliver: async () => {},
       check: async () => '', close: () => ${never} })`,
+    late: `() => new Promise((resolve) => setTimeout(resolve, 10_500, {
+      close: async () => (await import('node:fs')).writeFileSync(${JSON.stringify(join(directory, 'closed'))}, '') }))`,
   };
   const sinks: Record<string, string> = {};
   for (const [name, createSink] of Object.entries(modules)) {
@@ -97,6 +100,7 @@ it('a module that never answers fails alone', async () => {
   const watched = startWatchedRelay(sinks);
   await watched.healthyGoesOn();
   expect(await watched.failureOf('create')).toContain('no answer within 10 s');
+  await until('what was made too late is closed', () => existsSync(join(directory, 'closed')));
   expect((await watched.stop()).code).toBe(0);
 });
 

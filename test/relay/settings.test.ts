@@ -109,6 +109,11 @@ it('redacts secrets of an address in every error', async () => {
   await expect(config(`module:${file}?shelf=4711&token=s3cr3t%2Fword`).make()).rejects.toThrow(
     /talkative\.mjs\?shelf=4711&token=\[secret\]\)$/,
   );
+  const shouting = join(directory, 'shouting.mjs');
+  writeFileSync(shouting, "export const createSink = ({ url }) => { throw 'no ' + url.searchParams.get('token'); };");
+  await expect(config(`module:${shouting}?token=s3cr3t%2Fword`).make()).rejects.toThrow(
+    expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining('no [secret]') as string }),
+  );
   await expect(config(`module:${file}?token=s3cr3t&go+on=4711&rest`).make()).rejects.toThrow(
     /talkative\.mjs\?token=\[secret\]\)$/,
   );

@@ -164,3 +164,12 @@ it('starts no run for a keeper before it is due by its own clock', async () => {
   await clock.pass(2 * HOUR);
   expect(started).toEqual(ticks.slice(0, 2));
 });
+
+it('goes on when a requested run cannot be written', async () => {
+  const clock = createHandClock(Date.parse('2026-11-20T10:00:00Z'));
+  const busy = (): Promise<never> => Promise.reject(new Error('the mirror is locked'));
+  const requested = startRequestedRuns({ clock, log, onDue: busy });
+  onTestFinished(() => requested.stop());
+  const run = { kind: 'delta', tick: 'delta@2026-11-20T10:00:00.000Z' } as const;
+  await expect(requested.request(run)).resolves.toBeUndefined();
+});

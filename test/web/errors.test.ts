@@ -122,6 +122,19 @@ describe('an invalid request', () => {
     expect((await errorOf(`${web.url}/api/products/${'"'.repeat(900)}`)).message.length).toBeLessThan(600);
   });
 
+  it('may be broken off by the client', async () => {
+    const { web } = await serve(emptyMirror());
+    const { port } = new URL(web.url);
+    for (const sent of ['CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n', 'GET / HTTP/1.1\r\nhost: a\r\nexpect: b\r\n\r\n']) {
+      for (let times = 0; times < 20; times++) {
+        const socket = connect(Number(port), '127.0.0.1').on('error', () => {});
+        await new Promise((resolve) => socket.write(sent, resolve));
+        socket.resetAndDestroy();
+      }
+    }
+    expect((await get(`${web.url}/healthz`)).status).toBe(200);
+  });
+
   it('gets no detail of an error of the mirror, which is logged', async () => {
     const { db } = await filled({ items: 10 });
     const { web, logged } = await serve(db);

@@ -85,7 +85,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchQueue = openQueue(options, names.fetch, producer);
   const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
-  const rate = createSharedRate(fetchQueue, producer, mirror);
+  const rate = createSharedRate(fetchQueue, producer, mirror, clock);
   const fetchers = createFetcherControl(fetchQueue, rate, options);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
