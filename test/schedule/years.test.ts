@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Figures, live, type RecordOfYears } from './years.ts';
+import { type Figures, live } from './years.ts';
+import type { RecordOfYears } from './years-record.ts';
 import { DAY, type Incident, START } from './years-world.ts';
 
 const HOUR = 3_600_000;
