@@ -193,7 +193,7 @@ export function createChangeWriter({ values, write }: Queries, reader: ChangeRea
   );
   const insertCreated = write(
     `WITH RECURSIVE step (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM step LIMIT :count)
-     INSERT INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
+     INSERT OR FAIL INTO changes (seq, at, run_id, op, product_id) SELECT :seq + n, :at, :run, 0, :id + n FROM step`,
   );
   const setPrunedTo = write('UPDATE mirror SET pruned_to = ? WHERE id = 1');
   const dropFollowed = values<[number, number], number>(
