@@ -1,10 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 
 /**
- * Decodes any bytes to text that can be encoded to the same bytes again.
+ * Decodes any bytes to text.
  *
  * Every byte that is not valid UTF-8 becomes the lone surrogate U+DC00 plus its value, which valid UTF-8 never decodes
- * to. So one Latin-1 character invalidates only the item it is in, and text that is well-formed came from valid UTF-8.
+ * to: so it can be named.
  */
 
 const ESCAPE = 0xdc00;
@@ -32,18 +32,6 @@ export function textOfBytes(bytes: Uint8Array): string {
         ? String.fromCharCode(ESCAPE + sequence.charCodeAt(0))
         : Buffer.from(sequence, 'latin1').toString('utf8'),
     );
-}
-
-/** Restores the bytes that `textOfBytes` decoded. */
-export function bytesOfText(text: string): Buffer {
-  if (text.isWellFormed()) return Buffer.from(text, 'utf8');
-  // Every second part is a lone surrogate.
-  const parts = text.split(/(\p{Cs})/u);
-  return Buffer.concat(
-    parts.map((part, at) =>
-      at % 2 === 0 ? Buffer.from(part, 'utf8') : Buffer.of((part.charCodeAt(0) - ESCAPE) & 0xff),
-    ),
-  );
 }
 
 /** The first escaped byte, and the number of characters before it; null if the text came from valid UTF-8. */

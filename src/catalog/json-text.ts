@@ -1,6 +1,5 @@
 /**
- * Extracts parts of JSON text without changing a byte. `JSON.parse` followed by `JSON.stringify` would change how a
- * number is written (`10.50`, 64-bit identifiers), and the mirror must be an exact copy.
+ * Extracts parts of JSON text without changing a byte; see cut-page.ts.
  *
  * All functions expect text that `JSON.parse` accepts; for other text the result is undefined.
  */
@@ -81,40 +80,4 @@ export function indentedJson(text: string): string {
     if (piece === ':') return ': ';
     return piece.startsWith('"') ? piece : piece.replace(/\s+/, '');
   });
-}
-
-/**
- * Scans a page's text once, before it is parsed: checks the nesting depth and finds the elements of the top-level array
- * `items`. Never throws.
- * @returns the text of each item; null if the page is nested deeper than `maxDepth`
- */
-export function cutPage(text: string, maxDepth: number): string[] | null {
-  let items: string[] = [];
-  let depth = 0;
-  let key = '';
-  let from = -1;
-  for (let at = 0; at < text.length; at++) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) {
-      const end = endOfString(text, at);
-      if (depth === 1) key = text.slice(at + 1, end);
-      at = end;
-    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-      if (++depth > maxDepth) return null;
-      if (depth === 2 && code === OPEN_BRACKET && key === 'items') {
-        // If the member repeats, the last one counts, as in JSON.parse.
-        items = [];
-        from = at + 1;
-      }
-    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-      if (--depth === 1 && from !== -1) {
-        if (text.slice(from, at).trim() !== '') items.push(text.slice(from, at).trim());
-        from = -1;
-      }
-    } else if (code === COMMA && depth === 2 && from !== -1) {
-      items.push(text.slice(from, at).trim());
-      from = at + 1;
-    }
-  }
-  return items;
 }

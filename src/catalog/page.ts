@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
-import type { Product } from './product.ts';
+import type { PageItems } from './page-items.ts';
 
 /** What one request reads of the list: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to 1000. */
 export interface Window {
@@ -16,6 +16,8 @@ export interface FetchTask {
   readonly window: Window;
   /** Lists only products changed since then, milliseconds since 1970. Null lists all products. */
   readonly from: number | null;
+  /** Whether most of the window's products are probably new to the mirror; default: no. */
+  readonly filling?: boolean;
   /** Requests until the task fails, the first one included; at least 1. */
   readonly maxAttempts: number;
   /** If set, looks up this one product; the window then only identifies the task, by the product's id. */
@@ -38,10 +40,10 @@ export interface RejectedItem {
   readonly body: string;
 }
 
-/** A response of the source, decoded and not yet validated. */
+/** A response of the source, not yet validated. */
 export interface PageResponse {
-  /** The body as text, exactly as sent (after content decoding); see `textOfBytes`. */
-  readonly text: string;
+  /** The body exactly as sent, after content decoding. It may not be UTF-8. */
+  readonly body: Uint8Array<ArrayBuffer>;
   /** The response's `Date`, milliseconds since 1970 in whole seconds; null if it is absent or invalid. */
   readonly sourceTime: number | null;
   /** Local clock, milliseconds since 1970. */
@@ -56,8 +58,7 @@ export interface PageResponse {
 /** A validated page. */
 export interface Page {
   readonly envelope: Envelope;
-  /** One per item, in the order of the response; a rejected item holds null. */
-  readonly products: readonly (Product | null)[];
+  readonly items: PageItems;
   readonly rejected: readonly RejectedItem[];
   /** Why the totals contradict the items; null if they agree. */
   readonly doubt: string | null;
@@ -67,7 +68,8 @@ export interface Page {
 export interface CapturedPage {
   readonly task: FetchTask;
   readonly page: Page;
-  readonly response: PageResponse;
+  /** Without the body, which `page.items` has. */
+  readonly response: Omit<PageResponse, 'body'>;
   /** Requests made, failed attempts included; at least 1. */
   readonly requests: number;
 }

@@ -9,8 +9,11 @@ export interface SearchText {
   readonly identifiers: string;
 }
 
+/** The fields that have a column of their own. */
+type Columns = Readonly<ReturnType<typeof columnsOf>>;
+
 /** A catalog item (interface, section 2.5), keyed by `vbid`. */
-export interface Product extends Readonly<ReturnType<typeof columnsOf>> {
+export interface Product extends Columns {
   readonly vbid: string;
   /** The item's JSON text exactly as the source sent it, unknown fields included. */
   readonly body: string;
@@ -76,22 +79,31 @@ export function columnsOf(fields: Fields) {
 
 /** @param vbid the key of the item, already checked */
 export function productOf(vbid: string, fields: Fields, body: string): Product {
-  const product = { vbid, body, ...columnsOf(fields), withdrawn: isWithdrawn(fields) };
-  return { ...product, search: searchText(fields, product) };
+  const columns = columnsOf(fields);
+  const search = searchText(fields, vbid, columns);
+  return { vbid, body, ...columns, withdrawn: isWithdrawn(fields), search };
 }
 
-/** Identifiers that have no column of their own. */
+/** Identifiers that have no column of their own. Most items have none, so this makes no objects for them. */
 function otherIdentifiers(fields: Fields, known: readonly (string | null)[]): string {
-  const { print_isbn_canonical: _print, eisbn_canonical: _electronic, ...others } = fieldsOf(fields.identifiers);
-  const found = Object.values(others).flat().map(textOf);
-  return [...new Set(found)].filter((item) => item !== null && !known.includes(item)).join(' ');
+  const identifiers = fieldsOf(fields.identifiers);
+  const found: string[] = [];
+  for (const name in identifiers) {
+    if (name === 'print_isbn_canonical' || name === 'eisbn_canonical') continue;
+    for (const value of [identifiers[name]].flat()) {
+      const text = textOf(value);
+      if (text !== null && !known.includes(text) && !found.includes(text)) found.push(text);
+    }
+  }
+  return found.join(' ');
 }
 
-function searchText(fields: Fields, known: Omit<Product, 'search'>): SearchText | null {
+function searchText(fields: Fields, vbid: string, columns: Columns): SearchText | null {
   const subtitle = textOf(fields.subtitle);
-  const title = subtitle === null ? (known.title ?? '') : `${known.title ?? ''} ${subtitle}`;
-  const contributors = namesOf(fields.contributors).join(' ');
-  const identifiers = otherIdentifiers(fields, [known.vbid, known.printIsbn, known.eIsbn]);
-  if (title === '' && contributors === '' && known.publisher === null && identifiers === '') return null;
-  return { title, contributors, publisher: known.publisher ?? '', identifiers };
+  const { publisher } = columns;
+  const title = subtitle === null ? (columns.title ?? '') : `${columns.title ?? ''} ${subtitle}`;
+  const contributors = fields.contributors === undefined ? '' : namesOf(fields.contributors).join(' ');
+  const identifiers = otherIdentifiers(fields, [vbid, columns.printIsbn, columns.eIsbn]);
+  if (title === '' && contributors === '' && publisher === null && identifiers === '') return null;
+  return { title, contributors, publisher: publisher ?? '', identifiers };
 }

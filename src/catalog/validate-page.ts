@@ -1,9 +1,11 @@
+import { isUtf8 } from 'node:buffer';
 import { z } from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { badByteIn } from './byte-text.ts';
-import { cutPage, objectMembers } from './json-text.ts';
+import { badByteIn, textOfBytes } from './byte-text.ts';
+import { cutPage } from './cut-page.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
-import { type Fields, type Product, productOf } from './product.ts';
+import { bodyAt, keyOf, packSpan, productAt } from './page-items.ts';
+import { type Fields, isWithdrawn, productOf } from './product.ts';
 
 /** Some services send these numbers as text. */
 const totalText = z.string().regex(/^\d{1,15}$/);
@@ -28,6 +30,12 @@ const VBID = z
   // SQLite would store U+FFFD instead, and two products would become one.
   .refine((vbid) => vbid.isWellFormed(), 'contains half of a surrogate pair');
 
+/** Keys that satisfy VBID, as nearly all do: the schema takes six times as long. */
+const PLAIN_VBID = /^[\w.:-]{1,255}$/;
+/** SQLite ends a text from JSON at U+0000, and stores half of a surrogate pair as it is. */
+const NOT_FOR_SQLITE = /\\u(?:0000|d[89a-f])/;
+const SPACE = 32;
+
 /** Characters of a number that a reason shows. */
 const MAX_SHOWN = 40;
 
@@ -40,9 +48,10 @@ function invalid(message: string): CatchwordError {
   });
 }
 
-function parseJson(text: string): unknown {
+/** Bytes that are not UTF-8 are replaced: the items that they are in are rejected. */
+function parseJson({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(Buffer.from(buffer, byteOffset, length).toString('utf8'));
   } catch (error) {
     throw invalid(`the page is not JSON (${messageOf(error)})`);
   }
@@ -65,72 +74,128 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
   return null;
 }
 
-/** Returns the product, or the reason why the item is not valid. */
-function readItem(item: unknown, body: string): Product | string {
-  const bad = body.isWellFormed() ? null : badByteIn(body);
-  if (bad !== null) {
-    const byte = `0x${bad.byte.toString(16).padStart(2, '0')}`;
-    return `invalid UTF-8: byte ${byte} after ${bad.at} characters`;
-  }
+/** The key of an item, or the reason why the item is not valid. */
+function checkItem(item: unknown, text: () => string): { readonly vbid: string } | string {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'item is not an object';
   const fields = item as Fields;
-  // A number as the digits that were sent, because parsing could make two long numbers equal.
-  const key = typeof fields.vbid === 'number' ? objectMembers(body).get('vbid') : fields.vbid;
+  const key = typeof fields.vbid === 'number' ? keyOf(fields, text()) : fields.vbid;
   if (typeof fields.vbid === 'number' && !/^\d+$/.test(String(key))) {
     return `vbid: ${String(key).slice(0, MAX_SHOWN)} is not a whole number of 0 or more`;
   }
   // Validates only the key: a schema for the whole item would copy it, a million times a night.
+  if (typeof key === 'string' && PLAIN_VBID.test(key)) return { vbid: key };
   const vbid = VBID.safeParse(key);
-  return vbid.success ? productOf(vbid.data, fields, body) : `vbid ${vbid.error.issues[0]?.message}`;
+  return vbid.success ? { vbid: vbid.data } : `vbid ${vbid.error.issues[0]?.message}`;
+}
+
+/** Where the columns of a row begin that may be null, and the texts to search. */
+const COLUMNS = 2;
+const WORDS = 9;
+
+/** A row of `PageItems`. */
+function rowOf(vbid: string, span: number, fields: Fields): readonly unknown[] {
+  const { title, kind, format, publisher, printIsbn, eIsbn, withdrawn, search } = productOf(vbid, fields, '');
+  const row = [vbid, span, title, kind, format, publisher, printIsbn, eIsbn, withdrawn ? 1 : 0];
+  return search === null ? row : [...row, search.title, search.contributors, search.publisher, search.identifiers];
+}
+
+interface Parsed {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  readonly spans: Uint32Array<ArrayBuffer>;
+  /** One for each span. */
+  readonly values: readonly unknown[];
+}
+
+/** Checks each item and packs those that are valid. */
+function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Page, 'items' | 'rejected'> {
+  const rejected: RejectedItem[] = [];
+  const withdrawn: number[] = [];
+  const seen = new Set<string>();
+  const used = new Set<number>();
+  let hasWords = false;
+  const isText = isUtf8(bytes);
+  const rows = values.map((value, position) => {
+    const [start = 0, length = 0] = spans.subarray(2 * position, 2 * position + 2);
+    const read = () => bodyAt({ bytes, spans }, position);
+    const bad = isText ? null : badText(bytes.subarray(start, start + length));
+    const checked = bad?.reason ?? checkItem(value, read);
+    if (typeof checked === 'string') {
+      rejected.push({ position, reason: checked, body: bad?.body ?? read() });
+      return null;
+    }
+    const fields = value as Fields;
+    const span = packSpan(start, length);
+    if (isWithdrawn(fields)) withdrawn.push(position);
+    if (!filling) return [checked.vbid, span];
+    seen.add(checked.vbid);
+    const row = rowOf(checked.vbid, span, fields);
+    hasWords ||= row.length > WORDS;
+    for (let at = COLUMNS; at < WORDS; at++) if (row[at] !== null && row[at] !== 0) used.add(at);
+    return row;
+  });
+  const text = JSON.stringify(rows);
+  const isComplete = filling && seen.size === rows.length - rejected.length && !NOT_FOR_SQLITE.test(text);
+  const about = { isComplete, used: [...used], hasWords, withdrawn };
+  return { items: { count: values.length, bytes, spans, rows: text, ...about }, rejected };
+}
+
+/** Why an item is not UTF-8, and its text with each such byte as U+FFFD; null if it is UTF-8. */
+function badText(bytes: Uint8Array): { readonly reason: string; readonly body: string } | null {
+  if (isUtf8(bytes)) return null;
+  const text = textOfBytes(bytes);
+  const { byte, at } = badByteIn(text) ?? { byte: 0, at: 0 };
+  const reason = `invalid UTF-8: byte 0x${byte.toString(16).padStart(2, '0')} after ${at} characters`;
+  return { reason, body: text.toWellFormed() };
 }
 
 /**
  * Validates a catalog page (interface, section 2.5). Invalid items are returned as rejected; the other items are used.
- * @param text the response body; items with bytes that are not UTF-8 (see `textOfBytes`) are rejected
+ * @param bytes the response body; items that are not UTF-8 are rejected
  * @param window the requested window
+ * @param filling makes complete rows
  * @throws CatchwordError PAGE_INVALID if the page as a whole is not valid, or not the requested one
  * @rule 2.5-1..2, 4.4-11
  */
-export function validatePage(text: string, window: Window): Page {
-  const bodies = cutPage(text, MAX_DEPTH);
-  if (bodies === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
-  const parsed = ENVELOPE.safeParse(parseJson(text));
+export function validatePage(bytes: Uint8Array<ArrayBuffer>, window: Window, filling = false): Page {
+  const spans = cutPage(bytes, MAX_DEPTH);
+  if (spans === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
+  const parsed = ENVELOPE.safeParse(parseJson(bytes));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     throw invalid(`the page has no catalog envelope: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
   }
-  const { items, num_items, page, per_page, total_pages } = parsed.data;
+  const { items: values, num_items, page, per_page, total_pages } = parsed.data;
   const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
-  const doubt = checkEnvelope(envelope, items.length, window);
-  if (bodies.length !== items.length) throw invalid(`page ${page} has "items" in a form that cannot be read`);
-  const rejected: RejectedItem[] = [];
-  const products = bodies.map((body, position) => {
-    const product = readItem(items[position], body);
-    if (typeof product !== 'string') return product;
-    // Escaped bytes are shown as U+FFFD.
-    rejected.push({ position, reason: product, body: body.toWellFormed() });
-    return null;
-  });
-  return { envelope, products, rejected, doubt };
+  const doubt = checkEnvelope(envelope, values.length, window);
+  if (spans.length !== 2 * values.length) throw invalid(`page ${page} has "items" in a form that cannot be read`);
+  return { envelope, ...packItems({ bytes, spans: new Uint32Array(spans), values }, filling), doubt };
 }
 
 /**
  * Validates the response to a point lookup (`GET /v4/products/:vbid`) as a page of one product, or none for "not found".
- * @param text the response body; empty for "not found"
+ * @param bytes the response body; empty for "not found"
  * @throws CatchwordError PAGE_INVALID if it is not a product, or another one
  */
-export function validateLookup(text: string, vbid: string, window: Window): Page {
+export function validateLookup(bytes: Uint8Array<ArrayBuffer>, vbid: string, window: Window): Page {
   const envelope = { numItems: 1, page: window.page, perPage: window.perPage, totalPages: window.page };
-  if (text === '') return { envelope: { ...envelope, numItems: 0 }, products: [], rejected: [], doubt: null };
-  if (cutPage(text, MAX_DEPTH) === null) throw invalid(`the product is nested deeper than ${MAX_DEPTH}`);
-  const item = parseJson(text);
-  const product = readItem(item, text.trim());
-  if (typeof product === 'string') throw invalid(`the response to a lookup of ${vbid} is not a product (${product})`);
-  if (product.vbid !== vbid) throw invalid(`requested product ${vbid}, got ${product.vbid}`);
-  return { envelope, products: [product], rejected: [], doubt: null };
+  const none = { bytes, spans: new Uint32Array(), values: [] };
+  if (bytes.length === 0) return { envelope: { ...envelope, numItems: 0 }, ...packItems(none, false), doubt: null };
+  if (cutPage(bytes, MAX_DEPTH) === null) throw invalid(`the product is nested deeper than ${MAX_DEPTH}`);
+  const value = parseJson(bytes);
+  const start = bytes.findIndex((byte) => byte > SPACE);
+  const length = bytes.findLastIndex((byte) => byte > SPACE) + 1 - start;
+  const page = packItems({ bytes, spans: Uint32Array.of(start, length), values: [value] }, false);
+  const [wrong] = page.rejected;
+  if (wrong !== undefined) throw invalid(`the response to a lookup of ${vbid} is not a product (${wrong.reason})`);
+  const found = productAt(page.items, 0).vbid;
+  if (found !== vbid) throw invalid(`requested product ${vbid}, got ${found}`);
+  return { envelope, ...page, doubt: null };
 }
 
 /** Validates the response to `task`, fetched here or in another process. */
-export function pageOf(text: string, { window, vbid }: Pick<FetchTask, 'window' | 'vbid'>): Page {
-  return vbid === undefined ? validatePage(text, window) : validateLookup(text, vbid, window);
+export function pageOf(
+  bytes: Uint8Array<ArrayBuffer>,
+  { window, vbid, filling }: Pick<FetchTask, 'window' | 'vbid' | 'filling'>,
+): Page {
+  return vbid === undefined ? validatePage(bytes, window, filling) : validateLookup(bytes, vbid, window);
 }

@@ -9,7 +9,7 @@ import { type PageQueue, type ReadWindow, toReadError } from './queue.ts';
 
 interface EmbeddedQueueOptions {
   readonly read: ReadWindow;
-  /** Maximum number of active tasks: being read, waiting for a retry, or waiting to be delivered. Limits memory. */
+  /** Maximum number of requests in flight, those that wait for a retry included. */
   readonly concurrency: number;
   /** Delays requests to keep the rate limit and the pauses that the source asks for. */
   readonly pacer: Pacer;
@@ -19,23 +19,46 @@ interface EmbeddedQueueOptions {
   readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
 }
 
+/**
+ * Tasks that are active, for each request that may be in flight: being read, validated, or waiting to be delivered. Limits
+ * memory; while pages are written, which takes a while, the next ones are validated.
+ */
+const ACTIVE = 4;
+
 /** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   const { read, concurrency, pacer, clock, log, onRetry } = options;
   const waiting = new Map<string, FetchTask>();
   const active = new Map<string, Promise<void>>();
+  /** Tasks that have a request in flight, or may make one. */
+  const reading = new Set<string>();
+  const inLine: (() => void)[] = [];
   const stop = new AbortController();
   // Each active task adds a listener.
   setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
   let delivered = Promise.resolve();
 
+  async function mayRead(id: string): Promise<void> {
+    if (reading.has(id)) return;
+    while (reading.size >= concurrency && !stop.signal.aborted) await new Promise<void>((go) => inLine.push(go));
+    reading.add(id);
+  }
+
+  function endReading(id: string): void {
+    if (!reading.delete(id)) return;
+    const next = inLine.shift();
+    if (next === undefined) fill();
+    else next();
+  }
+
   /** Retries until there is an outcome; null if the queue was closed. */
   async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
     for (let attempt = 1; ; attempt++) {
       try {
+        await mayRead(taskId(task));
         await pacer.acquire(stop.signal);
-        const { page, response } = await read(task, stop.signal, attempt);
+        const { page, response } = await read(task, stop.signal, attempt, () => endReading(taskId(task)));
         pacer.succeeded();
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
       } catch (thrown) {
@@ -72,10 +95,13 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   function fill(): void {
     for (const [id, task] of waiting) {
-      if (handle === undefined || active.size >= concurrency) return;
+      const isFull = reading.size >= concurrency || active.size >= ACTIVE * concurrency;
+      if (handle === undefined || isFull) return;
       waiting.delete(id);
+      reading.add(id);
       const done = work(task).finally(() => {
         active.delete(id);
+        endReading(id);
         fill();
       });
       active.set(id, done);
@@ -105,6 +131,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     close: async () => {
       waiting.clear();
       stop.abort(new CatchwordError('INTERRUPTED', 'the queue was closed'));
+      for (const go of inLine.splice(0)) go();
       await Promise.all(active.values());
     },
   };

@@ -1,4 +1,4 @@
-import type { FetchOutcome, FetchTask, Page, PageResponse } from '../catalog/page.ts';
+import type { CapturedPage, FetchOutcome, FetchTask, Page } from '../catalog/page.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 
 /**
@@ -28,15 +28,24 @@ export interface PageQueue {
 }
 
 /**
+ * Validates the response to a task.
+ * @param bytes are moved to another thread, perhaps: use those of the page afterwards
+ * @throws CatchwordError PAGE_INVALID
+ */
+export type ValidatePage = (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => Page | Promise<Page>;
+
+/**
  * Reads and validates one window, with exactly one request.
  * @param attempt from 1; a doubtful page is retried before it is accepted
+ * @param arrived called when the response is there, and only has to be validated
  * @throws CatchwordError; `retryable` says whether to retry
  */
 export type ReadWindow = (
   task: FetchTask,
   signal: AbortSignal,
   attempt: number,
-) => Promise<{ readonly page: Page; readonly response: PageResponse }>;
+  arrived?: () => void,
+) => Promise<Pick<CapturedPage, 'page' | 'response'>>;
 
 /** The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug, so it is not retryable. */
 export function toReadError(thrown: unknown): CatchwordError {

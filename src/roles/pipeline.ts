@@ -9,7 +9,7 @@ import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
 import type { Pacer } from '../pace/pacer.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
-import type { PageQueue, ReadWindow } from '../queue/queue.ts';
+import type { PageQueue, ReadWindow, ValidatePage } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
@@ -17,6 +17,7 @@ import { createKeeper } from '../sync/keeper.ts';
 import type { RunSettings } from '../sync/run-settings.ts';
 import { fetcherPace, forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
+import { startPageThread } from '../sync/start-page-thread.ts';
 
 /*
  * Assembles what a run needs. BullMQ and its Redis client are imported only if REDIS_URL is set: loading them takes longer
@@ -36,6 +37,8 @@ export interface PipelineOptions extends RoleOptions {
   readonly tell?: Tell;
   /** Ignore the pause that the source asked for. */
   readonly now?: boolean | undefined;
+  /** Whether pages are validated in a thread of their own; default false. */
+  readonly threads?: boolean | undefined;
 }
 
 export interface KeeperOptions extends PipelineOptions {
@@ -58,20 +61,24 @@ function toLog(log: Logger): Tell {
 function keeperSettings(config: SourceConfig): RunSettings {
   const { concurrency, deltaOverlapMs: overlapMs, removalConfirmations: confirmations } = config;
   const lookups = config.lookupPath !== undefined;
-  const lookahead = config.redisUrl === undefined ? 2 * concurrency : Math.max(64, 4 * concurrency);
+  const lookahead = config.redisUrl === undefined ? 5 * concurrency : Math.max(64, 4 * concurrency);
   const source = sourceIdentity(config);
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
 /** Starts a fetcher, which reads pages for a keeper through Redis. */
-export async function startFetcherService({ config, clock, log }: RoleOptions, redisUrl: string): Promise<Service> {
+export async function startFetcherService(
+  { config, clock, log }: RoleOptions,
+  redisUrl: string,
+  validate?: ValidatePage,
+): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
   const { concurrency, deltaOverlapMs } = config;
   return await startTogether(async (services) => {
     const read = (pacer: Pacer): ReadWindow => {
       const client = createCatalogClient(config, clock, pacer);
       services.push({ name: 'client', stop: () => client.close() });
-      return createReadWindow(client, deltaOverlapMs);
+      return createReadWindow(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
     const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source });
@@ -81,12 +88,16 @@ export async function startFetcherService({ config, clock, log }: RoleOptions, r
 }
 
 /** Creates a queue that reads pages in this process, at the pace that the processes of `mirror` share. */
-export function startEmbeddedQueue(options: PipelineOptions, mirror: Store): Service & { readonly queue: PageQueue } {
+export function startEmbeddedQueue(
+  options: PipelineOptions,
+  mirror: Store,
+  validate?: ValidatePage,
+): Service & { readonly queue: PageQueue } {
   const { config, clock, log, now, tell = toLog(log) } = options;
   const { concurrency, deltaOverlapMs } = config;
   const pacer = mirrorPacer({ config, clock, tell, now }, mirror);
   const client = createCatalogClient(config, clock, pacer);
-  const read = createReadWindow(client, deltaOverlapMs);
+  const read = createReadWindow(client, deltaOverlapMs, validate);
   const onRetry = ({ code, message: reason }: CatchwordError, delayMs: number): void => {
     if (delayMs <= LONG_RETRY_MS) return;
     tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
@@ -105,6 +116,7 @@ export async function startRedisQueue(
   redisUrl: string,
   store: Store,
   paceIn: Store,
+  validate?: ValidatePage,
 ): Promise<Service & { readonly queue: PageQueue }> {
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
   const options = { config, clock, tell };
@@ -116,7 +128,7 @@ export async function startRedisQueue(
   const pause = (): Pause | null => pauses.current(clock.now());
   const isTemporary = store !== paceIn;
   const noted = { pause, onRateLimited, isTemporary };
-  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, ...paced, ...noted });
+  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, validate, ...paced, ...noted });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };
 }
@@ -136,12 +148,17 @@ export async function startKeeper(options: KeeperOptions) {
     if (options.now === true) forgetPause(store, clock.now(), tell);
     else store.source.keepPause(clock.now());
     const paceIn = options.paceIn ?? store;
+    const thread = options.threads === true ? startPageThread() : null;
+    if (thread !== null) services.push(thread);
+    const validate = thread?.validate;
     const pages =
       redisUrl === undefined
-        ? startEmbeddedQueue(options, paceIn)
-        : await startRedisQueue(options, redisUrl, store, paceIn);
+        ? startEmbeddedQueue(options, paceIn, validate)
+        : await startRedisQueue(options, redisUrl, store, paceIn, validate);
     services.push(pages);
-    if (redisUrl !== undefined && options.fetching) services.push(await startFetcherService(options, redisUrl));
+    if (redisUrl !== undefined && options.fetching) {
+      services.push(await startFetcherService(options, redisUrl, validate));
+    }
     const { queue } = pages;
     const settings = keeperSettings(config);
     const progress = onProgress === undefined ? {} : { onProgress };

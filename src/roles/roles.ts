@@ -109,7 +109,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
   async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
-    const kept = await startKeeper({ config, clock, log, fetching: true });
+    const kept = await startKeeper({ config, clock, log, fetching: true, threads: options.apart !== undefined });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
     if (port !== null) active.push(await startDaemonHttp(options, port, tookOver));
@@ -139,7 +139,7 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   const { config, clock, log } = options;
   const redisUrl = requireRedis(config, 'keeper');
   await checkChannels(config);
-  const kept = await startKeeper({ config, clock, log, fetching: false });
+  const kept = await startKeeper({ config, clock, log, fetching: false, threads: options.apart !== undefined });
   const { store } = kept;
   const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
   services.push(kept, presence, watchMirror(store, clock));

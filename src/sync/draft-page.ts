@@ -1,19 +1,19 @@
 import { type Difference, difference, sameContent } from '../catalog/content.ts';
-import type { CapturedPage, Page, PageResponse } from '../catalog/page.ts';
+import type { CapturedPage, Page } from '../catalog/page.ts';
+import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
 import { momentOf } from '../catalog/watermark.ts';
-import type { KnownProduct } from '../store/products.ts';
+import type { KnownProduct, NewRows } from '../store/products.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** A page in the batch. */
-export interface WaitingPage extends Omit<CapturedPage, 'page' | 'response'>, Omit<Page, 'products'> {
-  readonly response: Omit<PageResponse, 'text'>;
-  /** In the order of the response: null for a rejected item, only the id if the mirror already holds the same text. */
-  readonly products: readonly (Product | number | null)[];
-  /** Products that are neither in the mirror nor in an earlier page of the batch. */
-  readonly unknown: ReadonlySet<string>;
+export interface WaitingPage extends Omit<CapturedPage, 'page'>, Omit<Page, 'items'> {
+  /** In the order of the response: the id if the mirror already holds the same text, 0 for a rejected item, otherwise null. */
+  readonly ids: readonly (number | null)[];
+  /** Null if every item has an id. */
+  readonly items: PageItems | null;
 }
 
 export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
@@ -21,14 +21,54 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
   readonly runId: number;
 }
 
+/** Fewer new neighbours are inserted one by one: a statement for a part of a page reads all of its rows. */
+const MIN_ROWS = 20;
+
+/** The positions of items without an id. */
+function open(ids: readonly (number | null)[]): number[] {
+  const positions: number[] = [];
+  for (const [position, id] of ids.entries()) if (id === null) positions.push(position);
+  return positions;
+}
+
+/** Joins neighbouring positions. */
+function neighbours(positions: readonly number[]): { readonly from: number; readonly to: number }[] {
+  const parts: { from: number; to: number }[] = [];
+  for (const position of positions) {
+    const last = parts.at(-1);
+    if (last?.to === position - 1) last.to = position;
+    else parts.push({ from: position, to: position });
+  }
+  return parts;
+}
+
+/** The parts of a page with complete rows that hold only products which the mirror does not know. */
+function newParts({ store, withdrawnAs }: DraftContext, items: PageItems, ids: readonly (number | null)[]) {
+  const known = new Set(store.products.known(items).map(([position]) => position));
+  if (withdrawnAs === 'removed') for (const position of items.withdrawn) known.add(position);
+  const unknown = open(ids).filter((position) => !known.has(position));
+  return neighbours(unknown).filter(({ from, to }) => to - from >= MIN_ROWS);
+}
+
 /** Compares a page with the mirror, without writing. Call it in the transaction that writes the draft. */
-export function draftPage({ store, runId, withdrawnAs, ignoreFields }: DraftContext, captured: WaitingPage) {
+export function draftPage(context: DraftContext, captured: WaitingPage) {
+  const { store, runId, withdrawnAs, ignoreFields } = context;
+  const { items } = captured;
+  const ids = [...captured.ids];
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
+  /** Without their changes, which are numbered when they are written. */
+  const rows: Omit<NewRows, 'seq'>[] = [];
   let later: Set<number> | undefined;
   let nextId = 0;
+
+  function newId(count = 1): number {
+    nextId ||= store.products.lastId() + 1;
+    nextId += count;
+    return nextId - count;
+  }
 
   /** Whether another window of this pass has shown the product as of a later moment. */
   function isOutdated({ id }: KnownProduct): boolean {
@@ -38,16 +78,14 @@ export function draftPage({ store, runId, withdrawnAs, ignoreFields }: DraftCont
   }
 
   /** @returns the product's id; 0 if this page does not show that it exists */
-  function compare(product: Product | null): number {
-    if (product === null) return 0;
+  function compare(product: Product): number {
     const { vbid } = product;
     const gone = product.withdrawn && withdrawnAs === 'removed';
-    const known = captured.unknown.has(vbid) ? undefined : store.products.find(vbid);
+    const known = store.products.find(vbid);
     if (known === undefined) {
       const createdId = created.get(vbid)?.id;
       if (gone) return createdId ?? 0;
-      nextId ||= store.products.lastId() + 1;
-      const id = createdId ?? nextId++;
+      const id = createdId ?? newId();
       created.set(vbid, { id, product });
       return id;
     }
@@ -67,13 +105,31 @@ export function draftPage({ store, runId, withdrawnAs, ignoreFields }: DraftCont
     return known.id;
   }
 
-  const ids = captured.products.map((product) => (typeof product === 'object' ? compare(product) : product));
+  if (items !== null) {
+    const parts = items.isComplete ? newParts(context, items, ids) : [];
+    const isRow = new Uint8Array(ids.length);
+    for (const { from, to } of parts) isRow.fill(1, from, to + 1);
+    for (const position of open(ids)) {
+      if (isRow[position] === 0) ids[position] = compare(productAt(items, position));
+    }
+    // Last, so that products of both kinds get ids in a row.
+    for (const part of parts) {
+      const id = newId(part.to - part.from + 1);
+      for (let at = part.from; at <= part.to; at++) ids[at] = id + at - part.from;
+      rows.push({ ...part, id });
+    }
+  }
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
-  return { ids, created, changed, withdrawn, restored };
+  return { ids: ids.map((id) => id ?? 0), created, changed, withdrawn, restored, items, rows };
 }
 
 /** What a page changes, before anything is written. */
 export type Draft = ReturnType<typeof draftPage>;
+
+/** Number of products that the page creates. */
+export function newProducts({ created, rows }: Draft): number {
+  return rows.reduce((sum, { from, to }) => sum + to - from + 1, created.size);
+}
 
 export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPage, draft: Draft): Checkpoint {
   const { task, envelope, response, rejected, requests } = captured;
@@ -84,8 +140,8 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     numItems: envelope.numItems,
     totalPages: envelope.totalPages,
     requestedAt: momentOf(response),
-    items: captured.products.length,
-    created: draft.created.size,
+    items: draft.ids.length,
+    created: newProducts(draft),
     updated: draft.changed.size - draft.restored,
     removed: draft.withdrawn.size,
     restored: draft.restored,

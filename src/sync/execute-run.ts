@@ -1,6 +1,7 @@
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
+import { LOOKUPS } from '../store/products.ts';
 import type { Pass } from '../store/runs.ts';
 import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
@@ -64,7 +65,7 @@ function readOne(execution: Execution, pass: Pass): Promise<number | null> {
   const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
   return readPass(pass, execution, (captured, windows) => {
     pages++;
-    items += captured.page.products.length;
+    items += captured.page.items.count;
     requests += captured.requests;
     const about = { runId: run.id, kind: run.kind, pass: pass.pass, settling: null };
     onProgress?.({ ...about, pages, pagesKnown: earlier + windows, items, requests });
@@ -105,7 +106,11 @@ async function readAll(execution: Execution): Promise<Run> {
   for (;;) {
     await readLast(execution);
     const step = nextStep(store, requireRun(store, run.id), settings);
-    if (step.kind === 'finish') return finishRun(leased, run.id, step.conclusion, settings, clock.now());
+    if (step.kind === 'finish') {
+      // One at a time: a large mirror takes seconds for each, and other processes wait to write.
+      for (const name of LOOKUPS) leased.write(({ products }) => products.ensureLookup(name));
+      return finishRun(leased, run.id, step.conclusion, settings, clock.now());
+    }
     const { pass } = step;
     if (step.kind === 'settle') await settle(execution, pass, step.missing);
     // A second delta within the same second would hold the same changes again. The first one does not wait, because the

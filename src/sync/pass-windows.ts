@@ -17,21 +17,25 @@ import type { RunSettings } from './run-settings.ts';
  */
 export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings) {
   const { runId, from } = pass;
-  const { plan, taskOf: about } = planPass(store, pass);
+  const { plan, taskOf: lookUp } = planPass(store, pass);
   const pending = new Map<string, FetchTask>();
   const arrived = new Set<string>();
   const givenUp = new Set<string>();
   const read = new Set<string>();
+  /** Whether most products were new in the window that was applied last. */
+  let filling = store.products.lastId() === 0;
 
   function taskOf(window: Window): FetchTask {
     const maxAttempts = read.size === 0 && pass.pass === 0 ? limits.firstAttempts : limits.maxAttempts;
-    return { mirror: store.incarnation, runId, pass: pass.pass, window, from, maxAttempts, ...about(window) };
+    const about = { mirror: store.incarnation, runId, pass: pass.pass, window, from, filling, maxAttempts };
+    return { ...about, ...lookUp(window) };
   }
 
   function noteApplied(window: Applied): void {
     const key = windowKey(window);
     arrived.delete(key);
     read.add(key);
+    if (window.items > 0) filling = 2 * window.created > window.items;
     plan.note(window);
   }
 
@@ -64,7 +68,7 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       pending.delete(windowKey(window));
       arrived.add(windowKey(window));
       // Noted before it is applied, which may take a while: a window that shows the end of the list ends the planning.
-      plan.note({ ...page.envelope, ...window, requestedAt, items: page.products.length, doubt: page.doubt });
+      plan.note({ ...page.envelope, ...window, requestedAt, items: page.items.count, doubt: page.doubt });
     },
     giveUp: (window: Window): void => {
       pending.delete(windowKey(window));

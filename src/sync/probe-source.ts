@@ -1,4 +1,5 @@
 import type { FetchTask, Page, Window } from '../catalog/page.ts';
+import { productsOf } from '../catalog/page-items.ts';
 import { sourceTimeOf } from '../catalog/watermark.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Clock } from '../clock.ts';
@@ -16,8 +17,8 @@ const BETWEEN_READS_MS = 200;
 const PATIENCE_MS = 60_000;
 const UNKNOWN_VBID = 'catchword-probe-0';
 
-function keys(products: Page['products']): string[] {
-  return products.map((product) => product?.vbid ?? '?');
+function keys(page: Page): string[] {
+  return productsOf(page).map((product) => product?.vbid ?? '?');
 }
 
 export interface ProbeOptions {
@@ -64,17 +65,21 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
         asked: [PROBE, PROBE / 2],
         /** Page sizes by the envelopes. */
         answered: [whole.envelope.perPage, half.envelope.perPage],
-        isHalf: keys(half.products).join() === keys(whole.products.slice(PROBE / 2)).join(),
-        isTooSmall: whole.products.length < PROBE,
+        isHalf:
+          keys(half).join() ===
+          keys(whole)
+            .slice(PROBE / 2)
+            .join(),
+        isTooSmall: whole.items.count < PROBE,
       };
     },
 
     /** Compares two reads of a page; `same order` if only some products differ. */
     async repeat(): Promise<'same' | 'same order' | 'other order'> {
       const window = { page: 1, perPage: ORDER_PROBE };
-      const first = keys((await ask(window)).page.products);
+      const first = keys((await ask(window)).page);
       await clock.sleep(BETWEEN_READS_MS, signal);
-      const second = keys((await ask(window)).page.products);
+      const second = keys((await ask(window)).page);
       if (first.join() === second.join()) return 'same';
       const before = first.filter((vbid) => second.includes(vbid));
       const after = second.filter((vbid) => first.includes(vbid));
@@ -84,9 +89,9 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
     /** Looks up a listed product, and one that does not exist. @returns null for an empty catalog */
     async lookUp() {
       const window = { page: 1, perPage: 1 };
-      const [listed] = (await ask(window)).page.products;
+      const [listed] = productsOf((await ask(window)).page);
       if (listed == null) return null;
-      const finds = async (vbid: string) => (await ask(window, { vbid })).page.products.length === 1;
+      const finds = async (vbid: string) => (await ask(window, { vbid })).page.items.count === 1;
       const { vbid } = listed;
       return { vbid, findsListed: await finds(vbid), findsUnknown: await finds(UNKNOWN_VBID) };
     },

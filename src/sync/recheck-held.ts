@@ -35,8 +35,8 @@ async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTa
     // A queue may deliver an outcome twice.
     if (!pending.delete(taskId(task))) return;
     if (outcome.kind === 'failed') return answered.abort(fromErrorRecord(outcome.error));
-    const [product] = outcome.captured.page.products;
-    if (product != null && !product.withdrawn) found.add(task.window.page);
+    const { items } = outcome.captured.page;
+    if (items.count > items.withdrawn.length) found.add(task.window.page);
     if (pending.size === 0) answered.abort();
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
+import { lookupOfText, pageOfText } from '../support/page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {
   const count = Array.isArray(items) ? items.length : 0;
@@ -16,7 +16,7 @@ describe('a page', () => {
     fc.assert(
       fc.property(fc.array(item, { maxLength: 10 }), fc.constantFrom(undefined, 2), (items, indent) => {
         const text = pageText(items, {}, indent);
-        const { products, rejected } = validatePage(text, window);
+        const { products, rejected } = pageOfText(text, window);
         expect(rejected).toEqual([]);
         for (const [index, product] of products.entries()) {
           expect(text).toContain(product?.body);
@@ -25,7 +25,7 @@ describe('a page', () => {
       }),
     );
     const exact = '{"vbid":"A","price":10.50,"id":12345678901234567890}';
-    const page = validatePage(pageText([], { num_items: 1 }).replace('[]', `[ ${exact} ]`), window);
+    const page = pageOfText(pageText([], { num_items: 1 }).replace('[]', `[ ${exact} ]`), window);
     expect(page.products[0]?.body).toBe(exact);
   });
 
@@ -41,7 +41,7 @@ describe('a page', () => {
         identifiers: { fpid: ['7', 8], isbn_10: '7' },
       },
     ];
-    const { products, rejected } = validatePage(pageText(items, { num_items: '4', total_pages: '1' }), window);
+    const { products, rejected } = pageOfText(pageText(items, { num_items: '4', total_pages: '1' }), window);
     expect(rejected).toEqual([]);
     expect(products).toMatchObject([
       { vbid: 'L-999-70031', printIsbn: null, search: null },
@@ -54,7 +54,7 @@ describe('a page', () => {
   it('rejects invalid items and keeps the others', () => {
     const wrongKeys = [{}, { vbid: ' ' }, { vbid: 'a\u0007' }, { vbid: 'x'.repeat(256) }, { vbid: {} }];
     const items = [{ vbid: 'A' }, ...wrongKeys, [], null, 'text', { vbid: 'B' }];
-    const { products, rejected } = validatePage(pageText(items), window);
+    const { products, rejected } = pageOfText(pageText(items), window);
     expect(products.flatMap((product) => product?.vbid ?? [])).toEqual(['A', 'B']);
     expect(products).toHaveLength(10);
     expect(rejected.map(({ position, reason }) => [position, reason])).toEqual([
@@ -81,14 +81,14 @@ describe('a page', () => {
     ['too deep', pageText([JSON.parse(`${'['.repeat(70)}${']'.repeat(70)}`)]), /nested deeper/],
   ])('is invalid: %s', (_name, text, message) => {
     const error = { code: 'PAGE_INVALID', retryable: true, message: expect.stringMatching(message) as string };
-    expect(() => validatePage(text, window)).toThrow(expect.objectContaining(error));
+    expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
   });
 
   it.each([
     ['a short page in the middle', { num_items: 20, total_pages: 2 }, /page 1 of 2 has 1 items instead of 10/],
     ['fewer items than its total', { num_items: 5 }, /page 1 of 1 has 1 items; with a total of 5 it should have 5/],
   ])('is doubtful: %s', (_name, envelope, doubt) => {
-    const page = validatePage(pageText([{ vbid: 'A' }], envelope), window);
+    const page = pageOfText(pageText([{ vbid: 'A' }], envelope), window);
     expect(page.doubt).toMatch(doubt);
     expect(page.products).toHaveLength(1);
   });
@@ -108,7 +108,7 @@ describe('a page', () => {
   ])('is judged by the total: %s', (_name, count, page, doubt) => {
     const items = Array.from({ length: count }, (_, at) => ({ vbid: `A-${at}` }));
     const text = pageText(items, { num_items: 22, page, total_pages: 3 });
-    expect(validatePage(text, { page, perPage: 10 }).doubt).toBe(doubt);
+    expect(pageOfText(text, { page, perPage: 10 }).doubt).toBe(doubt);
   });
 
   it.each([
@@ -118,34 +118,34 @@ describe('a page', () => {
     [`${'9'.repeat(50)}.5`, '9'.repeat(40)],
   ])('rejects a number as a vbid unless it is whole: %s', (number, shown) => {
     const text = pageText([{}]).replace('{}', `{"vbid":${number}}`);
-    expect(validatePage(text, window).rejected[0]?.reason).toBe(`vbid: ${shown} is not a whole number of 0 or more`);
+    expect(pageOfText(text, window).rejected[0]?.reason).toBe(`vbid: ${shown} is not a whole number of 0 or more`);
   });
 
   it('keeps a vbid of 255 characters', () => {
     const vbid = 'x'.repeat(255);
-    expect(validatePage(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
+    expect(pageOfText(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
   });
 
   it('may have another size than requested', () => {
-    const page = validatePage(pageText([], { per_page: 5 }), window);
+    const page = pageOfText(pageText([], { per_page: 5 }), window);
     expect(page).toMatchObject({ envelope: { perPage: 5 }, doubt: null });
   });
 
   it('is empty after the end of the list', () => {
     const text = pageText([], { num_items: 3, page: 4, total_pages: 1 });
-    expect(validatePage(text, { page: 4, perPage: 10 }).products).toEqual([]);
+    expect(pageOfText(text, { page: 4, perPage: 10 }).products).toEqual([]);
   });
 });
 
 describe('the response to a lookup', () => {
   it('is the product as it was sent', () => {
-    const page = validateLookup(' {"vbid":"A","price":10.50}\n', 'A', window);
+    const page = lookupOfText(' {"vbid":"A","price":10.50}\n', 'A', window);
     expect(page.products.map((product) => product?.body)).toEqual(['{"vbid":"A","price":10.50}']);
     expect(page).toMatchObject({ envelope: { numItems: 1, page: 1 }, rejected: [], doubt: null });
   });
 
   it('is a page without products if the product was not found', () => {
-    expect(validateLookup('', 'A', window)).toMatchObject({ envelope: { numItems: 0 }, products: [], rejected: [] });
+    expect(lookupOfText('', 'A', window)).toMatchObject({ envelope: { numItems: 0 }, products: [], rejected: [] });
   });
 
   it.each([
@@ -155,6 +155,6 @@ describe('the response to a lookup', () => {
     ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 64/],
   ])('is invalid: %s', (_name, text, message) => {
     const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };
-    expect(() => validateLookup(text, 'A', window)).toThrow(expect.objectContaining(error));
+    expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));
   });
 });

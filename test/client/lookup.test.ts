@@ -16,7 +16,7 @@ it.each(['.', '..'])('does not look up a product called %s: its address would be
 
 it.each([404, 410])('does not find a product if the lookup is answered with %i', async (status) => {
   const { client } = await lookupClient(status, '{"errors":["Product A not found"]}');
-  expect(await client.read({ ...TASK, vbid: 'A' }, NEVER)).toMatchObject({ text: '' });
+  expect(await client.read({ ...TASK, vbid: 'A' }, NEVER)).toMatchObject({ body: new Uint8Array() });
 });
 
 it('does not take a missing catalog for a missing product', async () => {

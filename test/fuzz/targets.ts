@@ -2,10 +2,10 @@ import { deepStrictEqual, strictEqual } from 'node:assert';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { bytesOfText, textOfBytes } from '../../src/catalog/byte-text.ts';
 import { canonicalJson } from '../../src/catalog/canonical-json.ts';
 import { changedPointers, difference, revert, sameContent } from '../../src/catalog/content.ts';
 import { elementsOf, indentedJson } from '../../src/catalog/json-text.ts';
+import { productsOf } from '../../src/catalog/page-items.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { errorIn, messageIn } from '../../src/client/errors/error-message.ts';
 import { treeOfBody } from '../../src/client/errors/error-tree.ts';
@@ -44,7 +44,17 @@ const hide = hiding(() => [SECRET]);
 
 function answerOf(text: string): Answer {
   const [requestedAt, receivedAt, bytes] = [0, 1, text.length];
-  return { status: 200, headers: {}, text, origin: 'http://service', hide, bytes, requestedAt, receivedAt };
+  return {
+    status: 200,
+    headers: {},
+    text,
+    body: Buffer.from(text),
+    origin: 'http://service',
+    hide,
+    bytes,
+    requestedAt,
+    receivedAt,
+  };
 }
 
 const READ: Request = { method: 'GET', path: '/x', format: 'json', token: true, repeatable: true, fields: ['vbid'] };
@@ -92,22 +102,23 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       '{"num_items":"1","page":1,"per_page":5,"total_pages":"1","items":[{"vbid":"A","items":[]}],"items":[]}',
     ],
     make: () => (input) => {
-      const text = textOfBytes(input);
-      deepStrictEqual(bytesOfText(text), input);
-      allowing(['PAGE_INVALID'], () => validateLookup(text, 'A', { page: 1, perPage: 5 }));
-      const page = allowing(['PAGE_INVALID'], () => validatePage(text, { page: 1, perPage: 5 }));
+      const bytes = new Uint8Array(input);
+      allowing(['PAGE_INVALID'], () => validateLookup(bytes, 'A', { page: 1, perPage: 5 }));
+      const page = allowing(['PAGE_INVALID'], () => validatePage(bytes, { page: 1, perPage: 5 }, true));
       if (page === undefined) return;
-      const { items } = JSON.parse(text) as { items: unknown[] };
-      strictEqual(page.products.length, items.length);
-      strictEqual(page.products.filter((one) => one === null).length, page.rejected.length);
-      for (const [at, product] of page.products.entries()) {
+      const { items } = JSON.parse(input.toString('utf8')) as { items: unknown[] };
+      const products = productsOf(page);
+      strictEqual(products.length, items.length);
+      strictEqual((JSON.parse(page.items.rows) as unknown[]).length, items.length);
+      strictEqual(products.filter((one) => one === null).length, page.rejected.length);
+      for (const [at, product] of products.entries()) {
         if (product === null) continue;
         deepStrictEqual(JSON.parse(product.body), items[at]);
         checkJson(product.body);
       }
       // Two products of a page are as good as two versions of one.
-      for (const older of page.products) {
-        for (const newer of page.products) {
+      for (const older of products) {
+        for (const newer of products) {
           if (older === null || newer === null) continue;
           const changed = difference(older.body, newer.body);
           strictEqual(sameContent(revert(newer.body, changed), older.body), true);

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { textOfBytes } from '../../src/catalog/byte-text.ts';
 import type { FetchOutcome } from '../../src/catalog/page.ts';
+import { productsOf } from '../../src/catalog/page-items.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
+import { bytesOf } from '../support/page.ts';
 import { pageText, task } from './scripted-source.ts';
 
 const whole = fc.nat();
@@ -40,8 +41,8 @@ const captured = fc
     const numItems = (page - 1) * perPage + kept.length;
     const envelope = { num_items: numItems, page, per_page: perPage, total_pages: page };
     const text = JSON.stringify({ ...envelope, items: kept });
-    const response = { text, ...about };
-    return { kind: 'captured', captured: { task: asked, page: validatePage(text, asked.window), response, requests } };
+    const made = validatePage(bytesOf(text), asked.window);
+    return { kind: 'captured', captured: { task: asked, page: made, response: about, requests } };
   });
 
 const failed = fc.record({
@@ -68,10 +69,10 @@ async function travel(outcome: FetchOutcome): Promise<FetchOutcome> {
 async function encodedPage() {
   const asked = task(3);
   const text = pageText(asked.window);
-  const response = { text, sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: text.length };
+  const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: text.length };
   return encodeOutcome({
     kind: 'captured',
-    captured: { task: asked, page: validatePage(text, asked.window), response, requests: 1 },
+    captured: { task: asked, page: validatePage(bytesOf(text), asked.window), response, requests: 1 },
   });
 }
 
@@ -86,26 +87,27 @@ describe('outcome codec', () => {
 
   it.each(['{"vbid":"V 1/2","title":"A"}', ''])('preserves the response to a point lookup: %j', async (text) => {
     const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
-    const response = { text, sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
+    const response = { sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
     const outcome: FetchOutcome = {
       kind: 'captured',
-      captured: { task: asked, page: validateLookup(text, 'V 1/2', asked.window), response, requests: 1 },
+      captured: { task: asked, page: validateLookup(bytesOf(text), 'V 1/2', asked.window), response, requests: 1 },
     };
     expect(await travel(outcome)).toEqual(outcome);
-    expect(outcome.captured.page.products).toHaveLength(text === '' ? 0 : 1);
-    expect(() => validateLookup(text || '{"vbid":"B"}', 'A', asked.window)).toThrow(/requested product A, got/);
+    expect(outcome.captured.page.items.count).toBe(text === '' ? 0 : 1);
+    expect(() => validateLookup(bytesOf(text || '{"vbid":"B"}'), 'A', asked.window)).toThrow(
+      /requested product A, got/,
+    );
   });
 
   it('preserves bytes that are not UTF-8', async () => {
     const asked = task(3);
     const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
-    const text = textOfBytes(bytes);
-    const page = validatePage(text, asked.window);
-    const response = { text, sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
+    const page = validatePage(new Uint8Array(bytes), asked.window);
+    const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
     const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
     expect(await travel(outcome)).toEqual(outcome);
     expect(page.rejected.map(({ position }) => position)).toEqual([5]);
-    expect(page.products.filter((product) => product !== null)).toHaveLength(9);
+    expect(productsOf(page).filter((product) => product !== null)).toHaveLength(9);
   });
 
   it('compresses a page', async () => {

@@ -3,6 +3,7 @@ import { type FetchTask, taskId, type Window } from '../../src/catalog/page.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
 import type { Clock } from '../../src/clock.ts';
 import type { ReadWindow } from '../../src/queue/queue.ts';
+import { bytesOf } from '../support/page.ts';
 
 export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {
   return { mirror: 'mirror-a', runId: 1, pass: 0, window: { page, perPage: 10 }, from: null, maxAttempts: 3, ...more };
@@ -45,7 +46,7 @@ export function createScriptedSource(clock: Clock, beforeResponse: BeforeRespons
       }
       const text = pageText(wanted.window);
       const about = { sourceTime: null, requestedAt, receivedAt: clock.now(), bytes: Buffer.byteLength(text) };
-      return { page: validatePage(text, wanted.window), response: { text, ...about } };
+      return { page: validatePage(bytesOf(text), wanted.window, wanted.filling), response: about };
     },
   };
 }

@@ -7,6 +7,7 @@ import type { Random } from '../../src/sandbox/catalog/random.ts';
 import type { Leased } from '../../src/store/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
+import { bytesOf } from '../support/page.ts';
 
 /* What is around the daemon of years.ts: time, the source, and what goes wrong. */
 
@@ -112,7 +113,7 @@ export function createSource(random: Random, nowMs: () => number, clock: Clock) 
     const totals = `"num_items":${found.length},"page":${window.page},"per_page":${window.perPage}`;
     const text = `{${totals},"total_pages":${Math.ceil(found.length / window.perPage)},"items":[${items.join(',')}]}`;
     const sourceTime = Math.floor(nowMs() / SECOND) * SECOND;
-    return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
+    return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
   }
 
   const client: CatalogClient = { read, close: async () => {} };

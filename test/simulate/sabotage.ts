@@ -32,7 +32,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
     '    const applied = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (draft.created.size + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (newProducts(draft) + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
   ),
   bug(
     'the watermark is the local time',
@@ -171,8 +171,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/apply-page.ts',
-        find: 'const asItIs = match !== undefined && match > 0;',
-        replace: 'const asItIs = match === 0;',
+        find: 'if (id !== null && id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;',
+        replace: '',
       },
       {
         file: 'src/sync/draft-page.ts',

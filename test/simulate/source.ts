@@ -1,6 +1,7 @@
 import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import { bytesOf } from '../support/page.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';
 
@@ -210,7 +211,7 @@ export function createSimulatedSource(
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
       const age = behaviour.cacheTellsAge && shown.at < askedAt ? { ageMs } : {};
-      return { text, sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
+      return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
     }
     return { read, close: async () => {} };
   }

@@ -2,7 +2,6 @@ import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { CapturedPage } from '../../src/catalog/page.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
-import { validatePage } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
@@ -11,6 +10,7 @@ import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+import { pageOfText } from '../support/page.ts';
 import { execute } from '../support/sqlite.ts';
 
 const PER_PAGE = 10;
@@ -57,8 +57,8 @@ function captured(
   const text = `{"num_items":1000,"page":${page},"per_page":${PER_PAGE},"total_pages":${page},"items":[${items.join(',')}]}`;
   return {
     task: { mirror: store.incarnation, runId, pass, window, from: null, maxAttempts: 1 },
-    page: validatePage(text.replace('"num_items":1000', `"num_items":${(page - 1) * PER_PAGE + items.length}`), window),
-    response: { text, sourceTime: at, requestedAt: at, receivedAt: at, bytes: text.length },
+    page: pageOfText(text.replace('"num_items":1000', `"num_items":${(page - 1) * PER_PAGE + items.length}`), window),
+    response: { sourceTime: at, requestedAt: at, receivedAt: at, bytes: text.length },
     requests: 1,
   };
 }

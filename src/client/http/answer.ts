@@ -1,4 +1,4 @@
-import { cutPage } from '../../catalog/json-text.ts';
+import { cutPage } from '../../catalog/cut-page.ts';
 import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { errorIn, isResult, messageIn, type ServiceMessage } from '../errors/error-message.ts';
@@ -25,8 +25,6 @@ export type XmlAnswer = Pick<ParsedAnswer, 'status' | 'elements' | 'text' | 'hid
 const MAX_JSON_DEPTH = 64;
 /** Characters of an identifier that an error shows. */
 const MAX_IDENTIFIER = 255;
-/** Characters. A page of the catalog is longer, unless it is an error. */
-const MAX_ERROR_PAGE = 2_048;
 /** Fields of a page of the catalog, and of a product. */
 const PAGE_FIELDS = ['items', 'vbid'];
 
@@ -78,7 +76,7 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   const value = bodyValue(answer, fields);
   if (value === null) return undefined;
   if (typeof value !== 'object' || Array.isArray(value)) throw unknownAnswer(answer, request, tree);
-  if (!/^\s*</.test(text) && cutPage(text, MAX_JSON_DEPTH) === null) {
+  if (!/^\s*</.test(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }
@@ -89,7 +87,7 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
 
 /** A 601 may come with a good status (interface, section 7). */
 function checkPage({ text, status, hide, origin }: Answer): void {
-  if (text.length > MAX_ERROR_PAGE || !text.includes('601')) return;
+  if (!text.includes('601')) return;
   const error = errorIn(treeOfBody(text), PAGE_FIELDS, hide);
   if (error?.code === 601) throw serviceError(error, status, origin);
 }

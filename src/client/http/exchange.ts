@@ -34,8 +34,6 @@ export interface Request {
   readonly accepts?: readonly number[];
   /** What a 403 means and what to do: one sentence. */
   readonly whoMayCall?: string;
-  /** Keeps bytes that are not UTF-8 in the text (see `textOfBytes`); default: such an answer is an error. */
-  readonly keepsBytes?: boolean;
 }
 
 /** A request whose path and body are texts, ready to be sent. */
@@ -48,7 +46,10 @@ export interface Prepared extends Request {
 export interface Answer {
   readonly status: number;
   readonly headers: Headers;
+  /** Of a page that is too long for an error: empty. */
   readonly text: string;
+  /** Of a page: the body, which may not be UTF-8. Otherwise empty. */
+  readonly body: Uint8Array<ArrayBuffer>;
   /** Scheme, host and port of the service. */
   readonly origin: string;
   /** Removes secrets from what the service says. */

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
-import { textOfBytes } from '../../catalog/byte-text.ts';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { type Headers, header } from '../headers.ts';
 
@@ -21,6 +20,9 @@ export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 6
 
 /** Ten thousand credentials are about 4 MB of XML. */
 export const XML_LIMITS: BodyLimits = { maxWireBytes: 8 * 2 ** 20, maxBytes: 8 * 2 ** 20 };
+
+/** The byte order mark of UTF-8. */
+const MARK = [0xef, 0xbb, 0xbf];
 
 const HINT = 'Retry; if the error persists, the service or a proxy sends an unreadable answer.';
 
@@ -72,24 +74,22 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
   throw bodyError("the answer's gzip is followed by other data");
 }
 
-/**
- * The text of a body after decompression, whatever type it has.
- * @param keepsBytes keeps bytes that are not UTF-8 (see `textOfBytes`)
- * @throws CatchwordError SOURCE_BODY
- */
-export async function bodyText(
+/** The bytes of a body after decompression, without a byte order mark. @throws CatchwordError SOURCE_BODY */
+export async function bodyOf(
   bytes: Uint8Array,
   headers: Headers,
   limits: BodyLimits,
-  keepsBytes = false,
-): Promise<string> {
-  const decoded = await decode(bytes, headers, limits);
-  if (decoded.length > limits.maxBytes) throw bodyError(`the answer is larger than ${limits.maxBytes} bytes`);
-  const isText = isUtf8(decoded);
-  if (!isText && !keepsBytes) throw notUtf8();
-  const { buffer, byteOffset, byteLength } = decoded;
-  const text = isText ? Buffer.from(buffer, byteOffset, byteLength).toString('utf8') : textOfBytes(decoded);
-  return text.startsWith('\ufeff') ? text.slice(1) : text;
+): Promise<Uint8Array<ArrayBuffer>> {
+  const { buffer, byteOffset, byteLength } = await decode(bytes, headers, limits);
+  if (byteLength > limits.maxBytes) throw bodyError(`the answer is larger than ${limits.maxBytes} bytes`);
+  const body = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
+  return MARK.every((byte, at) => body[at] === byte) ? body.subarray(MARK.length) : body;
+}
+
+/** The text of a body, whatever type it has. @throws CatchwordError SOURCE_BODY */
+export function textOfBody(body: Uint8Array): string {
+  if (!isUtf8(body)) throw notUtf8();
+  return Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
 }
 
 /** Some services label errors as plain text. An answer without a type is parsed as what was asked for. */

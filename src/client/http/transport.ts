@@ -13,7 +13,7 @@ import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
 import { hiding } from '../redact.ts';
 import type { Answer, Prepared, Request } from './exchange.ts';
-import { BODY_LIMITS, bodyText, checkType, readBytes, XML_LIMITS } from './response-body.ts';
+import { BODY_LIMITS, bodyOf, checkType, readBytes, textOfBody, XML_LIMITS } from './response-body.ts';
 
 /**
  * Rows of option-table.ts.
@@ -67,6 +67,15 @@ function connectionError(error: unknown, origin: string): CatchwordError {
   });
 }
 
+const NO_PAGE = new Uint8Array();
+/** Bytes. A page of the catalog is longer, unless it is an error. */
+const MAX_ERROR_PAGE = 2_048;
+
+/** The text of a page if it may be an error. Bytes that are not UTF-8 reject one item, not the page. */
+function errorTextOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return byteLength > MAX_ERROR_PAGE ? '' : Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+}
+
 /**
  * @param accessToken called before each request, since the token may be renewed
  * @param jsonLimits of bodies that are not XML
@@ -98,7 +107,7 @@ export function createTransport(
   };
 
   async function exchange(asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> {
-    const { method, path, query, body, accepts = [], keepsBytes = false } = asked;
+    const { method, path, query, body, accepts = [] } = asked;
     const limits = asked.format === 'xml' ? XML_LIMITS : jsonLimits;
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
@@ -125,19 +134,25 @@ export function createTransport(
       return new Uint8Array();
     });
     const hide = hiding(() => [...secrets, ...asked.secrets]);
-    const answerOf = (text: string): Answer => {
+    const read = async () => await bodyOf(bytes, headers, limits);
+    const answerOf = (text: string, page = NO_PAGE): Answer => {
       const times = { requestedAt, receivedAt: clock.now() };
-      return { status, headers, text, origin, hide, bytes: bytes.length, ...times };
+      return { status, headers, text, body: page, origin, hide, bytes: bytes.length, ...times };
     };
     // The status says enough about an unreadable body, too.
-    const textOfRefusal = async () => await bodyText(bytes, headers, limits).catch(() => '');
+    const textOfRefusal = async () =>
+      await read()
+        .then(textOfBody)
+        .catch(() => '');
     const refusal = isGood ? undefined : refusalError(asked, answerOf(await textOfRefusal()));
     if (refusal !== undefined && !accepts.includes(status)) throw refusal;
     try {
       checkType(bytes, headers);
-      const text = await bodyText(bytes, headers, limits, keepsBytes);
+      const decoded = await read();
+      const isPageOfCatalog = asked.format === 'page';
+      const text = isPageOfCatalog ? errorTextOf(decoded) : textOfBody(decoded);
       if (refusal !== undefined && isPage(text)) throw refusal;
-      return { ...answerOf(text), ...(refusal && { refusal }) };
+      return { ...answerOf(text, isPageOfCatalog ? decoded : NO_PAGE), ...(refusal && { refusal }) };
     } catch (error) {
       // An accepted status may come from a proxy, whose page is not an answer of the service.
       if (refusal !== undefined || !(error instanceof CatchwordError)) throw refusal ?? error;

@@ -1,8 +1,10 @@
+import { isUtf8 } from 'node:buffer';
 import type { FetchTask, PageResponse } from '../../catalog/page.ts';
 import type { SourceConfig } from '../../config.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
+import { notUtf8 } from '../http/response-body.ts';
 
 /** @rule 4.4-1, 4.4-5..8, 4.4-10, 4.4-15 */
 export interface ProductSettings
@@ -18,8 +20,8 @@ function ageOf(headers: Headers): { ageMs?: number } {
   return known.length === 0 ? {} : { ageMs: Math.max(...known) * 1_000 };
 }
 
-function pageOf({ text, headers, bytes, requestedAt, receivedAt }: Answer): PageResponse {
-  return { text, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
+function pageOf({ body, headers, bytes, requestedAt, receivedAt }: Answer): PageResponse {
+  return { body, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
 }
 
 function detailQuery({ includeDetails, currency, currencyParam }: ProductSettings): URLSearchParams {
@@ -46,11 +48,11 @@ export function readProducts(
   if (from !== null) query.set('from', new Date(from).toISOString());
   if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
   for (const [name, value] of detailQuery(settings)) query.set(name, value);
-  return { ...GET, path: '/v4/products', keepsBytes: true, query, read: pageOf };
+  return { ...GET, path: '/v4/products', query, read: pageOf };
 }
 
 /**
- * Reads one product; the text of the answer is empty if the service does not know the product.
+ * Reads one product; the body of the answer is empty if the service does not know the product.
  * @param path such as `/v4/products/:vbid`
  */
 export function readProduct(path: string, vbid: string, settings: ProductSettings): Operation<PageResponse> {
@@ -64,7 +66,9 @@ export function readProduct(path: string, vbid: string, settings: ProductSetting
       const { refusal } = answer;
       // "Catalog not found" says nothing about the product.
       if (refusal?.code === 'SOURCE_AUTH') throw refusal;
-      return pageOf(refusal === undefined ? answer : { ...answer, text: '' });
+      if (refusal !== undefined) return pageOf({ ...answer, body: new Uint8Array() });
+      if (!isUtf8(answer.body)) throw notUtf8();
+      return pageOf(answer);
     },
   };
 }

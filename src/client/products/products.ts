@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Envelope, Page } from '../../catalog/page.ts';
+import { productsOf } from '../../catalog/page-items.ts';
 import type { Product } from '../../catalog/product.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import { parseIsoTime } from '../../iso-time.ts';
@@ -68,9 +69,11 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
       for (let page = 1, pages = 1; page <= pages; page++) {
         const window = { page, perPage };
         const operation = readProducts({ window, from, until }, { ...defaults, ...own });
-        const { text, sourceTime } = await caller.call(operation, signal);
-        const { envelope, products, rejected } = validatePage(text, window);
-        yield { ...envelope, products: products.filter((product) => product !== null), rejected, sourceTime };
+        const { body, sourceTime } = await caller.call(operation, signal);
+        const found = validatePage(body, window);
+        const { envelope, rejected } = found;
+        const products = productsOf(found).filter((product) => product !== null);
+        yield { ...envelope, products, rejected, sourceTime };
         // The catalog may have grown or shrunk since the last page.
         pages = envelope.totalPages;
       }
@@ -82,8 +85,8 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
     product: async (vbid: string, options?: CatalogOptions): Promise<Product | undefined> => {
       const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, options);
       const operation = readProduct(defaults.lookupPath, vbid, { ...defaults, ...own });
-      const { text } = await caller.call(operation, signal);
-      return validateLookup(text, vbid, { page: 1, perPage: 1 }).products[0] ?? undefined;
+      const { body } = await caller.call(operation, signal);
+      return productsOf(validateLookup(body, vbid, { page: 1, perPage: 1 }))[0] ?? undefined;
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Envelope, PageResponse, Window } from '../../catalog/page.ts';
+import { bodyAt } from '../../catalog/page-items.ts';
 import { validatePage } from '../../catalog/validate-page.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
@@ -22,11 +23,11 @@ export interface ItemsPage {
   readonly sourceTime: number | null;
 }
 
-function itemsOf({ text, sourceTime }: PageResponse, window: Window): ItemsPage {
-  const { envelope, products, rejected } = validatePage(text, window);
+function itemsOf({ body, sourceTime }: PageResponse, window: Window): ItemsPage {
+  const { envelope, items, rejected } = validatePage(body, window);
   const bodies = new Map(rejected.map(({ position, body }) => [position, body]));
-  const items = products.map((product, position) => product?.body ?? bodies.get(position) ?? '');
-  return { envelope, items, sourceTime };
+  const texts = Array.from({ length: items.count }, (_, at) => bodies.get(at) ?? bodyAt(items, at));
+  return { envelope, items: texts, sourceTime };
 }
 
 /**

@@ -69,7 +69,8 @@ export async function withProgress<Result>(
   const display = progressDisplay(context);
   // Only errors, unless LOG_LEVEL asks for more.
   const log = commandLog(context, context.environment.LOG_LEVEL ? config.logLevel : 'error');
-  const run = { config, clock: context.clock, log, tell: toPerson(context), onProgress: display.update };
+  const { clock, apart: threads } = context;
+  const run = { config, clock, log, tell: toPerson(context), onProgress: display.update, threads };
   try {
     return await work(run, display);
   } finally {

@@ -1,15 +1,14 @@
-import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import { z } from 'zod';
-import { bytesOfText, textOfBytes } from '../../catalog/byte-text.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
+import type { ValidatePage } from '../queue.ts';
 
 /*
- * Encodes outcomes as JSON, for a queue between processes. A page is sent as the compressed text of the response, and
- * validated again by the receiver: it is derived from that text alone, so nothing can be lost or differ.
+ * Encodes outcomes as JSON, for a queue between processes. A page is sent as the compressed bytes of the response, and
+ * validated again by the receiver: it is derived from them alone, so nothing can be lost or differ.
  */
 
 const compress = promisify(gzip);
@@ -24,6 +23,7 @@ const TASK = z.object({
   window: z.object({ page: z.int().min(1), perPage: z.int().min(1) }),
   from: time.nullable(),
   maxAttempts: z.int().min(1),
+  filling: z.boolean().exactOptional(),
   vbid: z.string().exactOptional(),
 });
 
@@ -73,23 +73,21 @@ export function parseTask(data: unknown): FetchTask {
 
 export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<typeof ENCODED>> {
   if (outcome.kind === 'failed') return outcome;
-  const { task, requests, response } = outcome.captured;
-  const { text, ...about } = response;
-  const body = await compress(bytesOfText(text), { level: constants.Z_BEST_SPEED });
-  return { kind: 'captured', task, requests, ...about, body: body.toString('base64') };
+  const { task, requests, response, page } = outcome.captured;
+  const body = await compress(page.items.bytes, { level: constants.Z_BEST_SPEED });
+  return { kind: 'captured', task, requests, ...response, body: body.toString('base64') };
 }
 
 /**
  * @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not an encoded outcome; PAGE_INVALID if its page is not the
  *   one that the task requested
  */
-export async function decodeOutcome(data: unknown): Promise<FetchOutcome> {
+export async function decodeOutcome(data: unknown, validate: ValidatePage = pageOf): Promise<FetchOutcome> {
   const encoded = parse(ENCODED, data);
   if (encoded.kind === 'failed') return encoded;
-  const { kind, task, requests, body, ...about } = encoded;
-  const text = await decompress(Buffer.from(body, 'base64')).catch((error: unknown) => {
+  const { kind, task, requests, body, ...response } = encoded;
+  const bytes = await decompress(Buffer.from(body, 'base64')).catch((error: unknown) => {
     throw unreadable(messageOf(error), error);
   });
-  const response = { text: isUtf8(text) ? text.toString('utf8') : textOfBytes(text), ...about };
-  return { kind, captured: { task, page: pageOf(response.text, task), response, requests } };
+  return { kind, captured: { task, page: await validate(new Uint8Array(bytes), task), response, requests } };
 }

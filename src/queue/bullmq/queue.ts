@@ -6,7 +6,7 @@ import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import { createLog, errorFields } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
-import type { PageQueue } from '../queue.ts';
+import type { PageQueue, ValidatePage } from '../queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
 import { createFetcherControl, type FetcherControlOptions } from './fetcher-control.ts';
@@ -29,6 +29,8 @@ import { createSharedRate } from './shared-rate.ts';
 interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;
+  /** Default: in this thread. */
+  readonly validate?: ValidatePage | undefined;
   /** Learns that pace; default: it is configured. */
   readonly learned?: LearnedLimit | undefined;
   /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
@@ -116,7 +118,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
 
   async function deliver(data: unknown, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
     try {
-      const outcome = await decodeOutcome(data);
+      const outcome = await decodeOutcome(data, options.validate);
       learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
       if (outcome.kind === 'captured') learner.succeeded();
       await handle(outcome);

@@ -1,0 +1,72 @@
+import { Worker } from 'node:worker_threads';
+import type { FetchTask, Page } from '../catalog/page.ts';
+import { pageOf } from '../catalog/validate-page.ts';
+import { CatchwordError, fromErrorRecord } from '../errors.ts';
+import type { Service } from '../lifecycle.ts';
+import type { ValidatePage } from '../queue/queue.ts';
+import type { FromPageThread, ToPageThread } from './page-thread.ts';
+
+/** Compiled. */
+const PROGRAM = new URL('./page-thread.js', import.meta.url);
+/** Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.1 s. */
+const FIRST_PAGES = 8;
+
+interface Waiting {
+  readonly resolve: (page: Page) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The bytes in a buffer of their own, which can be moved to another thread. */
+function alone(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
+}
+
+/**
+ * Validates pages in a thread of its own, so that this one has its time for SQLite. The thread starts when it is needed. If
+ * it ends by itself, its pages fail and are read again, and later ones are validated here.
+ */
+export function startPageThread(program = PROGRAM): Service & { readonly validate: ValidatePage } {
+  const waiting = new Map<number, Waiting>();
+  let pages = 0;
+  let thread: Worker | null | undefined;
+
+  function end(reason: string): void {
+    thread = null;
+    const error = new CatchwordError('PAGE_INVALID', `the page could not be validated: ${reason}`);
+    for (const { reject } of waiting.values()) reject(error);
+    waiting.clear();
+  }
+
+  function start(): Worker {
+    const started = new Worker(program, { name: 'pages' });
+    // The process may end while the thread waits for a page.
+    started.unref();
+    started.on('message', (answer: FromPageThread) => {
+      const asked = waiting.get(answer.id);
+      waiting.delete(answer.id);
+      if ('page' in answer) asked?.resolve(answer.page);
+      else asked?.reject('error' in answer ? fromErrorRecord(answer.error) : new Error(answer.defect));
+    });
+    started.once('error', ({ message }) => end(message));
+    started.once('exit', () => end('the thread has ended'));
+    return started;
+  }
+
+  return {
+    name: 'pages',
+    validate: (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => {
+      if (thread === null || ++pages <= FIRST_PAGES) return pageOf(bytes, task);
+      thread ??= start();
+      const id = pages;
+      const own = alone(bytes);
+      const message: ToPageThread = { id, bytes: own, task };
+      thread.postMessage(message, [own.buffer]);
+      return new Promise<Page>((resolve, reject) => waiting.set(id, { resolve, reject }));
+    },
+    stop: async () => {
+      const running = thread;
+      thread = null;
+      await running?.terminate();
+    },
+  };
+}

@@ -1,0 +1,118 @@
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { sourceIdentity } from '../../src/catalog/source.ts';
+import { systemClock } from '../../src/clock.ts';
+import { openStore } from '../../src/store/store.ts';
+import { createApplier } from '../../src/sync/apply-page.ts';
+import { startRun } from '../../src/sync/start-run.ts';
+import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+import { pageOfText } from '../support/page.ts';
+import { execute, query } from '../support/sqlite.ts';
+
+const PER_PAGE = 60;
+
+/** Applies pages to an empty mirror, whole if `filling`, else product by product. @returns what the mirror holds then */
+function applied(pages: readonly (readonly string[])[], filling: boolean, withdrawnAs: 'updated' | 'removed') {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const store = openStore(db);
+  try {
+    const leased = store.keeperLease.acquire(systemClock.now());
+    const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
+    const run = startRun(leased, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0, source }, 1_000);
+    if (run === null) throw new Error('no run was started');
+    const clock = { ...systemClock, now: () => 5_000 };
+    const settings = { ignoreFields: [], withdrawnAs, overlapMs: 300_000 };
+    const applier = createApplier({ ...settings, store, clock, runId: run.id, leased });
+    const checkpoints = pages.flatMap((items, at) => {
+      const window = { page: at + 1, perPage: PER_PAGE };
+      const head = `"num_items":${PER_PAGE * at + items.length},"page":${at + 1},"per_page":${PER_PAGE},"total_pages":${at + 1}`;
+      const page = pageOfText(`{${head},"items":[${items.join(' ,\n')}]}`, window, filling);
+      const task = { mirror: store.incarnation, runId: run.id, pass: 0, window, from: null, maxAttempts: 1 };
+      const response = { sourceTime: 1_000, requestedAt: 1_000, receivedAt: 1_000, bytes: 1 };
+      return applier.take({ task, page, response, requests: 1 });
+    });
+    checkpoints.push(...applier.flush());
+    expectExactLog(db);
+    const found = store.search('book', 1_000);
+    return {
+      checkpoints: checkpoints.map(({ items, created, updated, removed }) => ({ items, created, updated, removed })),
+      living: store.products.living(),
+      products: query(
+        db,
+        `SELECT vbid, title, kind, format, publisher, print_isbn, e_isbn, body, withdrawn, removed_at IS NULL AS living,
+           first_seen_at, changed_at FROM products ORDER BY vbid`,
+      ),
+      found: found.map(({ vbid }) => vbid).sort(),
+    };
+  } finally {
+    store.close();
+  }
+}
+
+const text = fc.oneof(
+  fc.constantFrom('book', 'A book\u0000hidden', 'half \ud800 pair', '\\u0000 book', '"quoted"', 'null', ''),
+  fc.string({ unit: 'grapheme', maxLength: 8 }),
+);
+const item = fc
+  .record(
+    {
+      vbid: fc.nat({ max: 150 }).map((number) => `V${number}`),
+      title: text,
+      kind: fc.constantFrom('book', null, { name: 'epub' }, 7),
+      publisher: fc.oneof(text, fc.record({ name: text })),
+      distributable: fc.constantFrom(true, false, 'false'),
+      identifiers: fc.record(
+        { print_isbn_canonical: text, eisbn_canonical: text, isbn_10: text, fpid: fc.array(text, { maxLength: 2 }) },
+        { requiredKeys: [] },
+      ),
+      contributors: fc.array(fc.record({ name: text }), { maxLength: 2 }),
+    },
+    { requiredKeys: ['vbid'] },
+  )
+  .map((made) => JSON.stringify(made));
+const broken = fc.constantFrom('{}', '[]', '{"vbid":""}');
+
+describe('filling an empty mirror', () => {
+  it.each(['updated', 'removed'] as const)('page by page is the same as product by product (%s)', (withdrawnAs) => {
+    const page = fc.array(fc.oneof({ weight: 30, arbitrary: item }, { weight: 1, arbitrary: broken }), {
+      maxLength: PER_PAGE,
+    });
+    fc.assert(
+      fc.property(fc.array(page, { minLength: 1, maxLength: 4 }), (pages) => {
+        expect(applied(pages, true, withdrawnAs)).toEqual(applied(pages, false, withdrawnAs));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  it('stores whole parts of a page between products that it knows', () => {
+    const items = (from: number, to: number) =>
+      Array.from({ length: to - from }, (_, at) => JSON.stringify({ vbid: `V${1_000 + from + at}`, title: 'A book' }));
+    const pages = [items(0, 40), items(30, 80), [...items(79, 110), ...items(0, 5), ...items(110, 130)]];
+    const made = applied(pages, true, 'updated');
+    expect(made.living).toBe(130);
+    expect(made).toEqual(applied(pages, false, 'updated'));
+  });
+});
+
+it('a mirror that is being filled has the indexes for readers again when the run ends', () => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const store = openStore(db);
+  const indexes = () =>
+    query<{ name: string }>(
+      db,
+      "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'products' ORDER BY name",
+    );
+  const before = indexes();
+  const leased = store.keeperLease.acquire(systemClock.now());
+  leased.write(({ products }) => products.dropLookups());
+  expect(indexes()).toHaveLength(before.length - 3);
+  leased.write(({ products }) => products.ensureLookups());
+  expect(indexes().map(({ name }) => name)).toEqual(before.map(({ name }) => name));
+  store.close();
+  // SQLite uses an index on an expression only for the same expression.
+  execute(db, 'ANALYZE');
+  const plan = query(db, "EXPLAIN QUERY PLAN SELECT vbid FROM catalog WHERE changed_at > '2026-01-01'");
+  expect(JSON.stringify(plan)).toContain('products_changed_at');
+});

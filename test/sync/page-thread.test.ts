@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { productsOf } from '../../src/catalog/page-items.ts';
+import { startPageThread } from '../../src/sync/start-page-thread.ts';
+import { pageText, task } from '../queue/scripted-source.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { bytesOf } from '../support/page.ts';
+
+/** Compiled, as in use. */
+const PROGRAM = new URL('../../dist/sync/page-thread.js', import.meta.url);
+/** More than are validated before the thread starts. */
+const PAGES = Array.from({ length: 30 }, (_, at) => at + 1);
+
+function started(program = PROGRAM) {
+  const thread = startPageThread(program);
+  onTestFinished(() => thread.stop());
+  return thread;
+}
+
+it('validates pages as the main thread does, whichever is used', async () => {
+  const { validate } = started();
+  const pages = await Promise.all(
+    PAGES.map(async (page) => await validate(bytesOf(pageText(task(page).window)), task(page, { filling: page > 15 }))),
+  );
+  for (const [at, page] of pages.entries()) {
+    expect(page.envelope.page).toBe(at + 1);
+    expect(productsOf(page).map((product) => product?.vbid)).toEqual(
+      Array.from({ length: 10 }, (_, index) => `V${at * 10 + index}`),
+    );
+    expect(page.items.isComplete).toBe(at + 1 > 15);
+  }
+});
+
+it('accepts bytes that are part of a larger buffer, and leaves the rest of it alone', async () => {
+  const { validate } = started();
+  const pool = bytesOf(`before${pageText(task(1).window)}after`);
+  for (const _ of PAGES) {
+    const page = await validate(pool.subarray(6, pool.length - 5), task(1));
+    expect(page.items.count).toBe(10);
+  }
+  expect(Buffer.from(pool).toString()).toMatch(/^before\{.*\}after$/);
+});
+
+it('reports why a page is invalid, with the code of the error', async () => {
+  const { validate } = started();
+  const error = { code: 'PAGE_INVALID', retryable: true, message: 'requested page 2, got page 1' };
+  for (const _ of PAGES) {
+    await expect((async () => await validate(bytesOf(pageText(task(1).window)), task(2)))()).rejects.toMatchObject(
+      error,
+    );
+  }
+});
+
+it('a thread that ends by itself fails its pages, which may be read again, and later ones are validated here', async () => {
+  const program = join(temporaryDirectory(), 'broken.mjs');
+  writeFileSync(
+    program,
+    "import { parentPort } from 'node:worker_threads'; parentPort.on('message', () => { throw new Error('out of luck'); });",
+  );
+  const { validate } = started(new URL(`file://${program}`));
+  const asked = PAGES.map(async (page) => await validate(bytesOf(pageText(task(page).window)), task(page)));
+  const results = await Promise.allSettled(asked);
+  const failed = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
+  expect(failed.length).toBeGreaterThan(0);
+  for (const error of failed) {
+    const message = expect.stringContaining('out of luck') as string;
+    expect(error).toMatchObject({ code: 'PAGE_INVALID', retryable: true, message });
+  }
+  expect((await validate(bytesOf(pageText(task(1).window)), task(1))).items.count).toBe(10);
+});
