@@ -3,7 +3,7 @@ FROM node:20-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
-COPY tsconfig.json tsconfig.build.json prune-types.mjs ./
+COPY tsconfig.json tsconfig.build.json build.mjs ./
 COPY src src
 RUN npm run build
 

@@ -73,11 +73,30 @@ export function createFeedContext(options: FeedOptions) {
   /** The most events that the sink may get at once now. */
   const mostEvents = (batch: Sink['batch']): number => Math.min(batch.events, search.limit(), batchSize.limit());
 
-  /** Reads the next batch after `cursor`. @param skipped events to omit, besides those that the operator skipped */
-  function read(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []): Batch | null {
+  /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides those that the operator skipped */
+  function steps(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []) {
     const most = { events: mostEvents(batch), chars: batch.chars };
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
     return readBatch(readOptions(), sink, cursor, most, store.sinks.blocked(sink.id), allSkipped);
+  }
+
+  /** Reads the next batch after `cursor` at once. */
+  function read(...given: Parameters<typeof steps>): Batch | null {
+    const reading = steps(...given);
+    for (;;) {
+      const { done, value } = reading.next();
+      if (done === true) return value;
+    }
+  }
+
+  /** Reads it while other work goes on, such as the writes of a delivery. */
+  async function readMeanwhile(...given: Parameters<typeof steps>): Promise<Batch | null> {
+    const reading = steps(...given);
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve));
+      const { done, value } = reading.next();
+      if (done === true) return value;
+    }
   }
 
   /** Returns the message and hint of an error, without secrets. */
@@ -107,6 +126,7 @@ export function createFeedContext(options: FeedOptions) {
     mostEvents,
     readOptions,
     read,
+    readMeanwhile,
     errorText,
     closeSink,
   };

@@ -16,9 +16,9 @@ const UNWRITTEN_FAILURE_PAUSE_MS = 6_000;
 const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(error, 'LEASE_LOST');
 
 /** A batch that cannot be read ahead is read again, with its error, when the running delivery has ended. */
-function readAhead(context: FeedContext, { batch }: Session, row: SinkRow, after: number): Session['ahead'] {
+async function readAhead(context: FeedContext, session: Session, row: SinkRow, after: number) {
   try {
-    return { after, batch: context.read(row, batch, after) };
+    return { after, batch: await context.readMeanwhile(row, session.batch, after) };
   } catch {
     return null;
   }
@@ -37,9 +37,7 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
     const delivering = session.deliver(events, context.markAt(row, to));
     // Prevents an unhandled rejection; awaited below.
     delivering.catch(() => {});
-    // Lets the call start before reading blocks this thread.
-    await new Promise((resolve) => setImmediate(resolve));
-    const next = waiting.length > 0 || stopping.aborted ? null : readAhead(context, session, row, to);
+    const next = waiting.length > 0 || stopping.aborted ? null : await readAhead(context, session, row, to);
     await delivering;
     session.ahead = next;
   }

@@ -68,16 +68,17 @@ const ENVELOPE_CHARS = 400;
  *
  * @param blocked products with a parked event, and its number: this event and later ones wait
  * @param skipped events not to deliver
+ * Reads in steps, so that other work can go on between them.
  * @returns null if there is nothing after `cursor`
  */
-export function readBatch(
+export function* readBatch(
   options: ReadOptions,
   sink: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
   cursor: number,
   most: { readonly events: number; readonly chars: number },
   blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
-): Batch | null {
+): Generator<undefined, Batch | null> {
   const events: SinkEvent[] = [];
   const waiting: RecordedChange[] = [];
   let to = cursor;
@@ -111,6 +112,7 @@ export function readBatch(
     at = found.to ?? found.changes.at(-1)?.seq ?? at;
     to = Math.max(to, at);
     if (filling ? at >= end : found.changes.length < room) break;
+    yield;
   }
   return to === cursor ? null : { to, events, waiting };
 }

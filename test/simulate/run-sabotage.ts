@@ -8,7 +8,7 @@ import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
-const SETTINGS = ['package.json', 'prune-types.mjs', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
+const SETTINGS = ['package.json', 'build.mjs', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
 const COPIED = ['src', 'test', 'drizzle', ...SETTINGS];
 
 const { values } = parseArgs({

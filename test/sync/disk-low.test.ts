@@ -45,7 +45,7 @@ it('requests nothing while less is free than the setting asks for, and goes on w
 });
 
 it('stops a run while there is still room, and keeps what was read', async ({ skip }) => {
-  const { sandbox, settings, directory } = await place({ items: 10_000, details: true }, { CATCHWORD_PER_PAGE: '200' });
+  const { sandbox, settings, directory } = await place({ items: 10_000, details: true }, { CATCHWORD_PER_PAGE: '100' });
   const disk = smallDisk(directory, 200);
   if (disk === null) return skip('this user may not mount a small disk');
   const db = join(disk, 'catalog.db');

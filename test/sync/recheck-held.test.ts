@@ -4,6 +4,7 @@ import { systemClock } from '../../src/clock.ts';
 import type { PageQueue } from '../../src/queue/queue.ts';
 import type { Reader } from '../../src/store/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
+import { lookupOfText } from '../support/page.ts';
 
 it('does not look up held products called . or ..', async () => {
   const held = ['.', '..', 'A'].map((vbid, at) => ({ id: at + 1, vbid, title: null }));
@@ -18,7 +19,8 @@ it('does not look up held products called . or ..', async () => {
     add: async (tasks: readonly FetchTask[]) => {
       for (const task of tasks) {
         asked.push(task.vbid);
-        const page = { products: [{ vbid: task.vbid, withdrawn: false }] };
+        const { vbid = '' } = task;
+        const page = lookupOfText(JSON.stringify({ vbid }), vbid, task.window);
         await take({ kind: 'captured', captured: { task, page } } as never);
       }
     },
