@@ -215,8 +215,13 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
       if (hasWords) indexRows({ rows, from, to, id });
     },
     /** Writes a new version over a living product or a tombstone. */
-    update: (id: number, product: Product, seq: number, atMs: number): void => {
-      keepRemoved({ id });
+    update: (
+      { id, removed }: Pick<KnownProduct, 'id' | 'removed'>,
+      product: Product,
+      seq: number,
+      atMs: number,
+    ): void => {
+      if (removed) keepRemoved({ id });
       update(atMs, seq, ...contentOf(product), id);
       if (product.search === null) unindex(id);
       else indexWords(id, product);

@@ -43,7 +43,7 @@ function write({ products, changes, removals }: KeeperWriter, draft: Draft, runI
   for (const { known, product, change } of changed.values()) {
     const op = known.removed ? 'restored' : 'updated';
     records.push({ seq: ++seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
-    products.update(known.id, product, seq, now);
+    products.update(known, product, seq, now);
   }
   changes.append(records, runId, now);
   const living = newProducts(draft) + restored;

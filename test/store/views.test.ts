@@ -32,7 +32,7 @@ function put(store: Store, vbid: string, text: string): void {
       const op = known.removed ? 'restored' : 'updated';
       const change = difference(known.body, text);
       changes.append([{ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change }], 1, seq);
-      products.update(known.id, product, seq, seq);
+      products.update(known, product, seq, seq);
     }
   });
 }

@@ -64,7 +64,7 @@ function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: numbe
   }
   const op = known.removed ? 'restored' : 'updated';
   const change = { seq, op, productId: known.id, prevSeq: known.changedSeq, ...difference(known.body, body) } as const;
-  store.products.update(known.id, product, seq, nowMs);
+  store.products.update(known, product, seq, nowMs);
   store.changes.append([change], 1, nowMs);
   if (known.removed) store.products.addLiving(1);
 }
