@@ -20,10 +20,11 @@ interface EmbeddedQueueOptions {
 }
 
 /**
- * Tasks that are active, for each request that may be in flight: being read, validated, or waiting to be delivered. Limits
- * memory; while pages are written, which takes a while, the next ones are validated.
+ * Pages that may be validated, or wait to be delivered, besides those that are being read, and their bytes. Limits memory;
+ * while pages are written, which takes a while, the next ones are validated.
  */
-const ACTIVE = 4;
+const AHEAD = 24;
+const AHEAD_BYTES = 8_000_000;
 
 /** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
@@ -33,6 +34,9 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   /** Tasks that have a request in flight, or may make one. */
   const reading = new Set<string>();
   const inLine: (() => void)[] = [];
+  /** Bytes of each page that has arrived and is not delivered yet, and of all of them. */
+  const held = new Map<string, number>();
+  let heldBytes = 0;
   const stop = new AbortController();
   // Each active task adds a listener.
   setMaxListeners(0, stop.signal);
@@ -43,6 +47,11 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     if (reading.has(id)) return;
     while (reading.size >= concurrency && !stop.signal.aborted) await new Promise<void>((go) => inLine.push(go));
     reading.add(id);
+  }
+
+  function hold(id: string, bytes: number): void {
+    heldBytes += bytes - (held.get(id) ?? 0);
+    held.set(id, bytes);
   }
 
   function endReading(id: string): void {
@@ -58,7 +67,10 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
       try {
         await mayRead(taskId(task));
         await pacer.acquire(stop.signal);
-        const { page, response } = await read(task, stop.signal, attempt, () => endReading(taskId(task)));
+        const { page, response } = await read(task, stop.signal, attempt, (bytes) => {
+          hold(taskId(task), bytes);
+          endReading(taskId(task));
+        });
         pacer.succeeded();
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
       } catch (thrown) {
@@ -95,12 +107,15 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   function fill(): void {
     for (const [id, task] of waiting) {
-      const isFull = reading.size >= concurrency || active.size >= ACTIVE * concurrency;
+      const isAhead = active.size - reading.size >= AHEAD || heldBytes >= AHEAD_BYTES;
+      const isFull = reading.size >= concurrency || isAhead;
       if (handle === undefined || isFull) return;
       waiting.delete(id);
       reading.add(id);
       const done = work(task).finally(() => {
         active.delete(id);
+        hold(id, 0);
+        held.delete(id);
         endReading(id);
         fill();
       });

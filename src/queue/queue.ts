@@ -37,14 +37,14 @@ export type ValidatePage = (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => 
 /**
  * Reads and validates one window, with exactly one request.
  * @param attempt from 1; a doubtful page is retried before it is accepted
- * @param arrived called when the response is there, and only has to be validated
+ * @param arrived called when the response, of so many bytes, is there and only has to be validated
  * @throws CatchwordError; `retryable` says whether to retry
  */
 export type ReadWindow = (
   task: FetchTask,
   signal: AbortSignal,
   attempt: number,
-  arrived?: () => void,
+  arrived?: (bytes: number) => void,
 ) => Promise<Pick<CapturedPage, 'page' | 'response'>>;
 
 /** The error that a `ReadWindow` threw. Anything but a CatchwordError is a bug, so it is not retryable. */

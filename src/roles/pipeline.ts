@@ -61,7 +61,7 @@ function toLog(log: Logger): Tell {
 function keeperSettings(config: SourceConfig): RunSettings {
   const { concurrency, deltaOverlapMs: overlapMs, removalConfirmations: confirmations } = config;
   const lookups = config.lookupPath !== undefined;
-  const lookahead = config.redisUrl === undefined ? 5 * concurrency : Math.max(64, 4 * concurrency);
+  const lookahead = config.redisUrl === undefined ? concurrency + 32 : Math.max(64, 4 * concurrency);
   const source = sourceIdentity(config);
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }

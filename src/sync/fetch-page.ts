@@ -22,7 +22,7 @@ export function createReadWindow(
 ): ReadWindow {
   return async (task, signal, attempt, arrived) => {
     const { body, ...response } = await client.read(task, signal);
-    arrived?.();
+    arrived?.(body.byteLength);
     const isLastRead = attempt >= Math.min(DOUBTED_READS, task.maxAttempts);
     if (!isLastRead && !isUtf8(body)) throw notUtf8();
     const page = await validate(body, task);
