@@ -45,7 +45,7 @@ export function chart({ title, x, y, unit, series }: Chart): string {
     ),
     ...ticks(y).map(
       (value) =>
-        `<path class="grid" d="M${LEFT} ${atY(value)}H${right}"/><text x="${LEFT - 8}" y="${Number(atY(value)) + 4}" text-anchor="end">${label(value)} ${unit}</text>`,
+        `<path class="grid" d="M${LEFT} ${atY(value)}H${right}"/><text x="${LEFT - 8}" y="${Number(atY(value)) + 4}" text-anchor="end">${value.toLocaleString('en')} ${unit}</text>`,
     ),
   ];
   const lines = series.map(({ name, points }, at) => {
