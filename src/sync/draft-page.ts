@@ -21,8 +21,8 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
   readonly runId: number;
 }
 
-/** Fewer new neighbours are inserted one by one: a statement for a part of a page reads all of its rows. */
-const MIN_ROWS = 20;
+/** A smaller part of a page is inserted one by one: a statement for a part reads all rows of the page. */
+const LEAST_PART = 1 / 20;
 
 /** The positions of items without an id. */
 function open(ids: readonly (number | null)[]): number[] {
@@ -47,7 +47,7 @@ function newParts({ store, withdrawnAs }: DraftContext, items: PageItems, ids: r
   const known = new Set(store.products.known(items).map(([position]) => position));
   if (withdrawnAs === 'removed') for (const position of items.withdrawn) known.add(position);
   const unknown = open(ids).filter((position) => !known.has(position));
-  return neighbours(unknown).filter(({ from, to }) => to - from >= MIN_ROWS);
+  return neighbours(unknown).filter(({ from, to }) => to - from + 1 >= items.count * LEAST_PART);
 }
 
 /** Compares a page with the mirror, without writing. Call it in the transaction that writes the draft. */
