@@ -31,45 +31,21 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   const { read, concurrency, pacer, clock, log, onRetry } = options;
   const waiting = new Map<string, FetchTask>();
   const active = new Map<string, Promise<void>>();
-  /** Tasks that have a request in flight, or may make one. */
-  const reading = new Set<string>();
-  const inLine: (() => void)[] = [];
-  /** Bytes of each page that has arrived and is not delivered yet, and of all of them. */
-  const held = new Map<string, number>();
-  let heldBytes = 0;
+  const slots = createSlots(concurrency, fill);
   const stop = new AbortController();
   // Each active task adds a listener.
   setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
   let delivered = Promise.resolve();
 
-  async function mayRead(id: string): Promise<void> {
-    if (reading.has(id)) return;
-    while (reading.size >= concurrency && !stop.signal.aborted) await new Promise<void>((go) => inLine.push(go));
-    reading.add(id);
-  }
-
-  function hold(id: string, bytes: number): void {
-    heldBytes += bytes - (held.get(id) ?? 0);
-    held.set(id, bytes);
-  }
-
-  function endReading(id: string): void {
-    if (!reading.delete(id)) return;
-    const next = inLine.shift();
-    if (next === undefined) fill();
-    else next();
-  }
-
   /** Retries until there is an outcome; null if the queue was closed. */
   async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await mayRead(taskId(task));
+        await slots.take(taskId(task), stop.signal);
         await pacer.acquire(stop.signal);
         const { page, response } = await read(task, stop.signal, attempt, (bytes) => {
-          hold(taskId(task), bytes);
-          endReading(taskId(task));
+          slots.hold(taskId(task), bytes);
         });
         pacer.succeeded();
         return { kind: 'captured', captured: { task, page, response, requests: attempt } };
@@ -107,16 +83,11 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   function fill(): void {
     for (const [id, task] of waiting) {
-      const isAhead = active.size - reading.size >= AHEAD || heldBytes >= AHEAD_BYTES;
-      const isFull = reading.size >= concurrency || isAhead;
-      if (handle === undefined || isFull) return;
+      if (handle === undefined || !slots.takeFree(id, active.size)) return;
       waiting.delete(id);
-      reading.add(id);
       const done = work(task).finally(() => {
         active.delete(id);
-        hold(id, 0);
-        held.delete(id);
-        endReading(id);
+        slots.free(id);
         fill();
       });
       active.set(id, done);
@@ -146,8 +117,63 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
     close: async () => {
       waiting.clear();
       stop.abort(new CatchwordError('INTERRUPTED', 'the queue was closed'));
-      for (const go of inLine.splice(0)) go();
+      slots.wake();
       await Promise.all(active.values());
+    },
+  };
+}
+
+/**
+ * The slots of tasks that have a request in flight, or may make one, and the bytes of pages that have arrived and are not
+ * delivered yet. `onFree` is called when a slot is free and no task that needs one again waits for it.
+ */
+function createSlots(concurrency: number, onFree: () => void) {
+  const reading = new Set<string>();
+  const inLine: (() => void)[] = [];
+  const held = new Map<string, number>();
+  let heldBytes = 0;
+
+  function endReading(id: string): void {
+    if (!reading.delete(id)) return;
+    const next = inLine.shift();
+    if (next === undefined) onFree();
+    else next();
+  }
+
+  function dropHeld(id: string): void {
+    heldBytes -= held.get(id) ?? 0;
+    held.delete(id);
+  }
+
+  return {
+    /** Takes a slot for a new task, unless none is free or `AHEAD` is reached; `active` tasks are not delivered yet. */
+    takeFree: (id: string, active: number): boolean => {
+      const isAhead = active - reading.size >= AHEAD || heldBytes >= AHEAD_BYTES;
+      if (isAhead || reading.size >= concurrency) return false;
+      reading.add(id);
+      return true;
+    },
+    /** Waits for a slot, if the task has none, until `signal` is aborted and `wake` is called. */
+    take: async (id: string, signal: AbortSignal): Promise<void> => {
+      if (reading.has(id)) return;
+      dropHeld(id);
+      while (reading.size >= concurrency && !signal.aborted) await new Promise<void>((go) => inLine.push(go));
+      reading.add(id);
+    },
+    /** Frees the slot of a task whose page has arrived. */
+    hold: (id: string, bytes: number): void => {
+      dropHeld(id);
+      held.set(id, bytes);
+      heldBytes += bytes;
+      endReading(id);
+    },
+    /** Forgets a task. */
+    free: (id: string): void => {
+      dropHeld(id);
+      endReading(id);
+    },
+    wake: (): void => {
+      for (const go of inLine.splice(0)) go();
     },
   };
 }
