@@ -1,5 +1,5 @@
 /**
- * Measures first and repeated loads of catalogs of 10,000 to 10,000,000 lean products, as whole processes, beside the bare
+ * Measures first and repeated loads of catalogs of 10,000 to 10,000,000 lean products, as whole processes, and the bare
  * script, and draws docs/time.svg and docs/memory.svg. `npx tsx bench/sizes.ts [largest]`; takes 10 minutes.
  */
 import { writeFileSync } from 'node:fs';
