@@ -1,6 +1,7 @@
 /**
- * An example of the receiver of a webhook sink. It needs the package standardwebhooks, which checks signatures:
+ * An example of the receiver of a webhook sink. The package standardwebhooks checks signatures:
  *
+ *   npm install standardwebhooks
  *   WEBHOOK_SECRET=whsec_… PORT=8081 node examples/receive-webhook.mjs
  *   CATCHWORD_SINK_SHOP='webhook+http://127.0.0.1:8081/#allow=private' CATCHWORD_SINK_SHOP_SECRET=whsec_… npx catchword relay
  *

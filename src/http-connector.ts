@@ -1,6 +1,6 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
-import { buildConnector } from 'undici';
+import { buildConnector } from './undici.ts';
 
 /*
  * Some servers answer `100 Continue` to every POST, or let a proxy do so, although nothing asked for it. HTTP allows that,

@@ -28,6 +28,7 @@ const COMMON = [
   'forced-exit',
   'measure',
   'http-connector',
+  'undici',
   'redis-address',
   'certificate',
 ];
@@ -82,13 +83,13 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
 const ONLY_IN: Record<string, readonly string[]> = {
   'better-sqlite3': ['store', 'file-lock'],
   'drizzle-orm': ['store'],
-  undici: ['client', 'relay', 'http-connector'],
+  undici: ['undici', 'undici-files.d', 'client', 'relay', 'http-connector'],
   bullmq: ['queue'],
   ioredis: ['queue', 'relay'],
   pg: ['relay'],
   '@nats-io/jetstream': ['relay'],
   '@nats-io/transport-node': ['relay'],
-  standardwebhooks: ['relay'],
+  standardwebhooks: [],
   nodemailer: ['notify'],
   '@rgrove/parse-xml': ['xml'],
   'node-cron': ['schedule'],
@@ -131,6 +132,11 @@ const local = imports
   .filter(({ from }) => from.startsWith('.'))
   .map(({ file, from }) => ({ file, to: relative(SRC, resolve(SRC, dirname(file), from)) }));
 
+/** The package of a file in it; the name of a module of Node.js. */
+function packageOf(from: string): string {
+  return /^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? from;
+}
+
 /** The files and packages that are loaded with a file, without those that it imports on demand. */
 function loadedBy(entry: string): Set<string> {
   const loaded = new Set<string>();
@@ -138,7 +144,7 @@ function loadedBy(entry: string): Set<string> {
     loaded.add(file);
     const text = /\.tsx?$/.test(file) ? readFileSync(join(SRC, file), 'utf8') : '';
     for (const [, from = ''] of text.matchAll(/^import (?!type )[^;]*?'([^']+)';/gm)) {
-      const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : from;
+      const next = from.startsWith('.') ? relative(SRC, resolve(SRC, dirname(file), from)) : packageOf(from);
       if (!loaded.has(next)) load(next);
     }
   };

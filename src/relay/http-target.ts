@@ -1,12 +1,13 @@
+import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
-import { Webhook } from 'standardwebhooks';
-import { Agent, buildConnector, type Dispatcher, request } from 'undici';
+import type { Dispatcher } from 'undici';
 import { parseRetryAfter } from '../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { httpConnector } from '../http-connector.ts';
 import { isPrivateLiteral, publicLookup } from '../public-address.ts';
+import { Agent, buildConnector } from '../undici.ts';
 import { VERSION } from '../version.ts';
 import { answerWithin } from './answer-within.ts';
 import { SinkError } from './sink.ts';
@@ -40,17 +41,23 @@ export interface Posted {
   readonly body: string;
 }
 
-/** @returns null without a secret; then requests are not signed */
-function createSigner(secret: string | undefined): Webhook | null {
+type Sign = (id: string, atSeconds: string, body: string) => string;
+
+/**
+ * Signs as Standard Webhooks. Their library computes the hash in JavaScript, which takes seven times as long.
+ * @returns null without a secret; then requests are not signed
+ */
+function createSigner(secret: string | undefined): Sign | null {
   if (secret === undefined) return null;
-  try {
-    return new Webhook(secret);
-  } catch (cause) {
+  const text = secret.replace(/^whsec_/, '').replace(/=+$/, '');
+  const key = Buffer.from(text, 'base64');
+  if (key.length === 0 || key.toString('base64').replace(/=+$/, '') !== text) {
     throw new CatchwordError('CONFIG_INVALID', 'its secret is not a Standard Webhooks secret', {
       hint: 'Use whsec_ followed by base64, such as the output of: openssl rand -base64 32.',
-      cause,
     });
   }
+  return (id, atSeconds, body) =>
+    `v1,${createHmac('sha256', key).update(`${id}.${atSeconds}.${body}`).digest('base64')}`;
 }
 
 function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
@@ -95,7 +102,7 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
       hint: 'Remove it; requests are signed with the secret instead.',
     });
   }
-  const signer = createSigner(secret);
+  const sign = createSigner(secret);
   const target = new URL(url);
   target.hash = '';
 
@@ -117,10 +124,11 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
       ...options,
       headers: { 'user-agent': `catchword/${VERSION}`, ...(options.headers as Record<string, string> | undefined) },
     };
+    const address = { origin: to.origin, path: `${to.pathname}${to.search}` };
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const response = await answerWithin(
       timeoutMs,
-      (deadline) => request(to, { ...sent, ...timeouts, dispatcher: agent, signal: deadline }),
+      (deadline) => agent.request({ ...sent, ...timeouts, ...address, signal: deadline }),
       signal,
     ).catch((error: unknown) => {
       throw httpError(error);
@@ -133,19 +141,19 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
   }
 
   return {
-    isSigned: signer !== null,
+    isSigned: sign !== null,
     isEncrypted: target.protocol === 'https:',
     /** @throws SinkError misconfigured if the address is a private one */
     connect: (own?: (socket: Socket) => void) =>
       new Agent({ connections: 1, pipelining: 1, connect: httpConnector(connectOptions(), own) }),
     /** Posts to the address. @throws SinkError */
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
-      const now = new Date();
+      const atSeconds = String(Math.floor(Date.now() / 1_000));
       const headers = {
         'content-type': contentType,
         'webhook-id': id,
-        'webhook-timestamp': String(Math.floor(now.getTime() / 1_000)),
-        ...(signer !== null && { 'webhook-signature': signer.sign(id, now, body) }),
+        'webhook-timestamp': atSeconds,
+        ...(sign !== null && { 'webhook-signature': sign(id, atSeconds, body) }),
       };
       await send(agent, target, { method: 'POST', headers, body }, signal);
     },

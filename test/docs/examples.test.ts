@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -53,6 +53,11 @@ function start(...args: string[]) {
 beforeAll(async () => {
   project = mkdtempSync(join(tmpdir(), 'catchword-examples-'));
   await installPackage(project);
+  // What the example tells its reader to install.
+  symlinkSync(
+    fileURLToPath(new URL('node_modules/standardwebhooks', ROOT)),
+    join(project, 'node_modules/standardwebhooks'),
+  );
   writeFileSync(join(project, 'users.csv'), 'reference\nuser-0000001\nuser-0000002\n');
   sandbox = await startSandbox({ items: 2_000, users: 2 });
   environment = {

@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import { Agent, request } from 'undici';
 import { interrupted, withAbort } from '../../abort.ts';
 import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
 import type { Clock } from '../../clock.ts';
@@ -8,6 +7,7 @@ import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { httpConnector } from '../../http-connector.ts';
 import { isLoopback } from '../../loopback.ts';
 import { publish } from '../../measure.ts';
+import { Agent } from '../../undici.ts';
 import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
@@ -115,9 +115,10 @@ export function createTransport(
     const token = asked.token === false ? undefined : accessToken();
     if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
-    const response = await request(url, {
+    const response = await agent.request({
       method,
-      dispatcher: agent,
+      origin,
+      path: `${url.pathname}${url.search}`,
       signal,
       headers: {
         ...contentHeaders(asked),
