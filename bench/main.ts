@@ -7,6 +7,8 @@
  * --huge  also measure 3,000,000 products: memory must be the same
  * --rate  also measure a load with a limit of 600 requests a minute; takes 100 s
  */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { statSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +17,7 @@ import Database from 'better-sqlite3';
 import { table } from '../src/report/text.ts';
 import { redisAvailable, startRedis } from '../test/support/redis.ts';
 import {
+  CLI,
   environment,
   inDirectory,
   type Measured,
@@ -65,7 +68,7 @@ function changeLogBytes(db: string): number {
   return bytes / rows;
 }
 
-async function once(size: Size, url: string, redisUrl: string | undefined, directory: string): Promise<Sample[]> {
+async function measureAll(size: Size, url: string, redisUrl: string | undefined, directory: string): Promise<Sample[]> {
   const { items } = size;
   const bareDb = join(directory, 'bare.db');
   const db = join(directory, 'catalog.db');
@@ -84,12 +87,19 @@ async function once(size: Size, url: string, redisUrl: string | undefined, direc
   add('full load, fresh', fresh.ms, fresh.measured, items, true, db);
   const again = await measureSync(environment(url, db), '--full');
   add('full load, unchanged', again.ms, again.measured, items, true, db);
-  await mutate(url, { update: items / 100, seed: Math.floor(Math.random() * 1e9) });
-  const night = await measureSync(environment(url, db), '--full');
-  add('full load, 1% changed', night.ms, night.measured, items, true);
+  const nothing = await measureSync(environment(url, db));
+  add('delta of nothing', nothing.measured.wallMs, nothing.measured, 0, false);
+  const status = await measure([CLI, 'status'], environment(url, db));
+  add('status', status.wallMs, status, 0, false);
+  const node = await measure(['-e', '0']);
+  add('node -e 0', node.wallMs, node, 0, false);
   await mutate(url, { update: CHANGES, seed: Math.floor(Math.random() * 1e9) });
   const delta = await measureSync(environment(url, db));
   add(`delta of ${CHANGES} changes`, delta.measured.wallMs, delta.measured, CHANGES, false);
+  // Last, because a delta asks for the changes of five minutes.
+  await mutate(url, { update: items / 100, seed: Math.floor(Math.random() * 1e9) });
+  const night = await measureSync(environment(url, db), '--full');
+  add('full load, 1% changed', night.ms, night.measured, items, true);
   if (redisUrl !== undefined) {
     const throughDb = join(directory, 'redis.db');
     const through = await measureSync(environment(url, throughDb, { REDIS_URL: redisUrl }), '--full');
@@ -98,18 +108,37 @@ async function once(size: Size, url: string, redisUrl: string | undefined, direc
   return samples;
 }
 
+/** Fills a table with `sqlite-utils upsert` (Debian's), fed by the bare script; milliseconds. */
+async function measureSqliteUtils({ items }: Size, url: string): Promise<number> {
+  return await inDirectory(async (directory) => {
+    const startedAt = performance.now();
+    const lines = spawn(process.execPath, [BARE, url, String(items / 1000), '', 'lines'], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const args = ['upsert', join(directory, 'utils.db'), 'products', '-', '--pk', 'vbid', '--nl', '--alter'];
+    const utils = spawn('sqlite-utils', args, { stdio: [lines.stdout, 'ignore', 'inherit'] });
+    const [code] = (await once(utils, 'close')) as [number];
+    if (code !== 0) throw new Error(`sqlite-utils ended with ${code}`);
+    return performance.now() - startedAt;
+  });
+}
+
+const hasSqliteUtils = spawnSync('sqlite-utils', ['--version']).status === 0;
+
 async function compare(size: Size, redisUrl: string | undefined): Promise<void> {
   const rounds: Sample[][] = [];
   let logBytes = 0;
+  let utilsMs: number | null = null;
   for (let round = 0; round < runs; round++) {
     // A new one each round: a delta starts five minutes earlier and would find the changes of the round before.
     const details = size.details ? '--details' : '--no-details';
     const sandbox = await serveSandbox('--items', String(size.items), details);
     try {
       await inDirectory(async (directory) => {
-        rounds.push(await once(size, sandbox.url, redisUrl, directory));
+        rounds.push(await measureAll(size, sandbox.url, redisUrl, directory));
         logBytes = changeLogBytes(join(directory, 'catalog.db'));
       });
+      if (hasSqliteUtils && round === 0) utilsMs = await measureSqliteUtils(size, sandbox.url);
     } finally {
       await sandbox.stop();
     }
@@ -122,13 +151,13 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
     return [
       what,
       (of((sample) => sample.ms) / 1000).toFixed(2),
-      Math.round(items / (of((sample) => sample.ms) / 1000)),
+      items === 0 ? '–' : Math.round(items / (of((sample) => sample.ms) / 1000)),
       (of((sample) => sample.measured.wallMs) / 1000).toFixed(2),
       Number.isNaN(ratio) ? '–' : ratio.toFixed(2),
       (of((sample) => sample.measured.peakBytes) / 1e6).toFixed(0),
       Number.isNaN(perProduct) ? '–' : perProduct.toFixed(0),
       (of((sample) => sample.measured.writtenBytes) / 1e6).toFixed(1),
-      (((of((sample) => sample.measured.writtenBytes) / items) * 1000) / 1e3).toFixed(1),
+      items === 0 ? '–' : (of((sample) => sample.measured.writtenBytes) / items).toFixed(1),
     ];
   });
   print(`\n${size.name}, median of ${runs}`);
@@ -145,6 +174,8 @@ async function compare(size: Size, redisUrl: string | undefined): Promise<void> 
   ];
   print(table(head, rows));
   print(`change log: ${logBytes.toFixed(1)} bytes a product`);
+  const seconds = utilsMs === null ? 'not installed' : `${(utilsMs / 1000).toFixed(1)} s, once`;
+  print(`sqlite-utils upsert, fed by the bare script: ${seconds}`);
 }
 
 const redis = redisAvailable ? await startRedis() : undefined;

@@ -5,14 +5,16 @@
  */
 
 const QUOTE = 34;
-const COMMA = 44;
+export const COMMA = 44;
 const BACKSLASH = 92;
 const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;
-const OPEN_BRACE = 123;
+export const CLOSE_BRACKET = 93;
+export const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
 const SPACE = 32;
 const ITEMS = Buffer.from('items');
+/** Length of `items` with each character as `\uXXXX`. */
+const MAX_ESCAPED = 6 * ITEMS.length;
 
 /** Index of the quote that ends the string starting at `start`. */
 function endOfString(bytes: Uint8Array, start: number): number {
@@ -21,15 +23,45 @@ function endOfString(bytes: Uint8Array, start: number): number {
   return at;
 }
 
+/** @param from, to of a key, without quotes */
 function isItems(bytes: Uint8Array, from: number, to: number): boolean {
-  return to - from === ITEMS.length && ITEMS.every((byte, at) => bytes[from + at] === byte);
+  if (to - from === ITEMS.length) return ITEMS.every((byte, at) => bytes[from + at] === byte);
+  const isEscaped = to - from <= MAX_ESCAPED && bytes.subarray(from, to).includes(BACKSLASH);
+  return isEscaped && isItemsEscaped(Buffer.from(bytes.subarray(from - 1, to + 1)).toString('latin1'));
+}
+
+/** @param key with quotes */
+function isItemsEscaped(key: string): boolean {
+  try {
+    return JSON.parse(key) === 'items';
+  } catch {
+    return false;
+  }
+}
+
+/** Index after the object that starts at `start`; the end of the bytes if it does not end. */
+export function endOfObject(bytes: Uint8Array, start: number): number {
+  let depth = 0;
+  for (let at = start; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) at = endOfString(bytes, at);
+    else if (byte === OPEN_BRACE) depth++;
+    else if (byte === CLOSE_BRACE && --depth === 0) return at + 1;
+  }
+  return bytes.length;
+}
+
+/** Index of the first byte from `start` on that is not white space. */
+export function skipSpace(bytes: Uint8Array, start: number): number {
+  let at = start;
+  while (at < bytes.length && (bytes[at] ?? 0) <= SPACE) at++;
+  return at;
 }
 
 /** Adds the start and the length of what is between `from` and `to`, without the white space around it. */
 function add(spans: number[], bytes: Uint8Array, from: number, to: number): void {
-  let start = from;
+  const start = Math.min(skipSpace(bytes, from), to);
   let end = to;
-  while (start < end && (bytes[start] ?? 0) <= SPACE) start++;
   while (end > start && (bytes[end - 1] ?? 0) <= SPACE) end--;
   spans.push(start, end - start);
 }

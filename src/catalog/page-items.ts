@@ -14,7 +14,7 @@ export interface PageItems {
   /**
    * A JSON array with an array for each item, null for a rejected one: `vbid`, `packSpan`; if the rows are complete also
    * title, kind, format, publisher, print and electronic ISBN, whether it is withdrawn (0 or 1), and the four texts of
-   * `SearchText` if the product has any.
+   * `SearchText` if the product has any. Empty if the page was compared with the mirror already (`Page.matched`).
    */
   readonly rows: string;
   /** Whether SQLite can store the products from `rows` alone: then no product is on the page twice. */

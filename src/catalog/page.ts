@@ -55,8 +55,18 @@ export interface PageResponse {
   readonly ageMs?: number;
 }
 
+/** What the mirror has of a page, as of a change. */
+export interface Matched {
+  /** The mirror's newest change at that time. */
+  readonly seq: number;
+  /** For each item as `ProductReader.match`. */
+  readonly ids: Float64Array<ArrayBuffer>;
+}
+
 /** A validated page. */
 export interface Page {
+  /** Absent if the page was not compared with the mirror yet. */
+  readonly matched?: Matched | undefined;
   readonly envelope: Envelope;
   readonly items: PageItems;
   readonly rejected: readonly RejectedItem[];

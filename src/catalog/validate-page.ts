@@ -40,7 +40,7 @@ const SPACE = 32;
 const MAX_SHOWN = 40;
 
 /** A catalog item is nested five deep; this leaves room for unknown fields. */
-const MAX_DEPTH = 64;
+export const MAX_DEPTH = 64;
 
 function invalid(message: string): CatchwordError {
   return new CatchwordError('PAGE_INVALID', message, {
@@ -75,7 +75,7 @@ function checkEnvelope({ page, perPage, numItems, totalPages }: Envelope, items:
 }
 
 /** The key of an item, or the reason why the item is not valid. */
-function checkItem(item: unknown, text: () => string): { readonly vbid: string } | string {
+export function checkItem(item: unknown, text: () => string): { readonly vbid: string } | string {
   if (typeof item !== 'object' || item === null || Array.isArray(item)) return 'item is not an object';
   const fields = item as Fields;
   const key = typeof fields.vbid === 'number' ? keyOf(fields, text()) : fields.vbid;
@@ -149,6 +149,22 @@ function badText(bytes: Uint8Array): { readonly reason: string; readonly body: s
 }
 
 /**
+ * Parses and checks the envelope of a page.
+ * @param count of items, if `bytes` have others in their place
+ * @throws CatchwordError PAGE_INVALID
+ */
+export function envelopeOf(bytes: Uint8Array<ArrayBuffer>, window: Window, count?: number) {
+  const parsed = ENVELOPE.safeParse(parseJson(bytes));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw invalid(`the page has no catalog envelope: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
+  }
+  const { items: values, num_items, page, per_page, total_pages } = parsed.data;
+  const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
+  return { envelope, doubt: checkEnvelope(envelope, count ?? values.length, window), values };
+}
+
+/**
  * Validates a catalog page (interface, section 2.5). Invalid items are returned as rejected; the other items are used.
  * @param bytes the response body; items that are not UTF-8 are rejected
  * @param window the requested window
@@ -159,15 +175,10 @@ function badText(bytes: Uint8Array): { readonly reason: string; readonly body: s
 export function validatePage(bytes: Uint8Array<ArrayBuffer>, window: Window, filling = false): Page {
   const spans = cutPage(bytes, MAX_DEPTH);
   if (spans === null) throw invalid(`the page is nested deeper than ${MAX_DEPTH}`);
-  const parsed = ENVELOPE.safeParse(parseJson(bytes));
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues;
-    throw invalid(`the page has no catalog envelope: ${issue?.path.join('.') || 'body'}: ${issue?.message}`);
+  const { envelope, doubt, values } = envelopeOf(bytes, window);
+  if (spans.length !== 2 * values.length) {
+    throw invalid(`page ${envelope.page} has "items" in a form that cannot be read`);
   }
-  const { items: values, num_items, page, per_page, total_pages } = parsed.data;
-  const envelope = { numItems: num_items, page, perPage: per_page, totalPages: total_pages };
-  const doubt = checkEnvelope(envelope, values.length, window);
-  if (spans.length !== 2 * values.length) throw invalid(`page ${page} has "items" in a form that cannot be read`);
   return { envelope, ...packItems({ bytes, spans: new Uint32Array(spans), values }, filling), doubt };
 }
 

@@ -18,7 +18,7 @@ export interface PageQueue {
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
   /**
    * Ends the delivery, until `consume` is called again: another process with the same mirror may take the outcomes.
-   * Finishes the current one.
+   * Finishes those that were taken.
    */
   rest(): Promise<void>;
   /** Drops the waiting tasks of a run. Tasks in flight may still be delivered. */

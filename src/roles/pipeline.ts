@@ -148,7 +148,7 @@ export async function startKeeper(options: KeeperOptions) {
     if (options.now === true) forgetPause(store, clock.now(), tell);
     else store.source.keepPause(clock.now());
     const paceIn = options.paceIn ?? store;
-    const thread = options.threads === true ? startPageThread() : null;
+    const thread = options.threads === true ? startPageThread(store.path) : null;
     if (thread !== null) services.push(thread);
     const validate = thread?.validate;
     const pages =

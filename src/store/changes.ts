@@ -90,7 +90,7 @@ function listedOf([seq, at, runId, number, vbid, , title, before, added, isLong]
 
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
-export function createChangeReader({ rows, tuples, value, number }: Queries) {
+export function createChangeReader({ rows, tuples, value, values, number }: Queries) {
   const lastSeq = number(`SELECT ${LAST_SEQ}`);
   const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
   const eras = tuples<[{ from: number; to: number }], [firstSeq: number, id: string]>(
@@ -169,6 +169,8 @@ export function createChangeReader({ rows, tuples, value, number }: Queries) {
       }
       return from;
     },
+    /** Ids of the products that were changed after `seq`. */
+    productsAfter: values<[seq: number], number>('SELECT product_id FROM changes WHERE seq > ?'),
     /** The runs that made the next `limit` records after `seq`, and where these end; null if there are none. */
     runsAfter: (seq: number, limit: number): { readonly runs: readonly number[]; readonly upTo: number } | null => {
       const found = runsAfter(seq, limit);

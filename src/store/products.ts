@@ -41,13 +41,37 @@ export const SUMMARY = [
   listed('e_isbn', 'eIsbn'),
 ].join(', ');
 
-export type ProductReader = ReturnType<typeof createProductReader>;
+const ofIsbn = (column: string): string =>
+  `CREATE INDEX IF NOT EXISTS products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`;
 
-export function createProductReader({ row, rows, tuple, tuples, values, number }: Queries) {
-  const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number | null>(
-    `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE -products.id END
+const CREATE_LOOKUP = {
+  products_changed_at: `CREATE INDEX IF NOT EXISTS products_changed_at
+    ON products (strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch'))`,
+  products_print_isbn: ofIsbn('print_isbn'),
+  products_e_isbn: ofIsbn('e_isbn'),
+};
+
+type Lookup = keyof typeof CREATE_LOOKUP;
+
+/** Indexes that only readers need. */
+export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
+
+/**
+ * Makes a function that compares a page with the mirror. It returns for each item the id of the living product that has
+ * exactly this text; negative for another text or a tombstone; 0 if the product is unknown, or the item was rejected.
+ */
+export function createMatch(values: Queries['values']) {
+  const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number>(
+    `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
      FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
   );
+  return ({ rows, bytes }: PageItems): number[] => match({ rows, bytes });
+}
+
+export type ProductReader = ReturnType<typeof createProductReader>;
+
+export function createProductReader({ exec, row, rows, tuple, tuples, values, number }: Queries) {
+  const match = createMatch(values);
   // CROSS JOIN, so that SQLite looks up each item.
   const known = tuples<[Pick<PageItems, 'rows'>], [position: number, id: number]>(
     `SELECT item.key, products.id FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0`,
@@ -64,12 +88,11 @@ export function createProductReader({ row, rows, tuple, tuples, values, number }
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
   );
+  const lookups = number(
+    `SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name IN ('${LOOKUPS.join("', '")}')`,
+  );
   return {
-    /**
-     * For each item of a page: the id of the living product that has exactly this text; negative for another text or a
-     * tombstone; null if the product is unknown, or the item was rejected.
-     */
-    match: ({ rows, bytes }: PageItems) => match({ rows, bytes }),
+    match,
     /** The items of a page that are in the mirror, removed ones too: position and id. */
     known: ({ rows }: PageItems) => known({ rows }),
     find: (vbid: string): KnownProduct | undefined => {
@@ -96,6 +119,8 @@ export function createProductReader({ row, rows, tuple, tuples, values, number }
     ),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
+    /** Keeps in memory what undoes a statement with functions, while the mirror has none of `LOOKUPS`. */
+    keepUndo: () => exec(`PRAGMA temp_store = ${lookups() === 0 ? 'MEMORY' : 'DEFAULT'}`),
     /** Number of rows that are not tombstones. */
     living: number('SELECT living FROM mirror WHERE id = 1'),
   };
@@ -123,21 +148,6 @@ function createRowInsert(write: Queries['write']) {
     statement(values);
   };
 }
-
-const ofIsbn = (column: string): string =>
-  `CREATE INDEX IF NOT EXISTS products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`;
-
-const CREATE_LOOKUP = {
-  products_changed_at: `CREATE INDEX IF NOT EXISTS products_changed_at
-    ON products (strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch'))`,
-  products_print_isbn: ofIsbn('print_isbn'),
-  products_e_isbn: ofIsbn('e_isbn'),
-};
-
-type Lookup = keyof typeof CREATE_LOOKUP;
-
-/** Indexes that only readers need. */
-export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
 
 /** Neighbouring items of a page that are new; the id and the change of the first. */
 export interface NewRows {
@@ -236,13 +246,10 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
     addLiving: write<[difference: number]>('UPDATE mirror SET living = living + ? WHERE id = 1'),
     /**
      * Drops the indexes that only readers need: filling an empty mirror without them takes two thirds of the time. With
-     * an index on an expression, `FAIL` above has no effect; for statements with functions, what undoes a statement is
-     * kept in memory.
+     * an index on an expression, `FAIL` above has no effect.
      */
-    dropLookups: () =>
-      exec(`DROP INDEX IF EXISTS ${LOOKUPS.join('; DROP INDEX IF EXISTS ')}; PRAGMA temp_store = MEMORY`),
+    dropLookups: () => exec(`DROP INDEX IF EXISTS ${LOOKUPS.join('; DROP INDEX IF EXISTS ')}`),
     /** Creates one of these indexes, as in drizzle, if it is missing. What is sorted may be too large for memory. */
     ensureLookup: (name: Lookup) => exec(`PRAGMA temp_store = DEFAULT; ${CREATE_LOOKUP[name]}`),
-    ensureLookups: () => exec(`PRAGMA temp_store = DEFAULT; ${LOOKUPS.map((name) => CREATE_LOOKUP[name]).join('; ')}`),
   };
 }

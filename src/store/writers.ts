@@ -57,7 +57,7 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
       sinks: createSinkRequests(queries, reader.sinks),
       /** To cancel a run. */
       runs: runs as RunReader & Pick<RunWriter, 'end'>,
-      products: products as ProductReader & Pick<ProductWriter, 'ensureLookups'>,
+      products: products as ProductReader & Pick<ProductWriter, 'ensureLookup'>,
       removals: removals as RemovalReader & Pick<RemovalWriter, 'noteSeen'>,
       schedule,
       actions,

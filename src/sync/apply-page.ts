@@ -1,5 +1,4 @@
-import type { CapturedPage } from '../catalog/page.ts';
-import type { PageItems } from '../catalog/page-items.ts';
+import type { CapturedPage, Matched, Page } from '../catalog/page.ts';
 import { type Clocks, doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
@@ -76,25 +75,31 @@ export function createApplier(options: ApplierOptions) {
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
   }
 
+  /** Without the products that were changed since. */
+  function stillMatched({ seq, ids }: Matched): number[] {
+    const since = new Set(store.changes.productsAfter(seq));
+    return Array.from(ids, (id) => (since.has(id) ? -id : id));
+  }
+
   /** The ids of a page's products that are as the mirror has them; see `WaitingPage`. */
-  function unchanged(items: PageItems): (number | null)[] {
+  function unchanged({ items, matched }: Page): (number | null)[] {
     // Most products are new: they are looked up once, when they are written.
     if (items.isComplete || anyUncompared) {
       anyUncompared = true;
       return Array<null>(items.count).fill(null);
     }
-    const matches = store.products.match(items);
+    const matches = matched === undefined ? store.products.match(items) : stillMatched(matched);
     const withdrawn = new Set(withdrawnAs === 'removed' ? items.withdrawn : []);
     return matches.map((id, position) => {
-      if (id !== null && id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;
-      if (id !== null) maybeChanged.add(Math.abs(id));
+      if (id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;
+      if (id !== 0) maybeChanged.add(Math.abs(id));
       return null;
     });
   }
 
   function shelve({ page, ...captured }: CapturedPage): WaitingPage {
     const { envelope, rejected, items } = page;
-    const ids = unchanged(items);
+    const ids = unchanged(page);
     for (const { position } of rejected) ids[position] = 0;
     const doubt = page.doubt ?? doubtAge(captured.response, overlapMs);
     return { ...captured, envelope, doubt, rejected, ids, items: ids.includes(null) ? items : null };
@@ -163,6 +168,7 @@ export function createApplier(options: ApplierOptions) {
         changing++;
         bytes += waiting.items.bytes.length;
       }
+      for (const { body } of waiting.rejected) bytes += body.length;
       const full = changing >= BATCH_PAGES || bytes >= BATCH_BYTES || batch.length >= BATCH_ALL_PAGES;
       return full || !pinned.has(captured.task.pass) ? flush() : [];
     },

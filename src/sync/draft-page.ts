@@ -84,8 +84,12 @@ export function draftPage(context: DraftContext, captured: WaitingPage) {
     const known = store.products.find(vbid);
     if (known === undefined) {
       const createdId = created.get(vbid)?.id;
-      if (gone) return createdId ?? 0;
+      if (gone) {
+        if (createdId !== undefined) withdrawn.add(createdId);
+        return createdId ?? 0;
+      }
       const id = createdId ?? newId();
+      withdrawn.delete(id);
       created.set(vbid, { id, product });
       return id;
     }

@@ -1,11 +1,10 @@
 import type { Run } from '../catalog/run.ts';
 import { CatchwordError, hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
-import { LOOKUPS } from '../store/products.ts';
 import type { Pass } from '../store/runs.ts';
 import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
-import { ageClock, failRun, finishRun, requireRun } from './finish-run.ts';
+import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
 import { pruneLog } from './prune-log.ts';
 import { createRunPruning } from './prune-runs.ts';
@@ -103,12 +102,12 @@ async function readLast(execution: Execution): Promise<void> {
 
 async function readAll(execution: Execution): Promise<Run> {
   const { run, leased, store, clock, settings, signal } = execution;
+  store.products.keepUndo();
   for (;;) {
     await readLast(execution);
     const step = nextStep(store, requireRun(store, run.id), settings);
     if (step.kind === 'finish') {
-      // One at a time: a large mirror takes seconds for each, and other processes wait to write.
-      for (const name of LOOKUPS) leased.write(({ products }) => products.ensureLookup(name));
+      ensureLookups(leased);
       return finishRun(leased, run.id, step.conclusion, settings, clock.now());
     }
     const { pass } = step;

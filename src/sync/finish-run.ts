@@ -1,6 +1,7 @@
 import { type Run, whyNoRun } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
+import { LOOKUPS } from '../store/products.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/writers.ts';
@@ -79,7 +80,6 @@ export function finishRun(
     const confirms = swept !== null && (conclusion.proof === 'sealed' || conclusion.countAgrees);
     if (confirms) writer.removals.noteMissing(missing);
     else writer.removals.noteSeen(writer.runs.eachIds(runId));
-    writer.products.ensureLookups();
     writer.runs.end(runId, {
       state: held ? 'held' : 'complete',
       finishedAt: nowMs,
@@ -106,10 +106,19 @@ export function finishRun(
 
 type EarlyEnd = Pick<Run, 'state' | 'error' | 'finishedAt'>;
 
+/**
+ * Creates the indexes that a mirror does not have while it is filled. Each in a transaction of its own: a large mirror
+ * takes seconds for each, and other processes wait to write.
+ */
+export function ensureLookups(leased: {
+  write: (work: (writer: Pick<RequestWriter, 'products'>) => void) => void;
+}): void {
+  for (const name of LOOKUPS) leased.write(({ products }) => products.ensureLookup(name));
+}
+
 /** Ends a run that has not read everything. Applied pages are kept. */
-function endEarly(writer: Pick<RequestWriter, 'removals' | 'runs' | 'products'>, runId: number, end: EarlyEnd): void {
+function endEarly(writer: Pick<RequestWriter, 'removals' | 'runs'>, runId: number, end: EarlyEnd): void {
   writer.removals.noteSeen(writer.runs.eachIds(runId));
-  writer.products.ensureLookups();
   writer.runs.end(runId, { ...end, counts: writer.runs.counts(runId), proof: null, reasons: [] });
 }
 
@@ -119,6 +128,7 @@ export function failRun(leased: LeasedKeeper, runId: number, error: CatchwordErr
     if (requireRun(writer, runId).state === 'cancelled') return;
     endEarly(writer, runId, { state: 'failed', finishedAt: nowMs, error: `${error.code}: ${error.message}` });
   });
+  ensureLookups(leased);
 }
 
 /**
@@ -126,7 +136,7 @@ export function failRun(leased: LeasedKeeper, runId: number, error: CatchwordErr
  * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
  */
 export function cancelRun(store: Store, runId: number, nowMs: number): Run {
-  return store.request((writer) => {
+  const cancelled = store.request((writer) => {
     const run = requireRun(writer, runId);
     if (run.finishedAt !== null) {
       const hint = 'Only a planned or reading run can be cancelled: npx catchword runs.';
@@ -136,6 +146,8 @@ export function cancelRun(store: Store, runId: number, nowMs: number): Run {
     writer.schedule.clearRetry(run.kind);
     return requireRun(writer, runId);
   });
+  ensureLookups({ write: store.request });
+  return cancelled;
 }
 
 /** @throws CatchwordError NOT_FOUND */

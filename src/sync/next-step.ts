@@ -58,6 +58,21 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
 
 type Situation = ReturnType<typeof situationOf>;
 type NextPass = Partial<Pass> & Pick<Pass, 'kind' | 'from'>;
+/** Runs and passes of a run whose deltas have different addresses. */
+const RUNS = 100;
+const PASSES = 64;
+
+/**
+ * Start of a delta, some milliseconds earlier in each pass of each run: so two of them never have the same address, and a
+ * cache cannot answer one with the other. Without that, a run whose list comes from a cache may get the deltas of the run
+ * that filled the cache, and take an old state for the present one.
+ */
+export function ownFrom({ kind, from }: NextPass, runId: number, pass: number): number | null {
+  // The windows of a repair belong to a list that was read before.
+  if (from === null || kind === 'repair') return from;
+  return Math.max(0, from - (runId % RUNS) * PASSES - (pass % PASSES));
+}
+
 /** @returns the pass to read next, `finish`, or null to leave the decision to the next rule */
 type Rule = (situation: Situation) => NextPass | 'finish' | null;
 
@@ -180,7 +195,7 @@ export function nextStep(store: Reader, run: Run, settings: StepSettings): Step 
     if (next === null) continue;
     const number = last.pass + 1;
     const unread = { root: number, sourceTime: null, numItems: null, reversed: false };
-    const pass = { ...last, ...unread, ...next, pass: number };
+    const pass = { ...last, ...unread, ...next, from: ownFrom(next, run.id, number), pass: number };
     return pass.kind === 'settle' ? { kind: 'settle', pass, missing: unseen() } : { kind: 'read', pass };
   }
   return { kind: 'finish', conclusion: conclusion() };

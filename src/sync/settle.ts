@@ -44,15 +44,11 @@ export function isSettled(store: Reader, passes: readonly Pass[], overlapMs: num
 /**
  * The time from which the next settling delta reads; milliseconds since 1970: the run's source time, less the overlap,
  * or that of the previous settling delta. Changes that the previous one could not show yet have a later time.
- *
- * It is one millisecond earlier with each pass: so two deltas of a run never have the same address, and a cache cannot
- * answer one with the other.
  */
 export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], overlapMs: number): number {
   const before = passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
   const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
   const [first, ...later] = passClocks(store, run.id);
   const putBack = first === undefined ? null : clockPutBack(first, later, overlapMs);
-  const from = Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
-  return Math.max(0, from - passes.length);
+  return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
 }

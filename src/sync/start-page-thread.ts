@@ -4,7 +4,7 @@ import { pageOf } from '../catalog/validate-page.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import type { ValidatePage } from '../queue/queue.ts';
-import type { FromPageThread, ToPageThread } from './page-thread.ts';
+import type { FromPageThread, PageThreadData, ToPageThread } from './page-thread.ts';
 
 /** Compiled. */
 const PROGRAM = new URL('./page-thread.js', import.meta.url);
@@ -24,8 +24,10 @@ function alone(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
 /**
  * Validates pages in a thread of its own, so that this one has its time for SQLite. The thread starts when it is needed. If
  * it ends by itself, its pages fail and are read again, and later ones are validated here.
+ * @param path of the mirror; pages that it probably has are compared with it, too. Stop the thread before the mirror closes
  */
-export function startPageThread(program = PROGRAM): Service & { readonly validate: ValidatePage } {
+export function startPageThread(path?: string, program = PROGRAM): Service & { readonly validate: ValidatePage } {
+  const data: PageThreadData = { path };
   const waiting = new Map<number, Waiting>();
   let pages = 0;
   let thread: Worker | null | undefined;
@@ -38,7 +40,7 @@ export function startPageThread(program = PROGRAM): Service & { readonly validat
   }
 
   function start(): Worker {
-    const started = new Worker(program, { name: 'pages' });
+    const started = new Worker(program, { name: 'pages', workerData: data });
     // The process may end while the thread waits for a page.
     started.unref();
     started.on('message', (answer: FromPageThread) => {
@@ -66,7 +68,12 @@ export function startPageThread(program = PROGRAM): Service & { readonly validat
     stop: async () => {
       const running = thread;
       thread = null;
-      await running?.terminate();
+      if (running == null) return;
+      const ended = new Promise((resolve) => running.once('exit', resolve));
+      const message: ToPageThread = 'stop';
+      running.ref();
+      running.postMessage(message);
+      await ended;
     },
   };
 }

@@ -72,6 +72,8 @@ describe('JSON text', () => {
 
   it('uses the last of repeated "items" members', () => {
     expect(cut('{"items":[1],"items":[2,3]}', 64)).toEqual(['2', '3']);
+    expect(cut('{"items":[1],"\\u0069tem\\u0073":[2]}', 64)).toEqual(['2']);
+    expect(cut('{"items":[1],"\\\\items":[2],"\\u00":[3],"items\\n":[4]}', 64)).toEqual(['1']);
     expect(cut('{"items":{"a":1}}', 64)).toEqual([]);
   });
 

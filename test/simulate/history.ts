@@ -6,7 +6,7 @@ import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { emptyMirror } from './empty-mirror.ts';
 import { checkPace, checkSettled, type Observer, Violation } from './invariants.ts';
 import { isExpected, Killed, type SimulatedProcess } from './process.ts';
-import { drawScenario, HOUR_MS, type Scenario } from './scenario.ts';
+import { drawScenario, HOUR_MS, latenessOf, type Scenario } from './scenario.ts';
 import { change, createMachine, type Machine, type OpenSource, observe, openSource } from './set-up.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -30,6 +30,8 @@ interface Setting extends Pick<OpenSource, 'catalog' | 'source' | 'behaviour' | 
   readonly observer: Observer;
   readonly scenario: Scenario;
   readonly fullRuns: Run[];
+  /** By the world's clock. */
+  outageEndedAt?: number;
   /** The process that makes runs. */
   current?: SimulatedProcess | undefined;
 }
@@ -46,13 +48,20 @@ async function pause({ world, catalog, scenario }: Setting): Promise<void> {
   await world.advance(lengthMs);
 }
 
+/** Whether the source answers as in an outage, or a cache may still show its answers. */
+function showsOutage({ world, behaviour, outageEndedAt = Number.NEGATIVE_INFINITY }: Setting): boolean {
+  return behaviour.outage || world.now() - outageEndedAt <= latenessOf(behaviour);
+}
+
 /** Decides about a held run as an operator would, who recognizes an outage. */
-function decide({ world, observer, behaviour }: Setting, { store, owner }: SimulatedProcess, run: Run): void {
+function decide(setting: Setting, { store, owner }: SimulatedProcess, run: Run): void {
+  const { world, observer } = setting;
   const leased = store.keeperLease.acquire(world.clockOf(owner).now());
-  if (behaviour.outage) rejectRun(leased, run.id);
+  const isOutage = showsOutage(setting);
+  if (isOutage) rejectRun(leased, run.id);
   else approveRun(leased, run.id, world.now());
   leased.release();
-  world.trace(`run ${run.id} ${behaviour.outage ? 'rejected' : 'approved'}`);
+  world.trace(`run ${run.id} ${isOutage ? 'rejected' : 'approved'}`);
   observer.step();
 }
 
@@ -80,7 +89,7 @@ async function completeRun(setting: Setting, kind: RunKind, tries = 12): Promise
       }
       const outcome = `${run.state} ${run.proof} ${JSON.stringify(run.evidence)} ${run.reasons.join('; ')}`;
       world.trace(`run ${run.id} ${run.kind} ${outcome}`);
-      observer.runEnded(run, startOf(setting, run), setting.behaviour.outage);
+      observer.runEnded(run, startOf(setting, run), showsOutage(setting));
       checkSettled(run, process.store, { asked: source.requests, applied: setting.applied }, scenario.overlapMs);
       if (run.kind === 'full') fullRuns.push(run);
       if (run.state === 'held') decide(setting, process, run);
@@ -135,6 +144,7 @@ async function outage(setting: Setting): Promise<void> {
   setting.behaviour.outage = true;
   await completeRun(setting, 'full');
   setting.behaviour.outage = false;
+  setting.outageEndedAt = setting.world.now();
 }
 
 /** Stops a process while it reads, and starts the next ones with settings that select another currency. */

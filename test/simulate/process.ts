@@ -1,6 +1,7 @@
 import pino from 'pino';
 import type { Run, RunKind } from '../../src/catalog/run.ts';
 import { sourceIdentity } from '../../src/catalog/source.ts';
+import { pageOf } from '../../src/catalog/validate-page.ts';
 import type { Clock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import type { Pace } from '../../src/pace/pace.ts';
@@ -10,6 +11,7 @@ import type { PageQueue } from '../../src/queue/queue.ts';
 import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
+import { createPageComparer } from '../../src/sync/compare-page.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
@@ -158,9 +160,14 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       point('after a wait');
     },
   };
+  const comparer = createPageComparer(db);
   const queue = duplicating(
     createEmbeddedQueue({
-      read: createReadWindow(source.clientFor(owner, point), options.settings.overlapMs),
+      read: createReadWindow(
+        source.clientFor(owner, point),
+        options.settings.overlapMs,
+        (bytes, task) => comparer.compare(bytes, task) ?? pageOf(bytes, task),
+      ),
       concurrency: options.concurrency,
       pacer: pacerOf(store, options.pace, clock),
       clock,
@@ -192,6 +199,7 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
       await new Promise((resolve) => {
         setImmediate(resolve);
       });
+      comparer.close();
       opened.close();
     },
   };

@@ -166,12 +166,32 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return',
     'if (sameContent(known.body, product.body, ignoreFields)) return',
   ),
+  bugFor(
+    'test/sync/next-step.test.ts',
+    'a cache may answer a delta with that of another run',
+    'src/sync/next-step.ts',
+    '(runId % RUNS) * PASSES',
+    '(runId % RUNS) * 0',
+  ),
+  bugFor(
+    'test/sync/apply-page.test.ts',
+    'a page that was compared long ago counts as unchanged',
+    'src/sync/apply-page.ts',
+    'return Array.from(ids, (id) => (since.has(id) ? -id : id));',
+    'return Array.from(ids, (id) => (since.has(id) && id < 0 ? -id : id));',
+  ),
+  bug(
+    'a product with another text counts as known',
+    'src/store/known-products.ts',
+    'THEN id ELSE -id END',
+    'THEN id ELSE id END',
+  ),
   {
     name: 'an unchanged product is written and logged',
     edits: [
       {
         file: 'src/sync/apply-page.ts',
-        find: 'if (id !== null && id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;',
+        find: 'if (id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;',
         replace: '',
       },
       {
@@ -231,8 +251,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the settling delta starts at the previous delta',
     'src/sync/settle.ts',
-    'const from = Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);',
-    'const from = Math.min(passes.at(-1)?.sourceTime ?? told, putBack ?? Number.POSITIVE_INFINITY);',
+    'return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);',
+    'return Math.min(passes.at(-1)?.sourceTime ?? told, putBack ?? Number.POSITIVE_INFINITY);',
   ),
   {
     name: 'products are removed before the settling delta',

@@ -7,6 +7,7 @@ import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
+import { createPageComparer } from '../../src/sync/compare-page.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
@@ -129,6 +130,33 @@ describe('applying pages', () => {
     const earlier = captured(at, [product('A', 'before')], { page: 2, at: 2_000 });
     expect(apply(at, later, earlier)).toMatchObject([{ updated: 0 }, { updated: 0 }]);
     expect(titleOf(at, 'A')).toBe('now');
+  });
+
+  it('compares again what was changed after a page was compared', () => {
+    const at = place();
+    const both = [product('A', '1'), product('B', '1')];
+    apply(at, captured(at, both));
+    const comparer = createPageComparer(at.db);
+    onTestFinished(() => comparer.close());
+    const late = captured(at, both, { page: 2, at: 3_000 });
+    const page = comparer.compare(late.page.items.bytes, late.task);
+    if (page === null) throw new Error('the page was not compared');
+    expect([...(page.matched?.ids ?? [])]).toEqual([1, 2]);
+    apply(at, captured(at, [product('A', '2')], { page: 3, at: 2_000 }));
+    expect(apply(at, { ...late, page })).toMatchObject([{ items: 2, updated: 1 }]);
+    expect([titleOf(at, 'A'), titleOf(at, 'B')]).toEqual(['1', '1']);
+    expect(expectExactLog(at.db)).toBe(4);
+  });
+
+  it('writes a batch when its rejected items are large, so that memory stays flat', () => {
+    const at = place();
+    apply(at, captured(at, [product('A', '1')]));
+    const rejected = `{"title":"${'x'.repeat(900_000)}"}`;
+    const written = Array.from(
+      { length: 10 },
+      (_, page) => at.applier.take(captured(at, [rejected], { page: page + 2 })).length,
+    );
+    expect(Math.max(...written)).toBe(9);
   });
 
   it('restores a removed product', () => {

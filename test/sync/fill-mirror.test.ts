@@ -3,8 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { systemClock } from '../../src/clock.ts';
+import { CatchwordError } from '../../src/errors.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createApplier } from '../../src/sync/apply-page.ts';
+import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
 import { pageOfText } from '../support/page.ts';
@@ -86,6 +88,23 @@ describe('filling an empty mirror', () => {
     );
   });
 
+  it('withdraws a new product that comes withdrawn a second time on the same page', () => {
+    const items = ['{"vbid":"V1","title":"A book"}', '{"vbid":"V1","distributable":false}', '{"vbid":"V2"}'];
+    for (const filling of [true, false]) {
+      const { living, products } = applied([items], filling, 'removed');
+      expect(living).toBe(1);
+      expect(products).toMatchObject([
+        { vbid: 'V1', living: 0 },
+        { vbid: 'V2', living: 1 },
+      ]);
+    }
+    const back = applied([[...items, '{"vbid":"V1","title":"A book"}']], true, 'removed');
+    expect(back.products).toMatchObject([
+      { vbid: 'V1', living: 1 },
+      { vbid: 'V2', living: 1 },
+    ]);
+  });
+
   it('stores whole parts of a page between products that it knows', () => {
     const items = (from: number, to: number) =>
       Array.from({ length: to - from }, (_, at) => JSON.stringify({ vbid: `V${1_000 + from + at}`, title: 'A book' }));
@@ -94,6 +113,24 @@ describe('filling an empty mirror', () => {
     expect(made.living).toBe(130);
     expect(made).toEqual(applied(pages, false, 'updated'));
   });
+});
+
+it.each(['fails', 'is cancelled'])('a first run that %s leaves the indexes for readers', (how) => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const store = openStore(db);
+  const leased = store.keeperLease.acquire(systemClock.now());
+  const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
+  const run = startRun(leased, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0, source }, 1_000);
+  const lookups = () =>
+    query(
+      db,
+      "SELECT name FROM sqlite_schema WHERE name IN ('products_changed_at', 'products_print_isbn', 'products_e_isbn')",
+    );
+  expect(lookups()).toEqual([]);
+  if (how === 'fails') failRun(leased, run?.id ?? 0, new CatchwordError('SOURCE_UNAVAILABLE', 'gone'), 2_000);
+  else cancelRun(store, run?.id ?? 0, 2_000);
+  expect(lookups()).toHaveLength(3);
+  store.close();
 });
 
 it('a mirror that is being filled has the indexes for readers again when the run ends', () => {
@@ -108,7 +145,7 @@ it('a mirror that is being filled has the indexes for readers again when the run
   const leased = store.keeperLease.acquire(systemClock.now());
   leased.write(({ products }) => products.dropLookups());
   expect(indexes()).toHaveLength(before.length - 3);
-  leased.write(({ products }) => products.ensureLookups());
+  ensureLookups(leased);
   expect(indexes().map(({ name }) => name)).toEqual(before.map(({ name }) => name));
   store.close();
   // SQLite uses an index on an expression only for the same expression.

@@ -1,11 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { productsOf } from '../../src/catalog/page-items.ts';
+import { openStore } from '../../src/store/store.ts';
 import { startPageThread } from '../../src/sync/start-page-thread.ts';
 import { pageText, task } from '../queue/scripted-source.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { bytesOf } from '../support/page.ts';
+import { bytesOf, pageOfText } from '../support/page.ts';
 
 /** Compiled, as in use. */
 const PROGRAM = new URL('../../dist/sync/page-thread.js', import.meta.url);
@@ -13,7 +14,7 @@ const PROGRAM = new URL('../../dist/sync/page-thread.js', import.meta.url);
 const PAGES = Array.from({ length: 30 }, (_, at) => at + 1);
 
 function started(program = PROGRAM) {
-  const thread = startPageThread(program);
+  const thread = startPageThread(undefined, program);
   onTestFinished(() => thread.stop());
   return thread;
 }
@@ -30,6 +31,29 @@ it('validates pages as the main thread does, whichever is used', async () => {
     );
     expect(page.items.isComplete).toBe(at + 1 > 15);
   }
+});
+
+it('compares pages with the mirror, and closes it when it is stopped', async () => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const store = openStore(db);
+  const leased = store.keeperLease.acquire(0);
+  const { products } = pageOfText(pageText(task(1).window), task(1).window);
+  leased.write((writer) => {
+    const rows = products.flatMap((product, at) => (product === null ? [] : [{ id: at + 1, seq: at + 1, product }]));
+    writer.products.insert(rows, 1_000);
+  });
+  const thread = startPageThread(db, PROGRAM);
+  const wanted = task(1, { mirror: store.incarnation });
+  const pages = await Promise.all(
+    PAGES.map(async () => await thread.validate(bytesOf(pageText(wanted.window)), wanted)),
+  );
+  expect([...(pages.at(-1)?.matched?.ids ?? [])]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  const filling = await thread.validate(bytesOf(pageText(wanted.window)), { ...wanted, filling: true });
+  expect(filling.matched).toBeUndefined();
+  await thread.stop();
+  store.close();
+  // The last connection to close removes it.
+  expect(existsSync(`${db}-wal`)).toBe(false);
 });
 
 it('accepts bytes that are part of a larger buffer, and leaves the rest of it alone', async () => {

@@ -74,7 +74,8 @@ export async function startFetcher(options: FetcherOptions) {
 
   async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
     try {
-      const { page, response } = await read(task, stop.signal, attempt);
+      // The keeper validates the page again, and then makes the rows that a mirror is filled with.
+      const { page, response } = await read({ ...task, filling: false }, stop.signal, attempt);
       return { kind: 'captured', captured: { task, page, response, requests: attempt } };
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;

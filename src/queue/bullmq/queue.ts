@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
-import { createLog, errorFields } from '../../log.ts';
+import { createLog, errorFields, type Logger } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { PageQueue, ValidatePage } from '../queue.ts';
 import { checkRedis } from './check-redis.ts';
@@ -44,6 +44,9 @@ export interface BullQueue extends PageQueue {
   forgetPause(): Promise<void>;
 }
 
+/** Pages that are decoded while one is written. Limits memory. */
+const DECODED_PAGES = 4;
+
 /** The tasks that have a job in none of the queues. */
 async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[], redis: Redis): Promise<FetchTask[]> {
   const ids = tasks.map(jobId);
@@ -63,6 +66,22 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
     await pages.obliterate({ force: true });
   } finally {
     await pages.close();
+  }
+}
+
+async function deliver(
+  decoding: Promise<FetchOutcome>,
+  handle: (outcome: FetchOutcome) => Promise<void>,
+  { learner, log }: { learner: ReturnType<typeof createLearner>; log: Logger },
+): Promise<void> {
+  try {
+    const outcome = await decoding;
+    learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
+    if (outcome.kind === 'captured') learner.succeeded();
+    await handle(outcome);
+  } catch (error) {
+    // Not retried: the keeper adds the missing page again.
+    log.error(errorFields(error), 'a fetched page was not applied');
   }
 }
 
@@ -92,7 +111,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: ReturnType<typeof startWorker> | undefined;
-  let active: Promise<void> = Promise.resolve();
+  /** Ends when all jobs that this process has taken have ended. */
+  let delivered: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
 
   /** Does `work` in Redis; a failure is only logged. */
@@ -116,20 +136,20 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
   }
 
-  async function deliver(data: unknown, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
-    try {
-      const outcome = await decodeOutcome(data, options.validate);
-      learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
-      if (outcome.kind === 'captured') learner.succeeded();
-      await handle(outcome);
-    } catch (error) {
-      // Not retried: the keeper adds the missing page again.
-      log.error(errorFields(error), 'a fetched page was not applied');
+  /** Decodes a page at once; what the job tells is handled after the jobs that arrived before. */
+  function inTurn({ name, data }: Job, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
+    if (name === PAUSE_JOB) delivered = delivered.then(() => attempt('note a pause', () => notePause(data)));
+    else {
+      const decoding = decodeOutcome(data, options.validate);
+      // `deliver` reports an error.
+      decoding.catch(() => {});
+      delivered = delivered.then(() => deliver(decoding, handle, { learner, log }));
     }
+    return delivered;
   }
 
   async function close(): Promise<void> {
-    await consumer?.close(() => active);
+    await consumer?.close(() => delivered);
     if (isTemporary === true) {
       await applyQueue.obliterate({ force: true }).catch(() => {});
       await rate.end().catch(() => {});
@@ -153,17 +173,15 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     consume: async (handle) => {
       async function take(job: Job, token: string | undefined): Promise<void> {
         if (closed !== undefined) return returnToQueue(job, token);
-        active =
-          job.name === PAUSE_JOB ? attempt('note a pause', () => notePause(job.data)) : deliver(job.data, handle);
-        await active;
+        await inTurn(job, handle);
       }
       // Not awaited: while Redis is gone, a run must still be able to stop.
-      consumer = startWorker(options, names.apply(mirror), take);
+      consumer = startWorker(options, names.apply(mirror), take, { concurrency: DECODED_PAGES });
     },
     rest: async () => {
       const resting = consumer;
       consumer = undefined;
-      await resting?.close(() => active);
+      await resting?.close(() => delivered);
     },
     drop: (runId) =>
       attempt('drop tasks', async () => {

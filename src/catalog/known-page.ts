@@ -1,0 +1,166 @@
+import { isUtf8 } from 'node:buffer';
+import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, OPEN_BRACE, skipSpace } from './cut-page.ts';
+import type { FetchTask, Page, Window } from './page.ts';
+import { type Fields, isWithdrawn } from './product.ts';
+import { checkItem, envelopeOf, MAX_DEPTH } from './validate-page.ts';
+
+/** Living products of a mirror, in the order of their ids. */
+export interface Neighbours {
+  readonly ids: readonly number[];
+  /** Of the text of each product, bytes. */
+  readonly lengths: readonly number[];
+  /** With a comma between each two. */
+  readonly texts: Uint8Array;
+  /** Ids of those that the source has withdrawn. */
+  readonly withdrawn: readonly number[];
+}
+
+/** A mirror, as of one moment. */
+export interface KnownProducts {
+  /** The newest change. */
+  readonly seq: number;
+  /** The living products after an id, at most `limit` of them. */
+  after(id: number, limit: number): Neighbours;
+  /** The id of the living product that has exactly this text; negative for another text or a tombstone; 0 if unknown. */
+  find(vbid: string, body: Uint8Array): number;
+}
+
+const ITEMS = /"items"\s*:\s*\[\s*/;
+/** The beginning of a page in which the items must begin. Bytes. */
+const HEAD = 4096;
+/** Items that are looked up by their keys, and their share of those before: a page with more of them is parsed. */
+const FEW = 16;
+const SHARE = 1 / 8;
+const NONE: Neighbours = { ids: [], lengths: [], texts: new Uint8Array(), withdrawn: [] };
+
+function parse(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    return null;
+  }
+}
+
+function equal(bytes: Buffer, start: number, texts: Uint8Array, from: number, length: number): boolean {
+  return start + length <= bytes.length && bytes.compare(texts, from, from + length, start, start + length) === 0;
+}
+
+/** The products that probably follow in the list. */
+function createRun(mirror: KnownProducts) {
+  let { ids, lengths, texts }: Neighbours = NONE;
+  const withdrawn = new Set<number>();
+  let next = 0;
+  let from = 0;
+  /** Whether all that are left may be compared at once: that fails once for each product that differs. */
+  let mayBeEqual = false;
+  /** Products from `next` on that are known to be equal. */
+  let equals = 0;
+
+  function step(): void {
+    from += (lengths[next] ?? 0) + 1;
+    next++;
+  }
+
+  function isEqual(bytes: Buffer, start: number, length: number): boolean {
+    if (mayBeEqual && equal(bytes, start, texts, from, texts.length - from)) equals = ids.length - next;
+    mayBeEqual = false;
+    return equals > 0 ? equals-- > 0 : equal(bytes, start, texts, from, length);
+  }
+
+  return {
+    /** The id and the length of the next product if its text begins at `start`, then steps on. */
+    take: (bytes: Buffer, start: number): readonly [id: number, length: number] | null => {
+      const length = lengths[next] ?? 0;
+      if (length === 0 || !isEqual(bytes, start, length)) return null;
+      const id = ids[next] ?? 0;
+      step();
+      return [id, length];
+    },
+    /** Continues after a product. @param read whether to read its neighbours, if they were not read */
+    moveAfter: (id: number, read: boolean, limit: number): void => {
+      const at = ids.indexOf(id, next);
+      if (at < 0 && !read) return;
+      mayBeEqual = true;
+      while (next <= at) step();
+      if (at >= 0) return;
+      const found = mirror.after(id, limit);
+      ({ ids, lengths, texts } = found);
+      for (const one of found.withdrawn) withdrawn.add(one);
+      next = 0;
+      from = 0;
+    },
+    isWithdrawn: (id: number) => withdrawn.has(id),
+  };
+}
+
+/** Whether the mirror probably has most products of the page, in the order of the list. */
+export function isProbablyKnown({ vbid, from, filling }: FetchTask): boolean {
+  return vbid === undefined && from === null && filling !== true;
+}
+
+/**
+ * Validates a page of products that the mirror probably has, in the order in which it first saw them, and compares it with
+ * the mirror. A product whose bytes are those of the mirror is not parsed: it was validated when it was stored.
+ * @returns null if the page is not of this kind, or anything is wrong with it: then `validatePage` says what
+ * @throws CatchwordError PAGE_INVALID as `validatePage`
+ */
+export function knownPage(source: Uint8Array<ArrayBuffer>, window: Window, mirror: KnownProducts): Page | null {
+  const bytes = Buffer.from(source.buffer, source.byteOffset, source.length);
+  const head = ITEMS.exec(bytes.toString('latin1', 0, HEAD));
+  if (head === null) return null;
+  const first = head.index + head[0].length;
+  const run = createRun(mirror);
+  const ids: number[] = [];
+  const spans: number[] = [];
+  const withdrawn: number[] = [];
+  let odd = 0;
+  let previous = 0;
+
+  /** Compares an item by its key. @returns its id as `find`; null if it is not valid */
+  function lookUp(start: number, end: number): number | null {
+    const body = bytes.subarray(start, end);
+    const fields = parse(body);
+    const checked = checkItem(fields, () => body.toString('utf8'));
+    if (typeof checked === 'string' || !isUtf8(body) || cutPage(body, MAX_DEPTH - 2) === null) return null;
+    if (isWithdrawn(fields as Fields)) withdrawn.push(ids.length);
+    return mirror.find(checked.vbid, body);
+  }
+
+  let at = first;
+  for (;;) {
+    const taken = run.take(bytes, at);
+    let end = at;
+    if (taken !== null) {
+      const [id, length] = taken;
+      if (run.isWithdrawn(id)) withdrawn.push(ids.length);
+      ids.push(id);
+      previous = id;
+      end += length;
+    } else {
+      if (bytes[at] !== OPEN_BRACE || odd > FEW + ids.length * SHARE) return null;
+      odd++;
+      end = endOfObject(bytes, at);
+      const found = lookUp(at, end);
+      if (found === null) return null;
+      ids.push(found);
+      const id = Math.abs(found);
+      // A product that has moved stands alone: its neighbours are read when a second one follows it.
+      if (id > 0) run.moveAfter(id, id === previous + 1 || previous === 0, window.perPage - ids.length);
+      if (id > 0) previous = id;
+    }
+    spans.push(at, end - at);
+    at = skipSpace(bytes, end);
+    if (bytes[at] === CLOSE_BRACKET) break;
+    if (bytes[at] !== COMMA) return null;
+    at = skipSpace(bytes, at + 1);
+  }
+
+  // The envelope, with 0 instead of the items.
+  const rest = Uint8Array.from(Buffer.concat([bytes.subarray(0, first), Buffer.from('0'), bytes.subarray(at)]));
+  const cut = cutPage(rest, MAX_DEPTH);
+  if (cut?.length !== 2 || cut[0] !== first || cut[1] !== 1) return null;
+  const { envelope, doubt } = envelopeOf(rest, window, ids.length);
+  const about = { rows: '', isComplete: false, used: [], hasWords: false, withdrawn };
+  const items = { count: ids.length, bytes: source, spans: Uint32Array.from(spans), ...about };
+  return { envelope, items, rejected: [], doubt, matched: { seq: mirror.seq, ids: Float64Array.from(ids) } };
+}

@@ -1,0 +1,30 @@
+import { isProbablyKnown, knownPage } from '../catalog/known-page.ts';
+import type { FetchTask, Page } from '../catalog/page.ts';
+import { CatchwordError } from '../errors.ts';
+import { type KnownProductsFile, openKnownProducts } from '../store/known-products.ts';
+
+/**
+ * Validates pages by comparing them with the mirror at `path`, which this process has opened, too. The file is opened when
+ * it is needed.
+ */
+export function createPageComparer(path: string) {
+  let mirror: KnownProductsFile | undefined;
+  return {
+    /**
+     * @returns null if comparing does not save parsing the page
+     * @throws CatchwordError PAGE_INVALID
+     */
+    compare: (bytes: Uint8Array<ArrayBuffer>, task: FetchTask): Page | null => {
+      if (!isProbablyKnown(task)) return null;
+      try {
+        mirror ??= openKnownProducts(path);
+        return mirror.incarnation === task.mirror ? mirror.read((known) => knownPage(bytes, task.window, known)) : null;
+      } catch (error) {
+        if (error instanceof CatchwordError) throw error;
+        // The keeper reads the same file, and names the problem.
+        return null;
+      }
+    },
+    close: (): void => mirror?.close(),
+  };
+}
