@@ -162,5 +162,5 @@ export function knownPage(source: Uint8Array<ArrayBuffer>, window: Window, mirro
   const { envelope, doubt } = envelopeOf(rest, window, ids.length);
   const about = { rows: '', isComplete: false, used: [], hasWords: false, withdrawn };
   const items = { count: ids.length, bytes: source, spans: Uint32Array.from(spans), ...about };
-  return { envelope, items, rejected: [], doubt, matched: { seq: mirror.seq, ids: Float64Array.from(ids) } };
+  return { envelope, items, rejected: [], doubt, matched: { seq: mirror.seq, ids: new Int32Array(ids) } };
 }

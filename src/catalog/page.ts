@@ -60,7 +60,7 @@ export interface Matched {
   /** The mirror's newest change at that time. */
   readonly seq: number;
   /** For each item as `ProductReader.match`. */
-  readonly ids: Float64Array<ArrayBuffer>;
+  readonly ids: Int32Array<ArrayBuffer>;
 }
 
 /** A validated page. */

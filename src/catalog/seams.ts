@@ -108,8 +108,10 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   const repeats = new Map<number, number>();
   let disorder = 0;
 
-  /** Visits the products of a window that were not modified since it was read, each once. */
-  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
+  /** The products of a window, each once. */
+  function productsOf(ids: readonly number[]): Iterable<number> {
+    // Most windows list products in the order of their ids.
+    if (ids.every((id, index) => id > (ids[index - 1] ?? 0))) return ids;
     const visited = new Set<number>();
     const again = new Map<number, number>();
     for (const id of ids) {
@@ -118,8 +120,13 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
       visited.add(id);
     }
     for (const [id, times] of again) repeats.set(id, Math.max(times, repeats.get(id) ?? 0));
+    return visited;
+  }
+
+  /** Visits the products of a window that were not modified since it was read, each once. */
+  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
     let position = 0;
-    for (const id of visited) if (modifiedIn(id) <= window.pass) visit(id, position++);
+    for (const id of productsOf(ids)) if (modifiedIn(id) <= window.pass) visit(id, position++);
     unmodified[at] = position;
   }
 

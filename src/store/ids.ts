@@ -22,12 +22,13 @@ export function encodeIds(ids: readonly number[]): Buffer {
   return Buffer.from(bytes.subarray(0, size));
 }
 
-export function decodeIds(bytes: Iterable<number>): number[] {
+export function decodeIds(bytes: Uint8Array): number[] {
   const ids: number[] = [];
   let id = 0;
   let value = 0;
   let scale = 1;
-  for (const byte of bytes) {
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
     value += (byte % 128) * scale;
     scale *= 128;
     if (byte > 127) continue;

@@ -146,7 +146,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     /** Without ids, which may be many. */
     checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf.all({ run: runId, pass }),
     idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
-      decodeIds(idsOf(runId, pass, page, perPage) ?? []),
+      decodeIds(idsOf(runId, pass, page, perPage) ?? new Uint8Array()),
     /** The ids of each window in turn, so that memory does not grow with the catalog. */
     eachIds: function* (runId: number): Generator<readonly number[]> {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);

@@ -76,9 +76,9 @@ export function createApplier(options: ApplierOptions) {
   }
 
   /** Without the products that were changed since. */
-  function stillMatched({ seq, ids }: Matched): number[] {
+  function stillMatched({ seq, ids }: Matched): Matched['ids'] {
     const since = new Set(store.changes.productsAfter(seq));
-    return Array.from(ids, (id) => (since.has(id) ? -id : id));
+    return since.size === 0 ? ids : ids.map((id) => (since.has(id) ? -id : id));
   }
 
   /** The ids of a page's products that are as the mirror has them; see `WaitingPage`. */
@@ -90,7 +90,8 @@ export function createApplier(options: ApplierOptions) {
     }
     const matches = matched === undefined ? store.products.match(items) : stillMatched(matched);
     const withdrawn = new Set(withdrawnAs === 'removed' ? items.withdrawn : []);
-    return matches.map((id, position) => {
+    return Array.from({ length: matches.length }, (_, position) => {
+      const id = matches[position] ?? 0;
       if (id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;
       if (id !== 0) maybeChanged.add(Math.abs(id));
       return null;
@@ -102,7 +103,8 @@ export function createApplier(options: ApplierOptions) {
     const ids = unchanged(page);
     for (const { position } of rejected) ids[position] = 0;
     const doubt = page.doubt ?? doubtAge(captured.response, overlapMs);
-    return { ...captured, envelope, doubt, rejected, ids, items: ids.includes(null) ? items : null };
+    const about = { ...captured, envelope, doubt, rejected };
+    return ids.every((id) => id !== null) ? { ...about, ids, items: null } : { ...about, ids, items };
   }
 
   /**

@@ -8,13 +8,17 @@ import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { RunSettings } from './run-settings.ts';
 
+/** The items of a page in the batch. */
+type WaitingItems =
+  | {
+      readonly items: PageItems;
+      /** In the order of the response: the id if the mirror has the same text, 0 for a rejected item, otherwise null. */
+      readonly ids: readonly (number | null)[];
+    }
+  | { readonly items: null; readonly ids: readonly number[] };
+
 /** A page in the batch. */
-export interface WaitingPage extends Omit<CapturedPage, 'page'>, Omit<Page, 'items'> {
-  /** In the order of the response: the id if the mirror already holds the same text, 0 for a rejected item, otherwise null. */
-  readonly ids: readonly (number | null)[];
-  /** Null if every item has an id. */
-  readonly items: PageItems | null;
-}
+export type WaitingPage = Omit<CapturedPage, 'page'> & Omit<Page, 'items'> & WaitingItems;
 
 export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
   readonly store: Reader;
@@ -53,8 +57,6 @@ function newParts({ store, withdrawnAs }: DraftContext, items: PageItems, ids: r
 /** Compares a page with the mirror, without writing. Call it in the transaction that writes the draft. */
 export function draftPage(context: DraftContext, captured: WaitingPage) {
   const { store, runId, withdrawnAs, ignoreFields } = context;
-  const { items } = captured;
-  const ids = [...captured.ids];
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
@@ -109,7 +111,9 @@ export function draftPage(context: DraftContext, captured: WaitingPage) {
     return known.id;
   }
 
-  if (items !== null) {
+  /** The ids of all items. */
+  function idsOf(items: PageItems, given: readonly (number | null)[]): number[] {
+    const ids = [...given];
     const parts = items.isComplete ? newParts(context, items, ids) : [];
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
@@ -122,9 +126,12 @@ export function draftPage(context: DraftContext, captured: WaitingPage) {
       for (let at = part.from; at <= part.to; at++) ids[at] = id + at - part.from;
       rows.push({ ...part, id });
     }
+    return ids.map((id) => id ?? 0);
   }
+
+  const ids = captured.items === null ? captured.ids : idsOf(captured.items, captured.ids);
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
-  return { ids: ids.map((id) => id ?? 0), created, changed, withdrawn, restored, items, rows };
+  return { ids, created, changed, withdrawn, restored, items: captured.items, rows };
 }
 
 /** What a page changes, before anything is written. */
