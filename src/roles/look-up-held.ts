@@ -14,7 +14,7 @@ async function startLookups(options: PipelineOptions, store: Store): Promise<Ser
   return await startTogether(async (services) => {
     const pages = await startRedisQueue(options, redisUrl, store, store);
     services.push(pages);
-    services.push(await startFetcherService(options, redisUrl));
+    services.push(await startFetcherService(options, redisUrl, undefined, pages.queue));
     return { name: 'lookups', queue: pages.queue, stop: () => stopAll(services) };
   });
 }

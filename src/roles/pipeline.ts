@@ -8,6 +8,7 @@ import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
 import type { Pacer } from '../pace/pacer.ts';
+import type { BullQueue } from '../queue/bullmq/queue.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../queue/queue.ts';
 import { openStore, type Store } from '../store/store.ts';
@@ -66,11 +67,15 @@ function keeperSettings(config: SourceConfig): RunSettings {
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
-/** Starts a fetcher, which reads pages for a keeper through Redis. */
+/**
+ * Starts a fetcher, which reads pages for keepers through Redis.
+ * @param keeper the queue of the one in this process
+ */
 export async function startFetcherService(
   { config, clock, log }: RoleOptions,
   redisUrl: string,
   validate?: ValidatePage,
+  keeper?: BullQueue,
 ): Promise<Service> {
   const { startFetcher } = await import('../queue/bullmq/fetcher.ts');
   const { concurrency, deltaOverlapMs } = config;
@@ -81,7 +86,7 @@ export async function startFetcherService(
       return createReadWindow(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
-    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source });
+    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -117,7 +122,7 @@ export async function startRedisQueue(
   store: Store,
   paceIn: Store,
   validate?: ValidatePage,
-): Promise<Service & { readonly queue: PageQueue }> {
+): Promise<Service & { readonly queue: BullQueue }> {
   const { createBullQueue } = await import('../queue/bullmq/queue.ts');
   const options = { config, clock, tell };
   const pauses = pausesIn(paceIn, options);
@@ -151,15 +156,18 @@ export async function startKeeper(options: KeeperOptions) {
     const thread = options.threads === true ? startPageThread(store.path) : null;
     if (thread !== null) services.push(thread);
     const validate = thread?.validate;
-    const pages =
-      redisUrl === undefined
-        ? startEmbeddedQueue(options, paceIn, validate)
-        : await startRedisQueue(options, redisUrl, store, paceIn, validate);
-    services.push(pages);
-    if (redisUrl !== undefined && options.fetching) {
-      services.push(await startFetcherService(options, redisUrl, validate));
+    async function startShared(redis: string): Promise<PageQueue> {
+      const shared = await startRedisQueue(options, redis, store, paceIn, validate);
+      services.push(shared);
+      if (options.fetching) services.push(await startFetcherService(options, redis, validate, shared.queue));
+      return shared.queue;
     }
-    const { queue } = pages;
+    function startOwn(): PageQueue {
+      const own = startEmbeddedQueue(options, paceIn, validate);
+      services.push(own);
+      return own.queue;
+    }
+    const queue = redisUrl === undefined ? startOwn() : await startShared(redisUrl);
     const settings = keeperSettings(config);
     const progress = onProgress === undefined ? {} : { onProgress };
     const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, clock, log });

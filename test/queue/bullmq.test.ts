@@ -27,17 +27,58 @@ async function beginReading(place: Place): Promise<void> {
 describe.skipIf(!redisAvailable)('BullMQ queue', () => {
   const redis = useRedis();
 
-  itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
-    const place = await openPlace(redis.url(), { intervalMs });
-    await place.fetcher({ read: () => read, concurrency });
-    return {
-      queue: place.queue,
-      lose: async () => {
-        await redis.admin().flushall();
-      },
-      requestTimes: () => redis.activeTimes(place.source),
-      close: place.close,
-    };
+  describe.each([
+    { name: 'another process', isNear: false },
+    { name: 'the process of the keeper', isNear: true },
+  ])('with a fetcher in $name', ({ isNear }) => {
+    itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
+      const place = await openPlace(redis.url(), { intervalMs });
+      await place.fetcher({ read: () => read, concurrency, ...(isNear && { keeper: place.queue }) });
+      return {
+        queue: place.queue,
+        lose: async () => {
+          await redis.admin().flushall();
+        },
+        requestTimes: () => redis.activeTimes(place.source),
+        close: place.close,
+      };
+    });
+  });
+
+  describe('with a fetcher in the process of the keeper', () => {
+    /** Ids of the jobs that went through the apply queue of `mirror`. */
+    async function sent({ source }: Place, mirror: string): Promise<string[]> {
+      const events = await redis.admin().xrange(`catchword:apply-${source}-${mirror}:events`, '-', '+');
+      return events.filter(([, fields]) => fields[1] === 'added').map(([, fields]) => fields[3] ?? '');
+    }
+
+    it('sends no page through Redis', async () => {
+      const place = await openPlace(redis.url());
+      await place.fetcher({ read: () => createScriptedSource(clock).read, keeper: place.queue });
+      const { outcomes, count } = await collect(place.queue);
+      await place.queue.add(pages(5));
+      await count(5);
+      await place.close();
+      expect(outcomes.map(idOf).sort()).toEqual(pages(5).map(taskId).sort());
+      expect(await sent(place, 'mirror-a')).toEqual([]);
+    });
+
+    it('sends pages of other mirrors, of runs of others, and those that nobody takes', async () => {
+      const place = await openPlace(redis.url());
+      const { source } = place;
+      const far = await openPlace(redis.url(), { source, mirror: 'mirror-b' });
+      const twin = await openPlace(redis.url(), { source });
+      const atFar = await collect(far.queue);
+      const atTwin = await collect(twin.queue);
+      await place.fetcher({ read: () => createScriptedSource(clock).read, keeper: place.queue });
+      await place.queue.add([task(1)]);
+      await far.queue.add([task(2, { mirror: 'mirror-b' })]);
+      await twin.queue.add([task(3, { runId: 2 })]);
+      await Promise.all([atFar.count(1), atTwin.count(2)]);
+      expect(await sent(place, 'mirror-b')).toEqual(['mirror-b_r1-p0-2x10']);
+      expect((await sent(place, 'mirror-a')).sort()).toEqual(['mirror-a_r1-p0-1x10', 'mirror-a_r2-p0-3x10']);
+      await Promise.all([twin.close(), far.close(), place.close()]);
+    });
   });
 
   it('deletes finished jobs', async () => {

@@ -19,6 +19,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
+import type { BullQueue } from './queue.ts';
 import { createSharedPause } from './shared-pause.ts';
 import { createTurns } from './turns.ts';
 
@@ -27,6 +28,8 @@ export interface FetcherOptions extends QueuePlace {
   readonly read: (pacer: Pacer) => ReadWindow;
   /** Requests in flight in this process. */
   readonly concurrency: number;
+  /** The queue of the keeper in this process, which gets the pages of its mirror without a way through Redis. */
+  readonly keeper?: Pick<BullQueue, 'mirror' | 'handOver'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -41,7 +44,7 @@ const PAUSE_CHECK_MS = 1_000;
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
-  const { redisUrl, concurrency, clock, log } = options;
+  const { redisUrl, concurrency, clock, log, keeper } = options;
   await checkRedis(redisUrl);
   const names = queueNames(options);
   const stop = new AbortController();
@@ -59,6 +62,7 @@ export async function startFetcher(options: FetcherOptions) {
 
   /** Keeps the outcome while Redis cannot store it (full, a failover), so that the page is not requested again. */
   async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
+    if ((await keeper?.handOver(outcome)) === true) return;
     const encoded = await encodeOutcome(outcome);
     for (;;) {
       try {
@@ -74,8 +78,9 @@ export async function startFetcher(options: FetcherOptions) {
 
   async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
     try {
-      // The keeper validates the page again, and then makes the rows that a mirror is filled with.
-      const { page, response } = await read({ ...task, filling: false }, stop.signal, attempt);
+      // Another process validates the page again, and then makes the rows that a mirror is filled with.
+      const asked = task.mirror === keeper?.mirror ? task : { ...task, filling: false };
+      const { page, response } = await read(asked, stop.signal, attempt);
       return { kind: 'captured', captured: { task, page, response, requests: attempt } };
     } catch (thrown) {
       if (stop.signal.aborted) throw thrown;

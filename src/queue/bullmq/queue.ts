@@ -40,8 +40,15 @@ interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
 }
 
 export interface BullQueue extends PageQueue {
+  /** Incarnation of the keeper's mirror. */
+  readonly mirror: string;
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
+  /**
+   * Delivers the outcome of a fetcher in this process, without Redis.
+   * @returns false, at once, if this queue does not deliver, or has not added a task of that run
+   */
+  handOver(outcome: FetchOutcome): Promise<boolean>;
 }
 
 /** Pages that are decoded while one is written. Limits memory. */
@@ -70,7 +77,7 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
 }
 
 async function deliver(
-  decoding: Promise<FetchOutcome>,
+  decoding: FetchOutcome | Promise<FetchOutcome>,
   handle: (outcome: FetchOutcome) => Promise<void>,
   { learner, log }: { learner: ReturnType<typeof createLearner>; log: Logger },
 ): Promise<void> {
@@ -92,7 +99,8 @@ async function deliver(
  * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
  * ```
  * Both jobs of a task have the same id. A fetcher adds the apply job before its fetch job ends, so checking for the
- * fetch job first finds every task in progress. While Redis is unreachable, `add` and `drop` only log that.
+ * fetch job first finds every task in progress. A fetcher in the keeper's process hands its pages over instead, and its
+ * fetch job ends when the page was handled: packing, sending and unpacking a page cost as much as reading it. While Redis is unreachable, `add` and `drop` only log that.
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
@@ -111,6 +119,9 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   let consumer: ReturnType<typeof startWorker> | undefined;
+  let handler: ((outcome: FetchOutcome) => Promise<void>) | undefined;
+  /** Runs that this queue has added tasks of. Another queue of the mirror may look up products of a run that is held. */
+  const runs = new Set<number>();
   /** Ends when all jobs that this process has taken have ended. */
   let delivered: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
@@ -149,6 +160,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   }
 
   async function close(): Promise<void> {
+    handler = undefined;
     await consumer?.close(() => delivered);
     if (isTemporary === true) {
       await applyQueue.obliterate({ force: true }).catch(() => {});
@@ -159,8 +171,10 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   }
 
   return {
+    mirror,
     add: (tasks) =>
       attempt('add tasks', async () => {
+        for (const { runId } of tasks) runs.add(runId);
         for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
         const missing = await withoutJob(tasks, queues, producer);
         if (missing.length === 0) {
@@ -171,6 +185,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
+      handler = handle;
       async function take(job: Job, token: string | undefined): Promise<void> {
         if (closed !== undefined) return returnToQueue(job, token);
         await inTurn(job, handle);
@@ -181,6 +196,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     rest: async () => {
       const resting = consumer;
       consumer = undefined;
+      handler = undefined;
+      runs.clear();
       await resting?.close(() => delivered);
     },
     drop: (runId) =>
@@ -200,6 +217,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         // Starts the retries that were delayed until the end of the pause.
         await fetchQueue.promoteJobs();
       }),
+    handOver: async (outcome) => {
+      const handle = handler;
+      const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+      if (handle === undefined || task.mirror !== mirror || !runs.has(task.runId)) return false;
+      delivered = delivered.then(() => deliver(outcome, handle, { learner, log }));
+      await delivered;
+      return true;
+    },
     close: () => {
       closed ??= close();
       return closed;
