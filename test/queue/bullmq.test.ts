@@ -63,7 +63,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       expect(await sent(place, 'mirror-a')).toEqual([]);
     });
 
-    it('sends pages of other mirrors, of runs of others, and those that nobody takes', async () => {
+    it('sends pages of other mirrors, and pages for which its keeper has not asked', async () => {
       const place = await openPlace(redis.url());
       const { source } = place;
       const far = await openPlace(redis.url(), { source, mirror: 'mirror-b' });
@@ -78,6 +78,26 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       expect(await sent(place, 'mirror-b')).toEqual(['mirror-b_r1-p0-2x10']);
       expect((await sent(place, 'mirror-a')).sort()).toEqual(['mirror-a_r1-p0-1x10', 'mirror-a_r2-p0-3x10']);
       await Promise.all([twin.close(), far.close(), place.close()]);
+    });
+
+    it('sends pages while the keeper rests', async () => {
+      const place = await openPlace(redis.url());
+      const [asked, gate] = [createGate(), createGate()];
+      const source = createScriptedSource(clock, async () => {
+        asked.open();
+        await gate.passed;
+      });
+      await place.fetcher({ read: () => source.read, keeper: place.queue });
+      const before = await collect(place.queue);
+      await place.queue.add([task(1)]);
+      await asked.passed;
+      await place.queue.rest();
+      gate.open();
+      await expect.poll(() => sent(place, 'mirror-a')).toHaveLength(1);
+      const after = await collect(place.queue);
+      await after.count(1);
+      expect([before.outcomes.length, after.outcomes.map(idOf)]).toEqual([0, [taskId(task(1))]]);
+      await place.close();
     });
   });
 

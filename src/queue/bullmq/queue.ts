@@ -4,11 +4,12 @@ import type { Redis } from 'ioredis';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
-import { createLog, errorFields, type Logger } from '../../log.ts';
+import { createLog } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { PageQueue, ValidatePage } from '../queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
+import { createDelivery, type Handle } from './delivery.ts';
 import { createFetcherControl, type FetcherControlOptions } from './fetcher-control.ts';
 import {
   fetchJobOptions,
@@ -76,22 +77,6 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
   }
 }
 
-async function deliver(
-  decoding: FetchOutcome | Promise<FetchOutcome>,
-  handle: (outcome: FetchOutcome) => Promise<void>,
-  { learner, log }: { learner: ReturnType<typeof createLearner>; log: Logger },
-): Promise<void> {
-  try {
-    const outcome = await decoding;
-    learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
-    if (outcome.kind === 'captured') learner.succeeded();
-    await handle(outcome);
-  } catch (error) {
-    // Not retried: the keeper adds the missing page again.
-    log.error(errorFields(error), 'a fetched page was not applied');
-  }
-}
-
 /**
  * The keeper's side of the queue in Redis.
  *
@@ -100,7 +85,8 @@ async function deliver(
  * ```
  * Both jobs of a task have the same id. A fetcher adds the apply job before its fetch job ends, so checking for the
  * fetch job first finds every task in progress. A fetcher in the keeper's process hands its pages over instead, and its
- * fetch job ends when the page was handled: packing, sending and unpacking a page cost as much as reading it. While Redis is unreachable, `add` and `drop` only log that.
+ * fetch job ends when the page was handled: packing, sending and unpacking a page cost as much as reading it. While
+ * Redis is unreachable, `add` and `drop` only log that.
  *
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
@@ -118,12 +104,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchers = createFetcherControl(fetchQueue, rate, options);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
+  const delivery = createDelivery(mirror, learner, log);
   let consumer: ReturnType<typeof startWorker> | undefined;
-  let handler: ((outcome: FetchOutcome) => Promise<void>) | undefined;
-  /** Runs that this queue has added tasks of. Another queue of the mirror may look up products of a run that is held. */
-  const runs = new Set<number>();
-  /** Ends when all jobs that this process has taken have ended. */
-  let delivered: Promise<void> = Promise.resolve();
   let closed: Promise<void> | undefined;
 
   /** Does `work` in Redis; a failure is only logged. */
@@ -148,20 +130,14 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   }
 
   /** Decodes a page at once; what the job tells is handled after the jobs that arrived before. */
-  function inTurn({ name, data }: Job, handle: (outcome: FetchOutcome) => Promise<void>): Promise<void> {
-    if (name === PAUSE_JOB) delivered = delivered.then(() => attempt('note a pause', () => notePause(data)));
-    else {
-      const decoding = decodeOutcome(data, options.validate);
-      // `deliver` reports an error.
-      decoding.catch(() => {});
-      delivered = delivered.then(() => deliver(decoding, handle, { learner, log }));
-    }
-    return delivered;
+  function inTurn({ name, data }: Job, handle: Handle): Promise<void> {
+    if (name === PAUSE_JOB) return delivery.inTurn(() => attempt('note a pause', () => notePause(data)));
+    return delivery.deliver(decodeOutcome(data, options.validate), handle);
   }
 
   async function close(): Promise<void> {
-    handler = undefined;
-    await consumer?.close(() => delivered);
+    delivery.end();
+    await consumer?.close(delivery.idle);
     if (isTemporary === true) {
       await applyQueue.obliterate({ force: true }).catch(() => {});
       await rate.end().catch(() => {});
@@ -174,7 +150,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     mirror,
     add: (tasks) =>
       attempt('add tasks', async () => {
-        for (const { runId } of tasks) runs.add(runId);
+        delivery.ask(tasks);
         for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
         const missing = await withoutJob(tasks, queues, producer);
         if (missing.length === 0) {
@@ -185,7 +161,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
       }),
     consume: async (handle) => {
-      handler = handle;
+      delivery.begin(handle);
       async function take(job: Job, token: string | undefined): Promise<void> {
         if (closed !== undefined) return returnToQueue(job, token);
         await inTurn(job, handle);
@@ -196,9 +172,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     rest: async () => {
       const resting = consumer;
       consumer = undefined;
-      handler = undefined;
-      runs.clear();
-      await resting?.close(() => delivered);
+      delivery.end();
+      await resting?.close(delivery.idle);
     },
     drop: (runId) =>
       attempt('drop tasks', async () => {
@@ -217,14 +192,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         // Starts the retries that were delayed until the end of the pause.
         await fetchQueue.promoteJobs();
       }),
-    handOver: async (outcome) => {
-      const handle = handler;
-      const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
-      if (handle === undefined || task.mirror !== mirror || !runs.has(task.runId)) return false;
-      delivered = delivered.then(() => deliver(outcome, handle, { learner, log }));
-      await delivered;
-      return true;
-    },
+    handOver: delivery.handOver,
     close: () => {
       closed ??= close();
       return closed;

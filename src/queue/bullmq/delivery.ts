@@ -1,0 +1,61 @@
+import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
+import { errorFields, type Logger } from '../../log.ts';
+import type { createLearner } from '../../pace/learned-rate.ts';
+
+export type Handle = (outcome: FetchOutcome) => Promise<void>;
+
+/** Delivers outcomes to the keeper of `mirror`, one at a time, in the order of arrival. */
+export function createDelivery(mirror: string, learner: ReturnType<typeof createLearner>, log: Logger) {
+  let taker: Handle | undefined;
+  /** Runs whose tasks this keeper has asked for. Another queue of the mirror may look up products of a held run. */
+  const runs = new Set<number>();
+  let idle: Promise<void> = Promise.resolve();
+
+  async function deliver(decoding: FetchOutcome | Promise<FetchOutcome>, handle: Handle): Promise<void> {
+    try {
+      const outcome = await decoding;
+      learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
+      if (outcome.kind === 'captured') learner.succeeded();
+      await handle(outcome);
+    } catch (error) {
+      // Not retried: the keeper adds the missing page again.
+      log.error(errorFields(error), 'a fetched page was not applied');
+    }
+  }
+
+  /** Does `work` after all that was given before; it must not throw. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    idle = idle.then(work);
+    return idle;
+  }
+
+  return {
+    begin: (handle: Handle): void => {
+      taker = handle;
+    },
+    /** Ends what `handOver` takes. */
+    end: (): void => {
+      taker = undefined;
+      runs.clear();
+    },
+    ask: (tasks: readonly FetchTask[]): void => {
+      for (const { runId } of tasks) runs.add(runId);
+    },
+    inTurn,
+    deliver: (decoding: Promise<FetchOutcome>, handle: Handle): Promise<void> => {
+      // An error is reported in turn.
+      decoding.catch(() => {});
+      return inTurn(() => deliver(decoding, handle));
+    },
+    /** As `BullQueue.handOver`. */
+    handOver: async (outcome: FetchOutcome): Promise<boolean> => {
+      const handle = taker;
+      const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+      if (handle === undefined || task.mirror !== mirror || !runs.has(task.runId)) return false;
+      await inTurn(() => deliver(outcome, handle));
+      return true;
+    },
+    /** Resolves when everything that was given is delivered. */
+    idle: () => idle,
+  };
+}
