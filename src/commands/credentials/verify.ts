@@ -65,7 +65,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
   await withService(context, async ({ caller }, { baseUrl, apiKey }) => {
     const input = sourceUntil(context, path);
     const bar = progressBar(context.stderr, '{bar} {percentage}% · {accounts} accounts · {requests}');
-    if (input.file !== null) bar.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
+    if (input.file !== null) bar?.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
     let [accounts, requests, notVerified] = [0, 0, 0];
     let output: ResultOutput | undefined;
@@ -89,7 +89,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
         }
         accounts += results.length;
         requests++;
-        bar.update(input.bytesRead(), { accounts: count(accounts), requests: plural(requests, 'request') });
+        bar?.update(input.bytesRead(), { accounts: count(accounts), requests: plural(requests, 'request') });
       }
       if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
       await output.write(header, 0, 0);
@@ -98,7 +98,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       throw interrupted(error, accounts, options);
     } finally {
       input.close();
-      bar.stop();
+      bar?.stop();
       await output?.close();
     }
     context.stderr.write(summary(outcomes, output, requests));

@@ -14,13 +14,13 @@ function bytesOf(path: string): number {
 export function copyWithProgress({ apart, stderr }: CommandContext): Copy {
   return async (from, to, signal) => {
     const bar = progressBar(stderr, 'copying and checking {bar} {percentage}%');
-    bar.start(Math.max(1, bytesOf(from)), 0);
-    const timer = setInterval(() => bar.update(bytesOf(to)), LOOK_MS);
+    bar?.start(Math.max(1, bytesOf(from)), 0);
+    const timer = setInterval(() => bar?.update(bytesOf(to)), LOOK_MS);
     try {
       return await (apart === true ? copyApart : copyHere)(from, to, signal);
     } finally {
       clearInterval(timer);
-      bar.stop();
+      bar?.stop();
     }
   };
 }

@@ -1,4 +1,5 @@
-import { Presets, SingleBar } from 'cli-progress';
+import { createRequire } from 'node:module';
+import type { SingleBar } from 'cli-progress';
 import type { SourceConfig } from '../../config.ts';
 import { settlingText } from '../../report/run-text.ts';
 import { count, duration } from '../../report/text.ts';
@@ -13,8 +14,12 @@ type Settling = NonNullable<Progress['settling']>;
 /** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
-/** A bar that shows nothing if the stream is not a terminal. */
-export function progressBar(stream: NodeJS.WritableStream, format: string): SingleBar {
+const load = createRequire(import.meta.url);
+
+/** A bar; null if the stream is not a terminal. */
+export function progressBar(stream: NodeJS.WritableStream, format: string): SingleBar | null {
+  if (!isTerminal(stream)) return null;
+  const { Presets, SingleBar } = load('cli-progress') as typeof import('cli-progress');
   const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
   return new SingleBar(look, Presets.shades_classic);
 }
@@ -30,8 +35,8 @@ function progressDisplay({ clock, stderr }: CommandContext) {
   function waits(settling: Settling): void {
     const left = settlingText(settling);
     const isLong = (settling.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS;
-    if (isTerminal(stderr)) bar.update({ left });
-    else if (isLong) stderr.write(`${left}\n`);
+    bar?.update({ left });
+    if (bar === null && isLong) stderr.write(`${left}\n`);
   }
 
   return {
@@ -39,13 +44,13 @@ function progressDisplay({ clock, stderr }: CommandContext) {
       const { kind, pages, pagesKnown, settling } = progress;
       if (first === undefined) {
         first = progress;
-        bar.start(pagesKnown, pages, { kind, speed: '–', requests: 0, left: '– left' });
+        bar?.start(pagesKnown, pages, { kind, speed: '–', requests: 0, left: '– left' });
       }
       const seconds = Math.max(0.001, (clock.now() - startedAt) / 1000);
       const read = pages - first.pages;
       const left = read === 0 ? '–' : duration(((pagesKnown - pages) / read) * seconds * 1000);
-      bar.setTotal(pagesKnown);
-      bar.update(pages, {
+      bar?.setTotal(pagesKnown);
+      bar?.update(pages, {
         kind: progress.pass > 0 ? `${kind}, changes since` : kind,
         speed: count(Math.round((progress.items - first.items) / seconds)),
         requests: count(progress.requests),
@@ -56,7 +61,7 @@ function progressDisplay({ clock, stderr }: CommandContext) {
     },
     /** Shows a wait between two runs. */
     waits,
-    stop: (): void => bar.stop(),
+    stop: (): void => bar?.stop(),
   };
 }
 
