@@ -1,7 +1,7 @@
+import type { Dispatcher } from 'undici';
 import api from 'undici/lib/api/index.js';
 import buildConnector from 'undici/lib/core/connect.js';
 import Agent from 'undici/lib/dispatcher/agent.js';
-import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
 
 /*
  * The parts of undici that are used. Its entry also loads `fetch`, WebSocket, caches and mocks, and makes Node.js load its
@@ -9,7 +9,9 @@ import Dispatcher from 'undici/lib/dispatcher/dispatcher.js';
  * promise to be compatible, so its version is fixed in package.json.
  */
 
-// As the entry does.
-Object.assign(Dispatcher.prototype, api);
+/** `agent.request`: undici's entry adds it to each dispatcher, but a bundler drops what a module does besides its exports. */
+export function request(agent: Agent, options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData> {
+  return api.request.call(agent, options);
+}
 
 export { Agent, buildConnector };

@@ -11,7 +11,6 @@ const OPEN_BRACKET = 91;
 export const CLOSE_BRACKET = 93;
 export const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
-const SPACE = 32;
 const ITEMS = Buffer.from('items');
 /** Length of `items` with each character as `\uXXXX`. */
 const MAX_ESCAPED = 6 * ITEMS.length;
@@ -51,10 +50,14 @@ export function endOfObject(bytes: Uint8Array, start: number): number {
   return bytes.length;
 }
 
-/** Index of the first byte from `start` on that is not white space. */
+function isSpace(byte: number | undefined): boolean {
+  return byte === 32 || byte === 10 || byte === 13 || byte === 9;
+}
+
+/** Index of the first byte from `start` on that is not white space of JSON. */
 export function skipSpace(bytes: Uint8Array, start: number): number {
   let at = start;
-  while (at < bytes.length && (bytes[at] ?? 0) <= SPACE) at++;
+  while (isSpace(bytes[at])) at++;
   return at;
 }
 
@@ -62,7 +65,7 @@ export function skipSpace(bytes: Uint8Array, start: number): number {
 function add(spans: number[], bytes: Uint8Array, from: number, to: number): void {
   const start = Math.min(skipSpace(bytes, from), to);
   let end = to;
-  while (end > start && (bytes[end - 1] ?? 0) <= SPACE) end--;
+  while (end > start && isSpace(bytes[end - 1])) end--;
   spans.push(start, end - start);
 }
 

@@ -46,8 +46,10 @@ function equal(bytes: Buffer, start: number, texts: Uint8Array, from: number, le
 }
 
 /** The products that probably follow in the list. */
-function createRun(mirror: KnownProducts) {
+function createRun(mirror: KnownProducts, perPage: number) {
   let { ids, lengths, texts }: Neighbours = NONE;
+  /** Products that followed each other since neighbours were read: about as many will follow the next one. */
+  let followed = perPage;
   const withdrawn = new Set<number>();
   let next = 0;
   let from = 0;
@@ -74,6 +76,7 @@ function createRun(mirror: KnownProducts) {
       if (length === 0 || !isEqual(bytes, start, length)) return null;
       const id = ids[next] ?? 0;
       step();
+      followed++;
       return [id, length];
     },
     /** Continues after a product. @param read whether to read its neighbours, if they were not read */
@@ -83,7 +86,8 @@ function createRun(mirror: KnownProducts) {
       mayBeEqual = true;
       while (next <= at) step();
       if (at >= 0) return;
-      const found = mirror.after(id, limit);
+      const found = mirror.after(id, Math.min(limit, FEW + 2 * followed));
+      followed = 0;
       ({ ids, lengths, texts } = found);
       for (const one of found.withdrawn) withdrawn.add(one);
       next = 0;
@@ -109,7 +113,7 @@ export function knownPage(source: Uint8Array<ArrayBuffer>, window: Window, mirro
   const head = ITEMS.exec(bytes.toString('latin1', 0, HEAD));
   if (head === null) return null;
   const first = head.index + head[0].length;
-  const run = createRun(mirror);
+  const run = createRun(mirror, window.perPage);
   const ids: number[] = [];
   const spans: number[] = [];
   const withdrawn: number[] = [];

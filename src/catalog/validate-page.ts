@@ -191,7 +191,9 @@ export function validateLookup(bytes: Uint8Array<ArrayBuffer>, vbid: string, win
   const envelope = { numItems: 1, page: window.page, perPage: window.perPage, totalPages: window.page };
   const none = { bytes, spans: new Uint32Array(), values: [] };
   if (bytes.length === 0) return { envelope: { ...envelope, numItems: 0 }, ...packItems(none, false), doubt: null };
-  if (cutPage(bytes, MAX_DEPTH) === null) throw invalid(`the product is nested deeper than ${MAX_DEPTH}`);
+  // As on a page, where it is two deep.
+  const deepest = MAX_DEPTH - 2;
+  if (cutPage(bytes, deepest) === null) throw invalid(`the product is nested deeper than ${deepest}`);
   const value = parseJson(bytes);
   const start = bytes.findIndex((byte) => byte > SPACE);
   const length = bytes.findLastIndex((byte) => byte > SPACE) + 1 - start;

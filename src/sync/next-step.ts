@@ -63,8 +63,8 @@ const RUNS = 100;
 const PASSES = 64;
 
 /**
- * Start of a delta, some milliseconds earlier in each pass of each run: so two of them never have the same address, and a
- * cache cannot answer one with the other. Without that, a run whose list comes from a cache may get the deltas of the run
+ * Start of a delta, some milliseconds earlier in each pass of each run: so two of them seldom have the same address, with
+ * which a cache could answer one with the other. Without that, a run whose list comes from a cache may get the deltas of the run
  * that filled the cache, and take an old state for the present one.
  */
 export function ownFrom({ kind, from }: NextPass, runId: number, pass: number): number | null {

@@ -152,7 +152,7 @@ describe('the response to a lookup', () => {
     ['another product', '{"vbid":"B"}', /requested product A, got B/],
     ['no product', '{}', /lookup of A is not a product \(vbid must be a string\)/],
     ['no JSON', '{', /not JSON/],
-    ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 64/],
+    ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 62/],
   ])('is invalid: %s', (_name, text, message) => {
     const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };
     expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));

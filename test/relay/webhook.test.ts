@@ -1,5 +1,7 @@
 import { lookup } from 'node:dns';
 import { createServer } from 'node:http';
+import fc from 'fast-check';
+import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
 import { isPublic, publicLookup } from '../../src/public-address.ts';
 import { until } from '../../src/relay/contract/harness.ts';
@@ -193,5 +195,26 @@ it('rejects http without allow=private, an invalid secret, credentials and inval
   await expect(config('webhook+https://u:p@shop.example/').make()).rejects.toThrow('contains a user name or password');
   await expect(config('webhook+https://shop.example/#batch=0').make()).rejects.toThrow(
     'the value of batch is not valid',
+  );
+});
+
+it('accepts the secrets that the library of Standard Webhooks accepts', async () => {
+  const secret = fc.stringMatching(/^(whsec_)?[A-Za-z0-9+/]{0,40}={0,4}$/);
+  await fc.assert(
+    fc.asyncProperty(secret, async (given) => {
+      const made = config('webhook+https://shop.example/', given).make();
+      const isAccepted = await made.then(
+        () => true,
+        () => false,
+      );
+      let isKnown = true;
+      try {
+        new Webhook(given);
+      } catch {
+        isKnown = false;
+      }
+      expect(isAccepted).toBe(isKnown);
+    }),
+    { numRuns: 300 },
   );
 });

@@ -177,8 +177,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/sync/apply-page.test.ts',
     'a page that was compared long ago counts as unchanged',
     'src/sync/apply-page.ts',
-    'return Array.from(ids, (id) => (since.has(id) ? -id : id));',
-    'return Array.from(ids, (id) => (since.has(id) && id < 0 ? -id : id));',
+    'ids.map((id) => (since.has(id) ? -id : id))',
+    'ids.map((id) => (since.has(id) && id < 0 ? -id : id))',
   ),
   bug(
     'a product with another text counts as known',

@@ -132,6 +132,8 @@ describe('a page of known products', () => {
     expect(compare(pageText(range(0, 40).map((at) => textOf((at * 37) % PRODUCTS))))).toBeNull();
     expect(compare(pageText([]))).toBeNull();
     expect(compare(pageText(broken))).toBeNull();
+    expect(compare(pageText(items, { comma: ',\x00' }))).toBeNull();
+    expect(compare(pageText(items, { comma: '\x0c,' }))).toBeNull();
     expect(compare(pageText([...items.slice(0, 19), '{"vbid":"V39"']))).toBeNull();
     expect(compare(pageText([...items.slice(0, 19), '7']))).toBeNull();
     expect(compare(pageText(items).replace('"items"', '"others"'))).toBeNull();
@@ -210,7 +212,7 @@ it('comparing finds what parsing finds, for random pages', () => {
         ',"page":1',
         ',"num_items":"40"',
       ),
-      comma: fc.constantFrom(',', ', ', '\n,', ',,', ' '),
+      comma: fc.constantFrom(',', ', ', '\n,', ',,', ' ', '\x00,', ',\x0b'),
     },
     { requiredKeys: [] },
   );

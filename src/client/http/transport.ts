@@ -7,7 +7,7 @@ import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { httpConnector } from '../../http-connector.ts';
 import { isLoopback } from '../../loopback.ts';
 import { publish } from '../../measure.ts';
-import { Agent } from '../../undici.ts';
+import { Agent, request } from '../../undici.ts';
 import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
 import { refusalError } from '../errors/service-error.ts';
@@ -115,7 +115,7 @@ export function createTransport(
     const token = asked.token === false ? undefined : accessToken();
     if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
-    const response = await agent.request({
+    const response = await request(agent, {
       method,
       origin,
       path: `${url.pathname}${url.search}`,
