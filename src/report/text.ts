@@ -1,4 +1,4 @@
-import Table from 'cli-table3';
+import { createRequire } from 'node:module';
 import type pc from 'picocolors';
 import { printable } from '../printable.ts';
 
@@ -65,11 +65,14 @@ export function timeIn(ms: number, timezone: string): string {
   return local.endsWith('+00:00') ? time(ms) : `${time(ms)} (${local.slice(11, 16)} in ${timezone})`;
 }
 
+/** Loads the table when it is needed: few commands print one. */
+const load = createRequire(import.meta.url);
 const EDGES = 'top top-mid top-left top-right bottom bottom-mid bottom-left bottom-right left left-mid right right-mid';
 const NO_LINES = Object.fromEntries(`${EDGES} mid mid-mid`.split(' ').map((part) => [part, '']));
 
 /** Columns without lines: numbers are aligned to the right, and text is made printable. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number | null)[])[]): string {
+  const Table = load('cli-table3') as typeof import('cli-table3');
   const made = new Table({
     head: [...head],
     chars: { ...NO_LINES, middle: '  ' },

@@ -2,10 +2,10 @@ import cron from 'node-cron';
 import type { RunKind } from '../catalog/run.ts';
 import { type MissedTicks, tickName, tickTime } from '../catalog/tick.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { repeat, type Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
+import { checkCron } from './check-cron.ts';
 import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
@@ -28,23 +28,6 @@ export interface ScheduleOptions extends Schedule {
 const LATE_REQUEST_MS = 60_000;
 /** Longest time between two checks. If the clock is put back, node-cron waits for the planned time. */
 const CHECK_MS = 30_000;
-
-/** @throws CatchwordError CONFIG_INVALID naming the variable */
-export function checkCron(variable: string, expression: string): void {
-  if (expression === 'off') return;
-  const { valid, errors } = cron.validateDetailed(expression);
-  let reason = valid ? undefined : (errors[0]?.message ?? 'Use five fields');
-  try {
-    // Checked with both libraries, because each accepts forms that the other does not.
-    if (valid && nextDue(expression, 'UTC', 0) === null) reason = 'It never fires';
-  } catch (error) {
-    reason = messageOf(error);
-  }
-  if (reason === undefined) return;
-  const hint = `${reason}. Example: 0 2 * * * (every day at 02:00); or off.`;
-  const what = `${variable}: ${JSON.stringify(expression)} is not a valid cron expression`;
-  throw new CatchwordError('CONFIG_INVALID', what, { hint });
-}
 
 /** Marks served ticks in the future as not served, because the clock was put back. */
 export function forgetFutureTicks(ticks: ServedTicks, kind: RunKind, nowMs: number, log: Logger): void {

@@ -2,8 +2,8 @@ import { expect, it, onTestFinished } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/log.ts';
+import { checkCron } from '../../src/schedule/check-cron.ts';
 import {
-  checkCron,
   createRequestedTicks,
   requestLateRuns,
   startRequestedRuns,

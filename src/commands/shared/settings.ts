@@ -5,7 +5,7 @@ import { channelConfig } from '../../notify/channel-config.ts';
 import { OPTIONS } from '../../option-table.ts';
 import { LEAST_APART } from '../../pace/pace.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
-import { checkCron } from '../../schedule/scheduler.ts';
+import { checkCron } from '../../schedule/check-cron.ts';
 import { unknownSettings } from '../../unknown-settings.ts';
 import type { CommandContext } from './context.ts';
 import { colours } from './format.ts';
@@ -43,8 +43,10 @@ function checkLanes({ redisUrl, rateLimit }: Partial<Config>): void {
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, need === 'source');
   const schedules = (['fullCron', 'deltaCron'] as const).flatMap((key) => {
+    const { env } = OPTIONS[key];
     const cron = values[key];
-    return cron === undefined ? [] : problemOf(() => checkCron(OPTIONS[key].env, cron));
+    // A default is valid.
+    return cron === undefined || environment[env] === undefined ? [] : problemOf(() => checkCron(env, cron));
   });
   const sinks = values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)));
   const channels = values.channels.flatMap((channel) => problemOf(() => channelConfig(channel)));
