@@ -178,7 +178,7 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
        removed_at = NULL WHERE id = :id`,
   );
   // Apart: SQLite writes to the index of each column that is set, even if its value stays. ISBNs are spread over all pages
-  // of their indexes, which was two thirds of what a night wrote in which 1% changed.
+  // of their indexes, which was 60% of what a night wrote in which 1% changed.
   const setPrintIsbn = write('UPDATE products SET print_isbn = :isbn WHERE id = :id AND print_isbn IS NOT :isbn');
   const setEIsbn = write('UPDATE products SET e_isbn = :isbn WHERE id = :id AND e_isbn IS NOT :isbn');
   // A tombstone is about to be overwritten: the change record keeps the product that was removed.
