@@ -196,3 +196,14 @@ describe('missed ticks', () => {
     expect(ticksBetween('off', 'UTC', 0, now)).toBeNull();
   });
 });
+
+it.each(['0 2 * * *', '*/15 * * * *', '30 4 1,15 * 1', '0 0 29 2 *', '5 6,18 * * 1-5'])(
+  'the ticks of %s in UTC, without Intl, are those of the zone',
+  (cron) => {
+    for (let at = FROM, ticks = 0; ticks < 20; ticks++) {
+      const next = nextDue(cron, 'UTC', at) ?? Number.NaN;
+      expect(next).toBe(nextDue(cron, 'Etc/UTC', at));
+      at = next;
+    }
+  },
+);
