@@ -29,6 +29,7 @@ const COMMON = [
   'measure',
   'http-connector',
   'undici',
+  'gzip-chunk',
   'redis-address',
   'certificate',
 ];

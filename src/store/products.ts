@@ -56,22 +56,13 @@ type Lookup = keyof typeof CREATE_LOOKUP;
 /** Indexes that only readers need. */
 export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
 
-/**
- * Makes a function that compares a page with the mirror. It returns for each item the id of the living product that has
- * exactly this text; negative for another text or a tombstone; 0 if the product is unknown, or the item was rejected.
- */
-export function createMatch(values: Queries['values']) {
+export type ProductReader = ReturnType<typeof createProductReader>;
+
+export function createProductReader({ exec, row, rows, tuple, tuples, values, number }: Queries) {
   const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number>(
     `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
      FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
   );
-  return ({ rows, bytes }: PageItems): number[] => match({ rows, bytes });
-}
-
-export type ProductReader = ReturnType<typeof createProductReader>;
-
-export function createProductReader({ exec, row, rows, tuple, tuples, values, number }: Queries) {
-  const match = createMatch(values);
   // CROSS JOIN, so that SQLite looks up each item.
   const known = tuples<[Pick<PageItems, 'rows'>], [position: number, id: number]>(
     `SELECT item.key, products.id FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0`,
@@ -92,7 +83,11 @@ export function createProductReader({ exec, row, rows, tuple, tuples, values, nu
     `SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name IN ('${LOOKUPS.join("', '")}')`,
   );
   return {
-    match,
+    /**
+     * For each item of a page: the id of the living product that has exactly this text; negative for another text or a
+     * tombstone; 0 if the product is unknown, or the item was rejected.
+     */
+    match: ({ rows, bytes }: PageItems) => match({ rows, bytes }),
     /** The items of a page that are in the mirror, removed ones too: position and id. */
     known: ({ rows }: PageItems) => known({ rows }),
     find: (vbid: string): KnownProduct | undefined => {

@@ -63,9 +63,9 @@ const RUNS = 100;
 const PASSES = 64;
 
 /**
- * Start of a delta, some milliseconds earlier in each pass of each run: so two of them seldom have the same address, with
- * which a cache could answer one with the other. Without that, a run whose list comes from a cache may get the deltas of the run
- * that filled the cache, and take an old state for the present one.
+ * Start of a delta, some milliseconds earlier in each pass of each run: so two of them seldom have the same address, by
+ * which a cache could answer one with the other. Otherwise a run whose list comes from a cache may get the deltas of the
+ * run that filled the cache, and take an old state for the present one.
  */
 export function ownFrom({ kind, from }: NextPass, runId: number, pass: number): number | null {
   // The windows of a repair belong to a list that was read before.

@@ -7,6 +7,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { query } from '../support/sqlite.ts';
 import { serve } from '../web/place.ts';
 import { get } from '../web/reader.ts';
 
@@ -45,6 +46,33 @@ function filledMirror(): string {
   store.close();
   return db;
 }
+
+it('knows a changed product by its new ISBNs only', () => {
+  const db = filledMirror();
+  const store = openStore(db);
+  const [one, other] = ['9780306406157', '9780306406188'];
+  const changes = [
+    { print_isbn_canonical: one, eisbn_canonical: other },
+    { print_isbn_canonical: one, eisbn_canonical: null },
+    { print_isbn_canonical: null, eisbn_canonical: one },
+    { print_isbn_canonical: other, eisbn_canonical: one },
+    { print_isbn_canonical: other, eisbn_canonical: one },
+  ];
+  for (const [index, identifiers] of changes.entries()) {
+    const item = { vbid: 'A', identifiers, title: `Version ${index}` };
+    const product = productOf('A', item, JSON.stringify(item));
+    writeUnder(store.keeperLease, Date.now(), ({ products }) =>
+      products.update({ id: 1, removed: false }, product, 10 + index, 2),
+    );
+    const { print_isbn_canonical: printIsbn, eisbn_canonical: eIsbn } = identifiers;
+    expect(store.products.get('A')).toMatchObject({ printIsbn, eIsbn, title: item.title, body: product.body });
+    for (const isbn of [one, other]) {
+      expect(findProduct(store, isbn)?.vbid).toBe([printIsbn, eIsbn].includes(isbn) ? 'A' : undefined);
+    }
+  }
+  store.close();
+  expect(query(db, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+});
 
 it('finds a product by its vbid first, then by a print or electronic ISBN', () => {
   const store = openStore(filledMirror());

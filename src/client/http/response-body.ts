@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import { CatchwordError, messageOf } from '../../errors.ts';
+import { GZIP_CHUNK } from '../../gzip-chunk.ts';
 import { type Headers, header } from '../headers.ts';
 
 /*
@@ -56,8 +57,6 @@ export async function readBytes(
 
 /** With `info`, the result has the engine too, which the types do not know. */
 type Unzip = (bytes: Uint8Array, options: ZlibOptions) => Promise<{ buffer: Buffer; engine: { bytesWritten: number } }>;
-/** With the default, 16 kB, a page takes up to four times as long. Bytes. */
-const CHUNK_SIZE = 256 * 1024;
 const unzip = promisify(gunzip) as unknown as Unzip;
 
 async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLimits): Promise<Uint8Array> {
@@ -68,7 +67,7 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
     throw bodyError(`the answer is encoded as ${encoding.slice(0, 40)}`, hint);
   }
   try {
-    const { buffer, engine } = await unzip(bytes, { maxOutputLength: maxBytes, chunkSize: CHUNK_SIZE, info: true });
+    const { buffer, engine } = await unzip(bytes, { maxOutputLength: maxBytes, chunkSize: GZIP_CHUNK, info: true });
     if (engine.bytesWritten === bytes.length) return buffer;
   } catch (error) {
     throw bodyError(`the answer's gzip is damaged or too large (${messageOf(error)})`, undefined, error);

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
+import { GZIP_CHUNK } from '../../gzip-chunk.ts';
 import type { ValidatePage } from '../queue.ts';
 
 /*
@@ -13,8 +14,6 @@ import type { ValidatePage } from '../queue.ts';
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
-/** With the default, 16 kB, a page takes up to four times as long. Bytes. */
-const CHUNK_SIZE = 256 * 1024;
 const count = z.int().min(0);
 const time = z.number();
 
@@ -76,7 +75,7 @@ export function parseTask(data: unknown): FetchTask {
 export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<typeof ENCODED>> {
   if (outcome.kind === 'failed') return outcome;
   const { task, requests, response, page } = outcome.captured;
-  const body = await compress(page.items.bytes, { level: constants.Z_BEST_SPEED, chunkSize: CHUNK_SIZE });
+  const body = await compress(page.items.bytes, { level: constants.Z_BEST_SPEED, chunkSize: GZIP_CHUNK });
   return { kind: 'captured', task, requests, ...response, body: body.toString('base64') };
 }
 
@@ -88,7 +87,7 @@ export async function decodeOutcome(data: unknown, validate: ValidatePage = page
   const encoded = parse(ENCODED, data);
   if (encoded.kind === 'failed') return encoded;
   const { kind, task, requests, body, ...response } = encoded;
-  const bytes = await decompress(Buffer.from(body, 'base64'), { chunkSize: CHUNK_SIZE }).catch((error: unknown) => {
+  const bytes = await decompress(Buffer.from(body, 'base64'), { chunkSize: GZIP_CHUNK }).catch((error: unknown) => {
     throw unreadable(messageOf(error), error);
   });
   return { kind, captured: { task, page: await validate(new Uint8Array(bytes), task), response, requests } };

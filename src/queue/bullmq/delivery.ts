@@ -14,7 +14,8 @@ export function createDelivery(mirror: string, learner: ReturnType<typeof create
   async function deliver(decoding: FetchOutcome | Promise<FetchOutcome>, handle: Handle): Promise<void> {
     try {
       const outcome = await decoding;
-      learner.asked(outcome.kind === 'captured' ? outcome.captured.requests : outcome.requests);
+      const { requests } = outcome.kind === 'captured' ? outcome.captured : outcome;
+      learner.asked(requests);
       if (outcome.kind === 'captured') learner.succeeded();
       await handle(outcome);
     } catch (error) {
@@ -50,7 +51,7 @@ export function createDelivery(mirror: string, learner: ReturnType<typeof create
     /** As `BullQueue.handOver`. */
     handOver: async (outcome: FetchOutcome): Promise<boolean> => {
       const handle = taker;
-      const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+      const { task } = outcome.kind === 'captured' ? outcome.captured : outcome;
       if (handle === undefined || task.mirror !== mirror || !runs.has(task.runId)) return false;
       await inTurn(() => deliver(outcome, handle));
       return true;

@@ -40,7 +40,8 @@ const PAUSE_CHECK_MS = 1_000;
 
 /**
  * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter of the queue too,
- * which the keeper sets. The outcome is added to the apply queue of the task's mirror.
+ * which the keeper sets. The outcome is added to the apply queue of the task's mirror, unless the
+ * keeper in this process takes it.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
