@@ -9,10 +9,10 @@ const CHECKPOINT_MS = 10_000;
 /** The same after this process's own write, which succeeds if the content is sound. */
 const CHECKPOINT_IN_WRITE_MS = 1_000;
 const PAUSE_MS = 20;
-/** Frames in the WAL before they are moved into the file, 64 MiB: a page that changes often is moved once. */
-const LONG_WAL = 4096;
-/** Further frames before a checkpoint that a reader blocked is retried. */
-const LONGER_WAL = 1024;
+/** Of the WAL before it is moved into the file: a page that changes often is moved once. Bytes. */
+const LONG_WAL = 64 * 2 ** 20;
+/** By which the WAL grows before a checkpoint that a reader blocked is retried. Bytes. */
+const LONGER_WAL = 16 * 2 ** 20;
 /** File systems may round times to 10 ms, or to one or two whole seconds. Nanoseconds. */
 const ROUNDED_NS = 20_000_000n;
 const ROUNDED_SECONDS_NS = 2_000_000_000n;
@@ -62,12 +62,14 @@ export function pause(): void {
 
 /** Reads the state of the file and of its WAL, and notes it in the mirror. */
 function createFileStates(sqlite: Database, path: string) {
-  const { tuple, value, write } = createQueries(sqlite);
+  const { tuple, value, number, write } = createQueries(sqlite);
   const readCount = tuple<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
   const noted = value<[], string | null>('SELECT file_state FROM mirror WHERE id = 1');
   const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
 
   return {
+    /** Bytes. A mirror that an older version created has larger pages. */
+    pageSize: number('PRAGMA page_size'),
     file: (): FileState => lookAt(path) ?? NOTHING,
     progress: (): Progress => {
       const count = readCount();
@@ -181,7 +183,9 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
         hasCheckpointedInWrite(progress, now) || states.isNoted(found);
       if (!isExplained(CHECKPOINT_IN_WRITE_MS, explains)) identity.checkContent();
       if (progress.frames < tried) tried = 0;
-      if (progress.frames - progress.moved < LONG_WAL || progress.frames < tried + LONGER_WAL) return;
+      const pageSize = states.pageSize();
+      const isShort = (progress.frames - progress.moved) * pageSize < LONG_WAL;
+      if (isShort || (progress.frames - tried) * pageSize < LONGER_WAL) return;
       tried = progress.frames;
       checkpoint('PASSIVE');
     },

@@ -23,7 +23,7 @@ describe('opening a mirror', () => {
     for (const { sqlite } of [first, second]) {
       const pragma = (name: string) => sqlite.prepare(`PRAGMA ${name}`).pluck().get();
       expect(pragma('journal_mode')).toBe('wal');
-      expect(pragma('page_size')).toBe(16_384);
+      expect(pragma('page_size')).toBe(8192);
       expect(pragma('synchronous')).toBe(2);
       expect(pragma('foreign_keys')).toBe(1);
       sqlite.close();
