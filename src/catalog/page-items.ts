@@ -14,9 +14,10 @@ export interface PageItems {
   /**
    * A JSON array with an array for each item, null for a rejected one: `vbid`, `packSpan`; if the rows are complete also
    * title, kind, format, publisher, print and electronic ISBN, whether it is withdrawn (0 or 1), and the four texts of
-   * `SearchText` if the product has any. Empty if the page was compared with the mirror already (`Page.matched`).
+   * `SearchText` if the product has any. Empty if the page was compared with the mirror already (`Page.matched`). As text,
+   * or in SQLite's binary form, which SQLite need not parse.
    */
-  readonly rows: string;
+  readonly rows: string | Uint8Array<ArrayBuffer>;
   /** Whether SQLite can store the products from `rows` alone: then no product is on the page twice. */
   readonly isComplete: boolean;
   /** Indexes of columns that a complete row has and that are not null, or 0, in each of them. */

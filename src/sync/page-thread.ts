@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { FetchTask, Page } from '../catalog/page.ts';
 import { pageOf } from '../catalog/validate-page.ts';
 import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../errors.ts';
+import { createBinaryJson } from '../store/binary-json.ts';
 import { createPageComparer } from './compare-page.ts';
 
 /* The program of the thread that validates pages: see start-page-thread.ts. */
@@ -30,6 +31,16 @@ export type FromPageThread = { readonly id: number } & (
 
 const { path } = workerData as PageThreadData;
 const comparer = path === undefined ? null : createPageComparer(path);
+let toBinary: ((text: string) => Uint8Array<ArrayBuffer>) | undefined;
+
+/** Validates a page whose rows this process will insert; their text is made binary here, because this thread has time. */
+function pageToInsert(bytes: Uint8Array<ArrayBuffer>, task: FetchTask): Page {
+  const page = pageOf(bytes, task);
+  const { rows } = page.items;
+  if (typeof rows !== 'string' || task.filling !== true) return page;
+  toBinary ??= createBinaryJson();
+  return { ...page, items: { ...page.items, rows: toBinary(rows) } };
+}
 
 parentPort?.on('message', (message: ToPageThread) => {
   if (message === 'stop') {
@@ -39,11 +50,13 @@ parentPort?.on('message', (message: ToPageThread) => {
   }
   const { id, bytes, task } = message;
   try {
-    const page = comparer?.compare(bytes, task) ?? pageOf(bytes, task);
+    const page = comparer?.compare(bytes, task) ?? pageToInsert(bytes, task);
     const answer: FromPageThread = { id, page };
     const { items, matched } = page;
     const moved = [items.bytes.buffer, items.spans.buffer];
-    parentPort?.postMessage(answer, matched === undefined ? moved : [...moved, matched.ids.buffer]);
+    if (matched !== undefined) moved.push(matched.ids.buffer);
+    if (typeof items.rows !== 'string') moved.push(items.rows.buffer);
+    parentPort?.postMessage(answer, moved);
   } catch (error) {
     const answer: FromPageThread =
       error instanceof CatchwordError ? { id, error: toErrorRecord(error) } : { id, defect: messageOf(error) };

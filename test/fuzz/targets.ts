@@ -109,7 +109,7 @@ export const TARGETS: Readonly<Record<string, Target>> = {
       const { items } = JSON.parse(input.toString('utf8')) as { items: unknown[] };
       const products = productsOf(page);
       strictEqual(products.length, items.length);
-      strictEqual((JSON.parse(page.items.rows) as unknown[]).length, items.length);
+      strictEqual((JSON.parse(String(page.items.rows)) as unknown[]).length, items.length);
       strictEqual(products.filter((one) => one === null).length, page.rejected.length);
       for (const [at, product] of products.entries()) {
         if (product === null) continue;

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { sourceIdentity } from '../../src/catalog/source.ts';
 import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
+import { createBinaryJson } from '../../src/store/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';
@@ -14,8 +15,19 @@ import { execute, query } from '../support/sqlite.ts';
 
 const PER_PAGE = 60;
 
-/** Applies pages to an empty mirror, whole if `filling`, else product by product. @returns what the mirror holds then */
-function applied(pages: readonly (readonly string[])[], filling: boolean, withdrawnAs: 'updated' | 'removed') {
+const toBinary = createBinaryJson();
+
+/**
+ * Applies pages to an empty mirror, whole if `filling`, else product by product.
+ * @param isBinary whether the rows of a page are made binary, as in the thread that validates pages
+ * @returns what the mirror holds then
+ */
+function applied(
+  pages: readonly (readonly string[])[],
+  filling: boolean,
+  withdrawnAs: 'updated' | 'removed',
+  isBinary = false,
+) {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
   try {
@@ -29,7 +41,9 @@ function applied(pages: readonly (readonly string[])[], filling: boolean, withdr
     const checkpoints = pages.flatMap((items, at) => {
       const window = { page: at + 1, perPage: PER_PAGE };
       const head = `"num_items":${PER_PAGE * at + items.length},"page":${at + 1},"per_page":${PER_PAGE},"total_pages":${at + 1}`;
-      const page = pageOfText(`{${head},"items":[${items.join(' ,\n')}]}`, window, filling);
+      const made = pageOfText(`{${head},"items":[${items.join(' ,\n')}]}`, window, filling);
+      const rows = isBinary ? toBinary(String(made.items.rows)) : made.items.rows;
+      const page = { ...made, items: { ...made.items, rows } };
       const task = { mirror: store.incarnation, runId: run.id, pass: 0, window, from: null, maxAttempts: 1 };
       const response = { sourceTime: 1_000, requestedAt: 1_000, receivedAt: 1_000, bytes: 1 };
       return applier.take({ task, page, response, requests: 1 });
@@ -82,7 +96,9 @@ describe('filling an empty mirror', () => {
     });
     fc.assert(
       fc.property(fc.array(page, { minLength: 1, maxLength: 4 }), (pages) => {
-        expect(applied(pages, true, withdrawnAs)).toEqual(applied(pages, false, withdrawnAs));
+        const expected = applied(pages, false, withdrawnAs);
+        expect(applied(pages, true, withdrawnAs)).toEqual(expected);
+        expect(applied(pages, true, withdrawnAs, true)).toEqual(expected);
       }),
       { numRuns: 60 },
     );

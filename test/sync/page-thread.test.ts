@@ -30,6 +30,7 @@ it('validates pages as the main thread does, whichever is used', async () => {
       Array.from({ length: 10 }, (_, index) => `V${at * 10 + index}`),
     );
     expect(page.items.isComplete).toBe(at + 1 > 15);
+    expect(typeof page.items.rows !== 'string').toBe(at + 1 > 15);
   }
 });
 
