@@ -31,7 +31,7 @@ const LEAST_PART = 1 / 20;
 /** The positions of items without an id. */
 function open(ids: readonly (number | null)[]): number[] {
   const positions: number[] = [];
-  for (const [position, id] of ids.entries()) if (id === null) positions.push(position);
+  for (let position = 0; position < ids.length; position++) if (ids[position] === null) positions.push(position);
   return positions;
 }
 
