@@ -1,3 +1,4 @@
+import BetterSqlite from 'better-sqlite3';
 import { type PageItems, SPAN_BITS, SPAN_MASK } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
 import { listed, type Queries } from './queries.ts';
@@ -58,14 +59,15 @@ export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
 
 export type ProductReader = ReturnType<typeof createProductReader>;
 
-export function createProductReader({ exec, row, rows, tuple, tuples, values, number }: Queries) {
+export function createProductReader({ exec, row, rows, tuple, values, number }: Queries) {
   const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number>(
     `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
      FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
   );
   // CROSS JOIN, so that SQLite looks up each item.
-  const known = tuples<[Pick<PageItems, 'rows'>], [position: number, id: number]>(
-    `SELECT item.key, products.id FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0`,
+  const known = values<[Pick<PageItems, 'rows'> & { from: number; to: number }], number>(
+    `SELECT item.key FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0
+     WHERE item.key < :from OR item.key >= :to`,
   );
   const find = tuple<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
     'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
@@ -88,8 +90,8 @@ export function createProductReader({ exec, row, rows, tuple, tuples, values, nu
      * tombstone; 0 if the product is unknown, or the item was rejected.
      */
     match: ({ rows, bytes }: PageItems) => match({ rows, bytes }),
-    /** The items of a page that are in the mirror, removed ones too: position and id. */
-    known: ({ rows }: PageItems) => known({ rows }),
+    /** The positions before `from`, and from `to` on, of items of a page that are in the mirror, removed ones too. */
+    known: ({ rows }: PageItems, from: number, to: number) => known({ rows, from, to }),
     find: (vbid: string): KnownProduct | undefined => {
       const found = find(vbid);
       return found && { id: found[0], body: found[1], changedSeq: found[2], removed: found[3] !== null };
@@ -144,6 +146,11 @@ function createRowInsert(write: Queries['write']) {
   };
 }
 
+/** Whether SQLite refused a row because another one has its key. */
+function isKeyTaken(error: unknown): boolean {
+  return error instanceof BetterSqlite.SqliteError && error.code === 'SQLITE_CONSTRAINT_UNIQUE';
+}
+
 /** Neighbouring items of a page that are new; the id and the change of the first. */
 export interface NewRows {
   readonly from: number;
@@ -167,6 +174,7 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
      SELECT :id + key - :from, value ->> 9, value ->> 10, value ->> 11, value ->> 12
      FROM jsonb_each(:rows) WHERE key BETWEEN :from AND :to AND value ->> 9 IS NOT NULL`,
   );
+  const deleteFrom = write<[id: number]>('DELETE FROM products WHERE id >= ?');
   const update = write(
     `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = :atMs, changed_seq = :seq,
        title = :title, kind = :kind, format = :format, publisher = :publisher, body = :body, withdrawn = :withdrawn,
@@ -215,13 +223,20 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
       for (const { id, product } of rows) indexWords(id, product);
     },
     /**
-     * Inserts the items at the positions `from` to `to` of a page whose rows are complete, with ids and changes in order.
-     * None may be in the mirror, nor be rejected.
+     * Inserts parts of a page whose rows are complete, with ids in order above all others. None of their items may have
+     * been rejected, nor be on the page twice.
+     * @returns false if a product is in the mirror already; then nothing was inserted
      */
-    insertRows: ({ rows, bytes, used, hasWords }: PageItems, part: NewRows, atMs: number): void => {
-      const { from, to, id, seq } = part;
-      insertRows(used, { rows, bytes, from, to, id, seq, atMs });
-      if (hasWords) indexRows({ rows, from, to, id });
+    insertRows: ({ rows, bytes, used, hasWords }: PageItems, parts: readonly NewRows[], atMs: number): boolean => {
+      try {
+        for (const { from, to, id, seq } of parts) insertRows(used, { rows, bytes, from, to, id, seq, atMs });
+      } catch (error) {
+        if (!isKeyTaken(error)) throw error;
+        deleteFrom(parts[0]?.id ?? 0);
+        return false;
+      }
+      if (hasWords) for (const { from, to, id } of parts) indexRows({ rows, from, to, id });
+      return true;
     },
     /** Writes a new version over a living product or a tombstone. */
     update: (

@@ -22,21 +22,22 @@ interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
   readonly clock: Clock;
 }
 
-/** Writes what a page changes. */
-function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): void {
+/** Writes what a page changes. @returns false if it would create a product that the mirror has; then nothing was written */
+function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): boolean {
   const { created, changed, withdrawn, restored, items, rows } = draft;
   const records: NewChange[] = [];
   let seq = changes.lastSeq();
+  const parts = rows.map((part) => {
+    const first = seq + 1;
+    seq += part.to - part.from + 1;
+    return { ...part, seq: first };
+  });
+  if (items !== null && !products.insertRows(items, parts, now)) return false;
+  for (const { id, seq: first, from, to } of parts) changes.appendCreated(first, id, to - from + 1, runId, now);
   const firstSeq = seq + 1;
   const inserts = [...created.values()].map(({ id, product }) => ({ id, seq: ++seq, product }));
   products.insert(inserts, now);
   changes.appendCreated(firstSeq, inserts[0]?.id ?? 0, inserts.length, runId, now);
-  for (const part of rows) {
-    const count = part.to - part.from + 1;
-    if (items !== null) products.insertRows(items, { ...part, seq: seq + 1 }, now);
-    changes.appendCreated(seq + 1, part.id, count, runId, now);
-    seq += count;
-  }
   for (const { known, product, change } of changed.values()) {
     const op = known.removed ? 'restored' : 'updated';
     records.push({ seq: ++seq, op, productId: known.id, prevSeq: known.changedSeq, ...change });
@@ -46,6 +47,24 @@ function write({ products, changes, removals }: KeeperWriter, draft: Draft, runI
   const living = newProducts(draft) + restored;
   if (living > 0) products.addLiving(living);
   if (withdrawn.size > 0) removals.remove(withdrawn, runId, now);
+  return true;
+}
+
+/**
+ * Compares a page and writes what it changes.
+ * @param lookUpAll as of `draftPage`
+ * @returns null if a product that was taken for new is in the mirror; then nothing was written
+ */
+function writePage(
+  context: DraftContext,
+  writer: KeeperWriter,
+  captured: WaitingPage,
+  now: number,
+  lookUpAll: boolean,
+): Draft | null {
+  const draft = draftPage(context, captured, lookUpAll);
+  const isUnchanged = newProducts(draft) + draft.changed.size + draft.withdrawn.size === 0;
+  return isUnchanged || write(writer, draft, context.runId, now) ? draft : null;
 }
 
 /**
@@ -122,8 +141,9 @@ export function createApplier(options: ApplierOptions) {
   function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
-    const draft = draftPage(options, captured);
-    if (newProducts(draft) + draft.changed.size + draft.withdrawn.size > 0) write(writer, draft, runId, clock.now());
+    const now = clock.now();
+    const draft = writePage(options, writer, captured, now, false) ?? writePage(options, writer, captured, now, true);
+    if (draft === null) throw new Error(`page ${task.window.page} creates a product that the mirror has`);
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
     const checkpoint = checkpointOf(options, captured, draft);

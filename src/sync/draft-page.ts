@@ -27,6 +27,8 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
 
 /** A smaller part of a page is inserted one by one: a statement for a part reads all rows of the page. */
 const LEAST_PART = 1 / 20;
+/** The share of a page at each of its ends that may overlap with other pages. */
+const END = 1 / 10;
 
 /** The positions of items without an id. */
 function open(ids: readonly (number | null)[]): number[] {
@@ -46,16 +48,29 @@ function neighbours(positions: readonly number[]): { readonly from: number; read
   return parts;
 }
 
-/** The parts of a page with complete rows that hold only products which the mirror does not know. */
-function newParts({ store, withdrawnAs }: DraftContext, items: PageItems, ids: readonly (number | null)[]) {
-  const known = new Set(store.products.known(items).map(([position]) => position));
+/**
+ * The parts of a page with complete rows that hold only products which the mirror does not know.
+ * @param lookUpAll whether to look up every item; otherwise only those near the ends of the page
+ */
+function newParts(
+  { store, withdrawnAs }: DraftContext,
+  items: PageItems,
+  ids: readonly (number | null)[],
+  lookUpAll: boolean,
+) {
+  const end = lookUpAll ? items.count : Math.ceil(items.count * END);
+  const known = new Set(store.products.known(items, end, items.count - end));
   if (withdrawnAs === 'removed') for (const position of items.withdrawn) known.add(position);
   const unknown = open(ids).filter((position) => !known.has(position));
   return neighbours(unknown).filter(({ from, to }) => to - from + 1 >= items.count * LEAST_PART);
 }
 
-/** Compares a page with the mirror, without writing. Call it in the transaction that writes the draft. */
-export function draftPage(context: DraftContext, captured: WaitingPage) {
+/**
+ * Compares a page with the mirror, without writing. Call it in the transaction that writes the draft.
+ * @param lookUpAll whether to look up every item of a page whose products are probably new. Otherwise the ones in its middle
+ *   are taken for new, and SQLite may refuse to insert one: looking up a million products takes 8% of a first load
+ */
+export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
   const { store, runId, withdrawnAs, ignoreFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
@@ -114,7 +129,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage) {
   /** The ids of all items. */
   function idsOf(items: PageItems, given: readonly (number | null)[]): number[] {
     const ids = [...given];
-    const parts = items.isComplete ? newParts(context, items, ids) : [];
+    const parts = items.isComplete ? newParts(context, items, ids, lookUpAll) : [];
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
     for (const position of open(ids)) {
