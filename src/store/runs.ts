@@ -67,7 +67,7 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 export type RunReader = ReturnType<typeof createRunReader>;
 
 export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
-  const { row, rows, tuple, value, values } = queries;
+  const { row, rows, tuple, value } = queries;
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
@@ -75,7 +75,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   );
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
-  const idsReadAfter = values<[number, number, number], Buffer>(`SELECT ids ${OF_PASS} AND requested_at > ?`);
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
@@ -154,9 +153,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
     after: (runId: number, rowid: number, limit: number): ReadWindow[] =>
       readAfter(rowid, runId, limit).map(({ ids, ...read }) => ({ ...read, ids: () => decodeIds(ids) })),
-    /** Ids of the pass's windows whose request started after `requestedAt`. */
-    idsReadAfter: (runId: number, pass: number, requestedAt: number): number[][] =>
-      idsReadAfter(runId, pass, requestedAt).map(decodeIds),
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,

@@ -6,6 +6,7 @@ import { publish } from '../measure.ts';
 import type { NewChange } from '../store/changes.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
+import { createAppliedReads } from './applied-reads.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, newProducts, type WaitingPage } from './draft-page.ts';
 import type { RunSettings } from './run-settings.ts';
 
@@ -17,7 +18,7 @@ const BATCH_PAGES = 64;
 /** Large products fill a batch sooner, so that memory stays flat. */
 const BATCH_BYTES = 8_000_000;
 
-interface ApplierOptions extends DraftContext, Pick<RunSettings, 'overlapMs'> {
+interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 'overlapMs'> {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
 }
@@ -77,6 +78,8 @@ function writePage(
  */
 export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
+  const reads = createAppliedReads(store, runId);
+  const context: DraftContext = { ...options, reads };
   let batch: WaitingPage[] = [];
   /** Ids of products that pages in the batch may change: the mirror's text may be outdated when the batch is applied. */
   let maybeChanged = new Set<number>();
@@ -142,11 +145,12 @@ export function createApplier(options: ApplierOptions) {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const now = clock.now();
-    const draft = writePage(options, writer, captured, now, false) ?? writePage(options, writer, captured, now, true);
+    const draft = writePage(context, writer, captured, now, false) ?? writePage(context, writer, captured, now, true);
     if (draft === null) throw new Error(`page ${task.window.page} creates a product that the mirror has`);
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
-    const checkpoint = checkpointOf(options, captured, draft);
+    const checkpoint = checkpointOf(context, captured, draft);
+    reads.add(task.pass, task.window, checkpoint.requestedAt);
     writer.runs.addCheckpoint(checkpoint);
     const { ids: _ids, ...applied } = checkpoint;
     return applied;

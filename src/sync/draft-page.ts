@@ -1,4 +1,5 @@
 import { type Difference, difference, sameContent } from '../catalog/content.ts';
+import type { IdSet } from '../catalog/id-set.ts';
 import type { CapturedPage, Page } from '../catalog/page.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
@@ -6,6 +7,7 @@ import { momentOf } from '../catalog/watermark.ts';
 import type { KnownProduct, NewRows } from '../store/products.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
+import type { AppliedReads } from './applied-reads.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** The items of a page in the batch. */
@@ -23,6 +25,7 @@ export type WaitingPage = Omit<CapturedPage, 'page'> & Omit<Page, 'items'> & Wai
 export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
   readonly store: Reader;
   readonly runId: number;
+  readonly reads: Pick<AppliedReads, 'productsAfter'>;
 }
 
 /** A smaller part of a page is inserted one by one: a statement for a part reads all rows of the page. */
@@ -71,14 +74,14 @@ function newParts(
  *   are taken for new, and SQLite may refuse to insert one: looking up a million products takes 8% of a first load
  */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, runId, withdrawnAs, ignoreFields } = context;
+  const { store, reads, withdrawnAs, ignoreFields } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
   const withdrawn = new Set<number>();
   /** Without their changes, which are numbered when they are written. */
   const rows: Omit<NewRows, 'seq'>[] = [];
-  let later: Set<number> | undefined;
+  let later: Pick<IdSet, 'has'> | undefined;
   let nextId = 0;
 
   function newId(count = 1): number {
@@ -90,7 +93,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   /** Whether another window of this pass has shown the product as of a later moment. */
   function isOutdated({ id }: KnownProduct): boolean {
     const moment = momentOf(captured.response);
-    later ??= new Set([...store.runs.idsReadAfter(runId, captured.task.pass, moment)].flat());
+    later ??= reads.productsAfter(captured.task.pass, moment);
     return later.has(id);
   }
 

@@ -1,0 +1,50 @@
+import { createIdSet, type IdSet } from '../catalog/id-set.ts';
+import type { Window } from '../catalog/page.ts';
+import type { Reader } from '../store/reader.ts';
+
+/** An applied window, and the moment that it shows (`momentOf`). */
+interface Read extends Window {
+  readonly moment: number;
+}
+
+/**
+ * The windows of a run that were applied, ordered by the moments that they show. A page needs those that show a later moment
+ * than itself, of which there are few: pages arrive nearly in order. A query for them would read every checkpoint of the
+ * pass, for each page with changes.
+ */
+export function createAppliedReads({ runs }: Reader, runId: number) {
+  const byPass = new Map<number, Read[]>();
+
+  function readsOf(pass: number): Read[] {
+    const known = byPass.get(pass);
+    if (known !== undefined) return known;
+    const reads = runs
+      .checkpoints(runId, pass)
+      .map(({ page, perPage, requestedAt }) => ({ page, perPage, moment: requestedAt }))
+      .sort((a, b) => a.moment - b.moment);
+    byPass.set(pass, reads);
+    return reads;
+  }
+
+  return {
+    /** Notes a window. Call it when its checkpoint is about to be written. */
+    add: (pass: number, { page, perPage }: Window, moment: number): void => {
+      const reads = readsOf(pass);
+      const after = reads.findLastIndex((read) => read.moment <= moment) + 1;
+      reads.splice(after, 0, { page, perPage, moment });
+    },
+    /** The products that a window of the pass shows as of a moment later than `moment`. */
+    productsAfter: (pass: number, moment: number): Pick<IdSet, 'has'> => {
+      const products = createIdSet(0);
+      const reads = readsOf(pass);
+      for (let at = reads.length - 1; at >= 0; at--) {
+        const read = reads[at];
+        if (read === undefined || read.moment <= moment) break;
+        for (const id of runs.idsOf(runId, pass, read)) products.add(id);
+      }
+      return products;
+    },
+  };
+}
+
+export type AppliedReads = ReturnType<typeof createAppliedReads>;
