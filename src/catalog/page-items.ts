@@ -12,10 +12,10 @@ export interface PageItems {
   /** Start and length in `bytes` of each item. */
   readonly spans: Uint32Array<ArrayBuffer>;
   /**
-   * A JSON array with an array for each item, null for a rejected one: `vbid`, `packSpan`; if the rows are complete also
-   * title, kind, format, publisher, print and electronic ISBN, whether it is withdrawn (0 or 1), and the four texts of
-   * `SearchText` if the product has any. Empty if the page was compared with the mirror already (`Page.matched`). As text,
-   * or in SQLite's binary form, which SQLite need not parse.
+   * A JSON array with an array for each item, null for a rejected one: `vbid`, where the item's text starts in `bytes`,
+   * counted from 1, and its length; if the rows are complete also title, kind, format, publisher, print and electronic
+   * ISBN, whether it is withdrawn (0 or 1), and the four texts of `SearchText` if the product has any. Empty if the page
+   * was compared with the mirror already (`Page.matched`). As text, or in SQLite's binary form, which SQLite need not parse.
    */
   readonly rows: string | Uint8Array<ArrayBuffer>;
   /** Whether SQLite can store the products from `rows` alone: then no product is on the page twice. */
@@ -26,15 +26,6 @@ export interface PageItems {
   readonly hasWords: boolean;
   /** Positions of products that the source has withdrawn. */
   readonly withdrawn: readonly number[];
-}
-
-/** A page has at most 2^26 bytes. In SQL: `span >> SPAN_BITS` and `span & SPAN_MASK` are the arguments of substr. */
-export const SPAN_BITS = 26;
-export const SPAN_MASK = 2 ** SPAN_BITS - 1;
-
-/** Start, counted from 1, and length of an item as one number. */
-export function packSpan(start: number, length: number): number {
-  return (start + 1) * 2 ** SPAN_BITS + length;
 }
 
 /** The JSON text of an item, exactly as the source sent it. */

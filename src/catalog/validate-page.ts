@@ -4,7 +4,7 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { badByteIn, textOfBytes } from './byte-text.ts';
 import { cutPage } from './cut-page.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
-import { bodyAt, keyOf, packSpan, productAt } from './page-items.ts';
+import { bodyAt, keyOf, productAt } from './page-items.ts';
 import { type Fields, isWithdrawn, productOf } from './product.ts';
 
 /** Some services send these numbers as text. */
@@ -89,13 +89,13 @@ export function checkItem(item: unknown, text: () => string): { readonly vbid: s
 }
 
 /** Where the columns of a row begin that may be null, and the texts to search. */
-const COLUMNS = 2;
-const WORDS = 9;
+const COLUMNS = 3;
+const WORDS = 10;
 
 /** A row of `PageItems`. */
-function rowOf(vbid: string, span: number, fields: Fields): readonly unknown[] {
+function rowOf(vbid: string, from: number, length: number, fields: Fields): readonly unknown[] {
   const { title, kind, format, publisher, printIsbn, eIsbn, withdrawn, search } = productOf(vbid, fields, '');
-  const row = [vbid, span, title, kind, format, publisher, printIsbn, eIsbn, withdrawn ? 1 : 0];
+  const row = [vbid, from, length, title, kind, format, publisher, printIsbn, eIsbn, withdrawn ? 1 : 0];
   return search === null ? row : [...row, search.title, search.contributors, search.publisher, search.identifiers];
 }
 
@@ -124,11 +124,11 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
       return null;
     }
     const fields = value as Fields;
-    const span = packSpan(start, length);
+    const from = start + 1;
     if (isWithdrawn(fields)) withdrawn.push(position);
-    if (!filling) return [checked.vbid, span];
+    if (!filling) return [checked.vbid, from, length];
     seen.add(checked.vbid);
-    const row = rowOf(checked.vbid, span, fields);
+    const row = rowOf(checked.vbid, from, length, fields);
     hasWords ||= row.length > WORDS;
     for (let at = COLUMNS; at < WORDS; at++) if (row[at] !== null && row[at] !== 0) used.add(at);
     return row;

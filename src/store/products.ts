@@ -1,5 +1,5 @@
 import BetterSqlite from 'better-sqlite3';
-import { type PageItems, SPAN_BITS, SPAN_MASK } from '../catalog/page-items.ts';
+import type { PageItems } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
 import { listed, type Queries } from './queries.ts';
 import type { products } from './schema.ts';
@@ -26,7 +26,7 @@ const VALUES = `(${Array<string>(WIDTH).fill('?').join(', ')})`;
 /** Rows per INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more rows gain nothing. */
 const BATCH = 50;
 /** SQL: the text of an item of `PageItems`. */
-const TEXT = `CAST(substr(:bytes, (item.value ->> 1) >> ${SPAN_BITS}, (item.value ->> 1) & ${SPAN_MASK}) AS TEXT)`;
+const TEXT = 'CAST(substr(:bytes, item.value ->> 1, item.value ->> 2) AS TEXT)';
 /** Rows per query when all products are read. */
 const READ_BATCH = 1000;
 
@@ -138,7 +138,7 @@ function createRowInsert(write: Queries['write']) {
       write<[object]>(
         `INSERT OR FAIL INTO products (${COLUMNS})
          SELECT :id + item.key - :from, item.value ->> 0, :atMs, :seq + item.key - :from,
-           ${[2, 3, 4, 5, 6, 7].map(of).join(', ')}, ${TEXT}, coalesce(${of(8)}, 0)
+           ${[3, 4, 5, 6, 7, 8].map(of).join(', ')}, ${TEXT}, coalesce(${of(9)}, 0)
          FROM jsonb_each(:rows) AS item WHERE item.key BETWEEN :from AND :to`,
       );
     statements.set(key, statement);
@@ -171,8 +171,8 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
   const insertRows = createRowInsert(write);
   const indexRows = write(
     `INSERT INTO products_fts (rowid, title, contributors, publisher, identifiers)
-     SELECT :id + key - :from, value ->> 9, value ->> 10, value ->> 11, value ->> 12
-     FROM jsonb_each(:rows) WHERE key BETWEEN :from AND :to AND value ->> 9 IS NOT NULL`,
+     SELECT :id + key - :from, value ->> 10, value ->> 11, value ->> 12, value ->> 13
+     FROM jsonb_each(:rows) WHERE key BETWEEN :from AND :to AND value ->> 10 IS NOT NULL`,
   );
   const deleteFrom = write<[id: number]>('DELETE FROM products WHERE id >= ?');
   const update = write(
