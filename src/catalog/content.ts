@@ -20,7 +20,9 @@ export interface Difference {
   readonly added: readonly string[];
 }
 
+/** Empty if, and only if, the two have the same content. */
 export function difference(older: string, newer: string): Difference {
+  if (older === newer) return { before: '{}', added: [] };
   const was = objectMembers(older);
   const is = objectMembers(newer);
   const before = new Map<string, string>();
@@ -29,6 +31,10 @@ export function difference(older: string, newer: string): Difference {
     if (now === undefined || !sameContent(now, value)) before.set(key, value);
   }
   return { before: objectText(before), added: [...is.keys()].filter((key) => !was.has(key)) };
+}
+
+export function isEmpty({ before, added }: Difference): boolean {
+  return before === '{}' && added.length === 0;
 }
 
 /** Turns the members of the newer version into those of the older one. */

@@ -1,4 +1,4 @@
-import { type Difference, difference, sameContent } from '../catalog/content.ts';
+import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
 import type { IdSet } from '../catalog/id-set.ts';
 import type { CapturedPage, Page } from '../catalog/page.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
@@ -120,12 +120,12 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       if (!known.removed && !isOutdated(known)) withdrawn.add(known.id);
       return known.id;
     }
-    if (!known.removed && sameContent(known.body, product.body, ignoreFields)) return known.id;
+    const change = difference(known.body, product.body);
+    const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
+    if (!known.removed && isSame) return known.id;
     // The product exists, as the later read shows; this read of it is outdated.
     if (isOutdated(known)) return 0;
-    const change = difference(known.body, product.body);
-    const same = change.before === '{}' && change.added.length === 0;
-    if (known.removed || !same) changed.set(vbid, { known, product, change });
+    changed.set(vbid, { known, product, change });
     return known.id;
   }
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedPointers, difference, revert, sameContent } from '../../src/catalog/content.ts';
-import { objectMembers } from '../../src/catalog/json-text.ts';
+import { changedPointers, difference, isEmpty, revert, sameContent } from '../../src/catalog/content.ts';
+import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 import { exactValue, rawNumber, rawObject, rawValue } from './raw-json.ts';
 
 const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd/e', '~f', '"g'), fc.jsonValue({ maxDepth: 2 }));
@@ -114,6 +114,16 @@ describe('content', () => {
         for (const [key, value] of objectMembers(difference(older, newer).before)) {
           expect(objectMembers(older).get(key)).toBe(value);
         }
+      }),
+    );
+  });
+
+  it('shows no difference if, and only if, the content is the same', () => {
+    fc.assert(
+      fc.property(rawObject(2), rawObject(2), (a, b) => {
+        expect(isEmpty(difference(a, b))).toBe(sameContent(a, b));
+        const reordered = objectText(new Map([...objectMembers(a)].reverse()));
+        expect(isEmpty(difference(a, reordered))).toBe(true);
       }),
     );
   });
