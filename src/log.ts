@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { Writable } from 'node:stream';
-import { type DestinationStream, pino } from 'pino';
+import type { DestinationStream, pino } from 'pino';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { printableColoured, printableLines } from './printable.ts';
 
@@ -79,6 +79,13 @@ export interface Notice {
 
 export type Tell = (notice: Notice) => void;
 
+/** Loads pino and its forms when a line is written: most commands log nothing, and pino takes as long as their work. */
+const load = createRequire(import.meta.url);
+
+function loadPino(): typeof pino {
+  return load('pino') as typeof pino;
+}
+
 /** Names that a secret could have if it were logged by mistake; their values are redacted. */
 const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorization', 'headers'];
 
@@ -90,15 +97,14 @@ const MAX_WAITING_BYTES = 2 ** 20;
  * pino does not retry the waiting lines when it drops one; writing an empty line makes it do so.
  */
 function output(fd: 1 | 2, shown = printableLines) {
-  const destination = pino.destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES });
+  const destination = loadPino().destination({ dest: fd, sync: true, maxLength: MAX_WAITING_BYTES });
   destination.on('error', () => {}).on('drop', () => void destination.write(''));
   // JSON itself does not escape all unprintable characters; they occur only inside its strings.
   return { write: (line: string) => void destination.write(shown(line)) };
 }
 
-/** Loads pino-pretty only when needed: it takes as long as the rest of the log. */
 function readableOutput(colour: boolean): DestinationStream {
-  const pretty = createRequire(import.meta.url)('pino-pretty') as typeof import('pino-pretty');
+  const pretty = load('pino-pretty') as typeof import('pino-pretty');
   const time = 'SYS:HH:MM:ss';
   const { write } = output(2, printableColoured);
   const destination = new Writable({
@@ -118,23 +124,48 @@ function destinationOf({ readable = false, colour = false, split = false }: LogO
     { level: 'trace', stream: output(1) },
     { level: 'error', stream: output(2) },
   ] as const;
-  return pino.multistream([...streams], { dedupe: true });
+  return loadPino().multistream([...streams], { dedupe: true });
 }
 
-/**
- * Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise.
- * @param level a pino level, or `silent`
- */
-export function createLog(level: string, options: LogOptions = {}): Logger {
-  return pino(
+function openLog(level: string, options: LogOptions): Logger {
+  const start = loadPino();
+  return start(
     {
       level,
       base: { pid: process.pid },
-      timestamp: pino.stdTimeFunctions.isoTime,
+      timestamp: start.stdTimeFunctions.isoTime,
       redact: { paths: SECRET_KEYS.flatMap((key) => [key, `*.${key}`]), censor: '[secret]' },
     },
     destinationOf(options),
   );
+}
+
+/** pino's levels. */
+const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+/**
+ * Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise. It opens when it writes its first
+ * line.
+ * @param level a pino level, or `silent`
+ */
+export function createLog(level: string, options: LogOptions = {}): Logger {
+  let opened: Logger | undefined;
+
+  function method(name: keyof Logger): Logger[typeof name] {
+    if (LEVELS.indexOf(name) < LEVELS.indexOf(level)) return () => {};
+    return (fields, message) => {
+      opened ??= openLog(level, options);
+      opened[name](fields, message);
+    };
+  }
+
+  return {
+    debug: method('debug'),
+    info: method('info'),
+    warn: method('warn'),
+    error: method('error'),
+    fatal: method('fatal'),
+  };
 }
 
 /** Describes an error as log fields; with its stack only if it is a defect of the program. */

@@ -13,8 +13,6 @@ export const { migrate } = load(
   'drizzle-orm/better-sqlite3/migrator',
 ) as typeof import('drizzle-orm/better-sqlite3/migrator');
 
-export const { readMigrationFiles } = load('drizzle-orm/migrator') as typeof import('drizzle-orm/migrator');
-
 export const { blob, index, integer, primaryKey, real, sqliteTable, text } = load(
   'drizzle-orm/sqlite-core',
 ) as typeof import('drizzle-orm/sqlite-core');

@@ -1,10 +1,10 @@
-import { constants, readlinkSync, realpathSync } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { constants, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../errors.ts';
-import { drizzle, migrate, readMigrationFiles } from './drizzle.ts';
+import { drizzle, migrate } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
 import { busy, COMPANIONS, diskFailed, lookAt, mayUse, type PlaceOptions, preparePlace, unusable } from './place.ts';
@@ -97,9 +97,12 @@ function checkVersion(path: string, sqlite: Database): void {
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 
-/** The newest migration of this program. */
+/** The newest migration of this program. Reads the journal alone: drizzle would also read and hash each migration. */
 function newestMigration(): number {
-  return Math.max(...readMigrationFiles({ migrationsFolder: MIGRATIONS }).map((file) => file.folderMillis));
+  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
+    readonly entries: readonly { readonly when: number }[];
+  };
+  return Math.max(...journal.entries.map(({ when }) => when));
 }
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
