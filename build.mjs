@@ -1,12 +1,21 @@
 // Completes what the compiler has written to dist.
-import { readdirSync, readFileSync, rmSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-/*
- * Puts the used parts of drizzle-orm into one file. Each command loads them: as packages they are 113 files and take 0.1 s,
- * a third of `status`; in one file they take a fifth of that.
- */
+const { exports, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+
+/** @type {import('esbuild').BuildOptions} */
+const options = {
+  allowOverwrite: true,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20',
+  legalComments: 'inline',
+};
+
+/* Puts the used parts of drizzle-orm into one file: as packages they are 113 files. */
 const LOADER = 'dist/store/drizzle.js';
 const LOADS = /export const (\{[^}]+\}) = load\(('[^']+')\);/g;
 const parts = [...readFileSync(LOADER, 'utf8').matchAll(LOADS)].map(
@@ -14,34 +23,121 @@ const parts = [...readFileSync(LOADER, 'utf8').matchAll(LOADS)].map(
 );
 if (parts.length === 0) throw new Error(`${LOADER} loads nothing`);
 await build({
+  ...options,
   stdin: { contents: parts.join('\n'), resolveDir: '.' },
   outfile: LOADER,
-  allowOverwrite: true,
-  bundle: true,
-  platform: 'node',
-  format: 'esm',
-  target: 'node20',
   external: ['better-sqlite3'],
-  legalComments: 'inline',
 });
 
-/* Removes the type declarations that the exported entries do not need: they are not for users, and are half of the package. */
-const { exports } = JSON.parse(readFileSync('package.json', 'utf8'));
-/** @type {Set<string>} */
-const needed = new Set();
-
-/** @param {string} file */
-function keep(file) {
-  if (needed.has(file)) return;
-  needed.add(file);
-  const text = readFileSync(file, 'utf8');
-  for (const [, from] of text.matchAll(/(?:\bfrom |\bimport\()['"](\.[^'"]+)['"]/g)) {
-    keep(join(dirname(file), from.replace(/\.tsx?$/, '.d.ts')));
+/**
+ * The files that a file names by a pattern, and those that these name, itself included.
+ * @param {string} file
+ * @param {RegExp} names
+ * @param {Set<string>} found
+ */
+function reachedFrom(file, names, found = new Set()) {
+  if (found.has(file)) return found;
+  found.add(file);
+  for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(names)) {
+    // Declarations name their sources.
+    const to = file.endsWith('.d.ts') ? name.replace(/\.tsx?$/, '.d.ts') : name;
+    reachedFrom(join(dirname(file), to), names, found);
   }
+  return found;
 }
 
-for (const { types } of Object.values(exports)) if (types !== undefined) keep(join(types));
-for (const name of readdirSync('dist', { recursive: true, encoding: 'utf8' })) {
-  const file = join('dist', name);
-  if (file.endsWith('.d.ts') && !needed.has(file)) rmSync(file);
+const STATIC = /^(?:import|export) [^;'"]*\bfrom '(\.[^']+)';/gm;
+const DYNAMIC = /\bimport\('(\.[^']+)'\)/g;
+const compiled = readdirSync('dist', { recursive: true, encoding: 'utf8' }).map((name) => join('dist', name));
+// Of the last build.
+for (const file of compiled) if (/^dist\/[^/]+-[A-Z0-9]{8}\.js$/.test(file)) rmSync(file);
+
+/*
+ * Bundles the programs with the packages that are always installed: loading the 380 files of a `sync` one by one took most
+ * of its time. Optional packages stay outside, because they may be missing. All files of the bundle are in dist itself, so
+ * that a path relative to `import.meta.url` means the same in each.
+ *
+ * esbuild puts modules into one file if the same entries load them: programs, and modules that are imported on demand. A
+ * `sync` would load 70 such files. So an entry that loads one of the modules of `status` loads all of them, which makes
+ * them one file; and likewise those of `sync`.
+ */
+const ofStatus = reachedFrom('dist/commands/status.js', STATIC);
+const ofSync = reachedFrom('dist/commands/sync.js', STATIC);
+const entries = new Set(['dist/roles/web-thread.js']);
+for (const file of compiled.filter((one) => one.endsWith('.js') && existsSync(one))) {
+  for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(DYNAMIC)) entries.add(join(dirname(file), name));
+}
+
+/** @param {string} file */
+function withShared(file) {
+  const text = readFileSync(file, 'utf8');
+  if (!entries.has(file) || ofSync.has(file) || ofStatus.has(file)) return text;
+  const loaded = [...reachedFrom(file, STATIC)];
+  const own = [
+    loaded.some((one) => ofStatus.has(one)) ? 'status' : [],
+    loaded.some((one) => ofSync.has(one) && !ofStatus.has(one)) ? 'sync' : [],
+  ].flat();
+  return own.map((verb) => `import ${JSON.stringify(resolve(`dist/commands/${verb}.js`))};\n`).join('') + text;
+}
+
+/** @type {import('esbuild').Plugin} */
+const modules = {
+  name: 'modules',
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^[./]/ }, ({ path, resolveDir, kind }) => {
+      const file = relative('.', resolve(resolveDir, path));
+      if (!file.startsWith('dist/') || kind === 'entry-point') return undefined;
+      // One class of errors, also for the modules of sinks that use the library.
+      if (file === 'dist/errors.js') return { path: './errors.js', external: true };
+      return { path: resolve(file), sideEffects: true };
+    });
+    // undici does without it, and it is not used: connections are HTTP/1.1. Loading it takes 5 ms.
+    onResolve({ filter: /^node:http2$/ }, ({ path }) => ({ path, namespace: 'missing' }));
+    onLoad({ filter: /./, namespace: 'missing' }, () => ({ contents: "throw new Error('not used')", loader: 'js' }));
+    onLoad({ filter: /\/dist\/.*\.js$/ }, ({ path }) => {
+      const file = relative('.', path);
+      return file.startsWith('dist/') ? { contents: withShared(file) } : undefined;
+    });
+  },
+};
+
+const programs = {
+  ...options,
+  outdir: 'dist',
+  entryNames: '[name]',
+  external: Object.keys(optionalDependencies),
+  // For packages in CommonJS.
+  banner: {
+    js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",
+  },
+  plugins: [modules],
+  metafile: true,
+};
+const large = await build({ ...programs, entryPoints: ['dist/cli.js', 'dist/roles/web-thread.js'], splitting: true });
+// Small ones start faster as a file each.
+const SMALL = ['sync/page-thread', 'store/copy-process', 'web/search-process'];
+const small = await build({ ...programs, entryPoints: SMALL.map((name) => `dist/${name}.js`) });
+
+/* The licences of the packages in the bundle, which ask that copies of the code have them. */
+const bundles = [large, small];
+const inputs = bundles.flatMap(({ metafile }) => Object.keys(metafile.inputs));
+const packages = new Set(inputs.flatMap((file) => /^node_modules\/(?:@[^/]+\/)?[^/]+/.exec(file) ?? []));
+const licences = [...packages].sort().map((directory) => {
+  const name = readdirSync(directory).find((one) => /^licen[cs]e/i.test(one));
+  if (name === undefined) throw new Error(`${directory} has no licence`);
+  return `${directory.replace('node_modules/', '')}\n\n${readFileSync(join(directory, name), 'utf8')}`;
+});
+writeFileSync('dist/bundled-licences.txt', licences.join('\n\n'));
+
+/*
+ * Removes what only the bundle needed, and the type declarations that the exported entries do not need: they are not for
+ * users, and are half of the package.
+ */
+const NAMES = /(?:\bfrom |\bimport |\bimport\(|\bnew URL\()['"](\.[^'"]+\.[jt]sx?)['"]/g;
+const kept = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)));
+for (const entry of Object.values(exports)) {
+  if (typeof entry !== 'string') for (const file of Object.values(entry)) reachedFrom(join(file), NAMES, kept);
+}
+for (const file of compiled) {
+  if (/^(?!dist\/assets\/).*(\.d\.ts|\.js)$/.test(file) && !kept.has(file) && existsSync(file)) rmSync(file);
 }

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { redisUrls, SENTINEL_OPTIONS } from './redis-address.ts';
 import { wholeNumber } from './whole-number.ts';
 

@@ -8,7 +8,10 @@ interface Manifest {
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
-const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Manifest;
+/** The directory of this package. */
+export const PACKAGE = new URL('../', import.meta.url);
+
+const manifest = JSON.parse(readFileSync(new URL('package.json', PACKAGE), 'utf8')) as Manifest;
 
 /** The version of this package. */
 export const VERSION = manifest.version;

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { badByteIn, textOfBytes } from './byte-text.ts';
 import { cutPage } from './cut-page.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError } from '../errors.ts';
 import { OPTIONS } from '../option-table.ts';
 import { parseInput } from './input/parse-input.ts';

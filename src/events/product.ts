@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /*
  * The fields of a product that services are known to send. catchword passes on what the source sent: only the key was

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { PARTIAL_PRODUCT, PRODUCT } from './product.ts';
 
 /* The event of the change log, declared once: its type, its check, and its JSON Schema. */

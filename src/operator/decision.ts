@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { usageError } from '../errors.ts';
 
 /** What an operator may decide about a run; the target is its number. */

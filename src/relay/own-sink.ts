@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { answerWithin } from './answer-within.ts';
 import { createConfinement } from './confine.ts';
 import type { Sink } from './sink.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError } from '../errors.ts';
 import { decoded } from '../percent-decode.ts';
 

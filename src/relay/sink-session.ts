@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { SinkRow } from '../store/sinks.ts';
 import { needsFullRun } from '../store/source.ts';
 import { answerWithin } from './answer-within.ts';

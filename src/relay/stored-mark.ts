@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Mark } from './sink.ts';
 
 /** A mark as a store returns it. Many stores return every field as text. */

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../errors.ts';
+import { PACKAGE } from '../version.ts';
 import { drizzle, migrate } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
 import { keepRemovedProducts } from './keep-removed.ts';
@@ -16,7 +17,7 @@ const MIN_SQLITE = '3.51.3';
 /** "ctwd": distinguishes a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
 const NOT_CHANGED = 'Use another file; this one was not changed.';
-const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
+const MIGRATIONS = fileURLToPath(new URL('drizzle', PACKAGE));
 
 export interface OpenOptions extends PlaceOptions {
   /** Milliseconds to wait for another process's write; default 10,000. */

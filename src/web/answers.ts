@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { PRODUCT } from '../events/product.ts';
 import { EVENT } from '../events/schema.ts';
 import { STATUS as STATUS_OF } from './http-error.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Plans } from '../catalog/tick.ts';
 import { CatchwordError } from '../errors.ts';
 import { hitJson, productJson } from '../report/product.ts';

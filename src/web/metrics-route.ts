@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { METRICS_TYPE, type Metrics } from '../metrics/metrics.ts';
 import { body, sending } from './route-schema.ts';
 

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { OpenAPIV3_1 } from 'openapi-types';
-import { z } from 'zod';
+import * as z from 'zod';
 import { eventSchema, plainSchema } from '../events/schema.ts';
 import { VERSION } from '../version.ts';
 import { acceptZodSchemas, body, sending } from './route-schema.ts';

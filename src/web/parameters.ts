@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type CatchwordError, usageError } from '../errors.ts';
 import { wholeNumber as parseWholeNumber } from '../whole-number.ts';
 

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { errorFields } from '../log.ts';
 import { requireKnownSeq } from '../store/history.ts';
 import { isPosition } from '../store/position.ts';

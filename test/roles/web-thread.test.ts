@@ -12,7 +12,7 @@ import { place } from '../support/place.ts';
 import { get, getJson } from '../web/reader.ts';
 
 /** The program as it is installed. */
-const PROGRAM = new URL('../../dist/roles/web-thread.js', import.meta.url);
+const PROGRAM = new URL('../../dist/web-thread.js', import.meta.url);
 
 function dataFor(db: string, more: Record<string, string> = {}) {
   const config = checkedSettings({ ...settingsFor('http://127.0.0.1:1', db), ...more }, 'source');

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { bytesOf, pageOfText } from '../support/page.ts';
 
 /** Compiled, as in use. */
-const PROGRAM = new URL('../../dist/sync/page-thread.js', import.meta.url);
+const PROGRAM = new URL('../../dist/page-thread.js', import.meta.url);
 /** More than are validated before the thread starts. */
 const PAGES = Array.from({ length: 30 }, (_, at) => at + 1);
 

@@ -13,7 +13,7 @@ import { serve } from './place.ts';
 import { get } from './reader.ts';
 
 /** The program as it is installed. */
-const PROGRAM = new URL('../../dist/web/search-process.js', import.meta.url);
+const PROGRAM = new URL('../../dist/search-process.js', import.meta.url);
 const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
 
 function apart(db: string, options: Partial<SearchApartOptions> = {}) {

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type ParsedAnswer, requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, signalOf } from '../input/call-options.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseInput } from './parse-input.ts';
 import { only } from './request-fields.ts';

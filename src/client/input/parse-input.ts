@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
 
 /** Options for parsing input: a message for schemas that have none of their own. */

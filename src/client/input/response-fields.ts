@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /*
  * Types of response fields. Services differ from the interface and from each other, so a field of an unexpected form is

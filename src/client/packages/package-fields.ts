@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JsonObject } from '../http/answer.ts';
 import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
 import { name, text, whole } from '../input/request-fields.ts';

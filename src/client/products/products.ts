@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Envelope, Page } from '../../catalog/page.ts';
 import { productsOf } from '../../catalog/page-items.ts';
 import type { Product } from '../../catalog/product.ts';

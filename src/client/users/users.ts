@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { isName, writeXml } from '../../xml/write.ts';
 import { isErrorName } from '../errors/error-message.ts';

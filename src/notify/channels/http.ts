@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { createHttpTarget, type Posted } from '../../relay/http-target.ts';
 import { readOptions, wholeOption } from '../../relay/sink-options.ts';
 import type { ChannelFactory, ChannelSettings, Message, Send } from '../channel.ts';

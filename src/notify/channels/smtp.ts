@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { decoded } from '../../percent-decode.ts';
 import { answerWithin } from '../../relay/answer-within.ts';

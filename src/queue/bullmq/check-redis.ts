@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { z } from 'zod';
+import * as z from 'zod';
 import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
 import { CatchwordError, systemCodeOf } from '../../errors.ts';
 import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis.ts';

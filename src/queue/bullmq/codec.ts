@@ -1,6 +1,6 @@
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';

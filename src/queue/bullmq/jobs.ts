@@ -1,6 +1,6 @@
 import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { z } from 'zod';
+import * as z from 'zod';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';

@@ -1,5 +1,5 @@
 import type { Job } from 'bullmq';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Clock } from '../../clock.ts';
 import { messageOf } from '../../errors.ts';
 import type { Service } from '../../lifecycle.ts';

@@ -12,7 +12,7 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream';
 import { connect as connectNats, headers, type NatsConnection } from '@nats-io/transport-node';
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf } from '../../errors.ts';
 import { decoded } from '../../percent-decode.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';

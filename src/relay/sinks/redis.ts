@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { decoded } from '../../percent-decode.ts';
 import { type Mark, SinkError, type SinkFactory } from '../sink.ts';

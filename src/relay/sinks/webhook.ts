@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { createHttpTarget, httpError } from '../http-target.ts';
 import type { SinkFactory } from '../sink.ts';
 import { readOptions, wholeOption } from '../sink-options.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isoTime } from '../../iso-time.ts';
 import { isIsbn } from '../catalog/isbn.ts';
 

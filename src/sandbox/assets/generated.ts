@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { PUBLISHERS } from '../catalog/words.ts';
 import type { AssetFields } from './asset.ts';
 

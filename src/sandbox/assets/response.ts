@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { canonicalIsbn, isIsbn } from '../catalog/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/words.ts';

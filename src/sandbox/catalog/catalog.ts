@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError } from '../../errors.ts';
 import type { SandboxOptions } from '../options.ts';

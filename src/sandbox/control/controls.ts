@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/licenses.ts';
 import { mutation } from '../catalog/catalog.ts';

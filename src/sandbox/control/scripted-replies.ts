@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import { z } from 'zod';
+import * as z from 'zod';
 import { MESSAGES } from '../http/error-codes.ts';
 import type { Operation } from '../http/operation.ts';
 import { Rejection, type Reply, rejectionReply } from '../http/reply.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf } from '../../errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { Rejection, type RejectionDetails } from './reply.ts';
 
 const TYPES: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realpathSync } from 'node:fs';
-import { z } from 'zod';
+import * as z from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import { SANDBOX_DEFAULTS } from '../options.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Asset } from '../assets/asset.ts';
 import { type AssetRequest, assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
 import { assetResponse, assetResponseSchema } from '../assets/response.ts';

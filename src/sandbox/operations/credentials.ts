@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { XmlElement } from '../../xml/read.ts';
 import type { XmlTree } from '../../xml/write.ts';
 import type { Accounts, User } from '../accounts/accounts.ts';

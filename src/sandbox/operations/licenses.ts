@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { expiresAt, LICENSE_TYPES, licenseSchema, sameType } from '../accounts/licenses.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';

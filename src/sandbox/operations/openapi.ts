@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Operation } from '../http/operation.ts';
 import { errorSchema } from '../http/reply.ts';
 import type { SandboxOptions } from '../options.ts';

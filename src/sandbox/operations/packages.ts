@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { positive, quotable } from '../assets/fields.ts';
 import { hash } from '../catalog/random.ts';
 import { parseJson } from '../http/body.ts';

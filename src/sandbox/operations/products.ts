@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isoTime, parseIsoTime } from '../../iso-time.ts';
 import { KEY_WITHOUT_CATALOG } from '../accounts/directory.ts';
 import { assetItem } from '../assets/item.ts';

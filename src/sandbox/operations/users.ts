@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { XmlElement } from '../../xml/read.ts';
 import { writeXml } from '../../xml/write.ts';
 import type { User } from '../accounts/accounts.ts';

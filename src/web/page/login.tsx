@@ -1,6 +1,6 @@
 import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
+import * as z from 'zod';
 import { usageError } from '../../errors.ts';
 import { type HttpError, STATUS } from '../http-error.ts';
 import type { TokenCheck } from '../token-check.ts';

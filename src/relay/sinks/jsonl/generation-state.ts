@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Mark } from '../../sink.ts';
 import { markSchema } from '../../stored-mark.ts';
 import type { LastEvent } from './last-line.ts';

@@ -1,6 +1,6 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { replaceFile } from '../../../durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../errors.ts';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';

@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { incarnationOf } from '../../../catalog/event.ts';
 import { type Mark, SinkError } from '../../sink.ts';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { z } from 'zod';
+import * as z from 'zod';
 import { messageOf } from '../../../errors.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
