@@ -9,6 +9,9 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** Limits of a thread. Half of what V8 lets young objects take by default, to save memory. */
+export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 24 };
+
 /** Makes `failed` of a service whose work is `running`: it stays pending if the work succeeds. */
 export function failureOf(running: Promise<void>): Promise<never> {
   const failed = new Promise<never>((_, reject) => {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { fromErrorRecord } from '../errors.ts';
-import { failureOf, type Service } from '../lifecycle.ts';
+import { failureOf, type Service, THREAD_LIMITS } from '../lifecycle.ts';
 import { forwardMeasures } from '../measure.ts';
 import { measureThread } from '../metrics/thread-figures.ts';
 import type { FromWebThread, ToWebThread, WebThreadData } from './web-thread.ts';
@@ -20,7 +20,7 @@ export async function startWebThread(
 ): Promise<Service> {
   const data: WebThreadData = { beatMs: BEAT_MS, ...options };
   const figures = measureThread();
-  const thread = new Worker(program, { workerData: data, name: 'web' });
+  const thread = new Worker(program, { workerData: data, name: 'web', resourceLimits: THREAD_LIMITS });
   const say = (message: ToWebThread): void => thread.postMessage(message);
   const stopForwarding = forwardMeasures((measured) => say({ type: 'measure', measured }));
   const beats = setInterval(() => say({ type: 'beat' }), data.beatMs);

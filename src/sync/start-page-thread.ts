@@ -2,13 +2,13 @@ import { Worker } from 'node:worker_threads';
 import type { FetchTask, Page } from '../catalog/page.ts';
 import { pageOf } from '../catalog/validate-page.ts';
 import { CatchwordError, fromErrorRecord } from '../errors.ts';
-import type { Service } from '../lifecycle.ts';
+import { type Service, THREAD_LIMITS } from '../lifecycle.ts';
 import type { ValidatePage } from '../queue/queue.ts';
 import type { FromPageThread, PageThreadData, ToPageThread } from './page-thread.ts';
 
 /** Compiled. */
 const PROGRAM = new URL('./page-thread.js', import.meta.url);
-/** Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.1 s. */
+/** Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.05 s. */
 const FIRST_PAGES = 8;
 
 interface Waiting {
@@ -40,7 +40,7 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
   }
 
   function start(): Worker {
-    const started = new Worker(program, { name: 'pages', workerData: data });
+    const started = new Worker(program, { name: 'pages', workerData: data, resourceLimits: THREAD_LIMITS });
     // The process may end while the thread waits for a page.
     started.unref();
     started.on('message', (answer: FromPageThread) => {
