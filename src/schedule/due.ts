@@ -1,4 +1,5 @@
-import { Cron } from 'croner';
+import { createRequire } from 'node:module';
+import type { Cron } from 'croner';
 import type { RunKind } from '../catalog/run.ts';
 import { type MissedTicks, MOST_MISSED, type Plans } from '../catalog/tick.ts';
 
@@ -33,6 +34,9 @@ function singleTimes(expression: string): string[] {
   return hour.split(',').flatMap((h) => minute.split(',').map((m) => [...seconds, m, h, ...rest].join(' ')));
 }
 
+/** Loaded when it is needed: a command that starts no schedule computes no tick. */
+const load = createRequire(import.meta.url);
+
 /** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
 const parsed = new Map<string, readonly Cron[]>();
 
@@ -43,7 +47,11 @@ function nextOf(cron: string, timezone: string) {
   // Loading the zones takes 40 ms, a tenth of a command.
   const zone = timezone === 'UTC' ? { utcOffset: 0 } : { timezone };
   const key = `${cron} ${timezone}`;
-  const patterns = parsed.get(key) ?? singleTimes(cron).map((one) => new Cron(one, { ...options, ...zone }));
+  const make = (one: string): Cron => {
+    const croner = load('croner') as typeof import('croner');
+    return new croner.Cron(one, { ...options, ...zone });
+  };
+  const patterns = parsed.get(key) ?? singleTimes(cron).map(make);
   parsed.set(key, patterns);
   return (afterMs: number): number | null => {
     const moments = patterns.flatMap((pattern) => pattern.nextRun(new Date(afterMs))?.getTime() ?? []);

@@ -2,6 +2,15 @@ import type { Database, Statement } from 'better-sqlite3';
 
 export type Queries = ReturnType<typeof createQueries>;
 
+/** Makes a value when it is first asked for it: drizzle takes a millisecond to build a statement, and few are needed. */
+export function onFirstUse<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
 /**
  * Makes functions of SQL texts. Each prepares its statement once, and takes the statement's parameters: `P` is their
  * tuple, one object for named parameters.

@@ -4,7 +4,7 @@ import type { Run, RunCounts, RunState } from '../catalog/run.ts';
 import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
 import { createKeptRunReader } from './kept-runs.ts';
-import type { Queries } from './queries.ts';
+import { onFirstUse, type Queries } from './queries.ts';
 import { checkpoints, passes, runs } from './schema.ts';
 
 /** One reading of a list, or of part of it, within a run. See schema.ts. */
@@ -90,22 +90,17 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   );
 
   // Prepared once: drizzle takes longer to build these than SQLite to run them, and a run repeats them often.
-  const selectRuns = (rest: ReturnType<typeof sql>) => orm.select(runColumns).from(runs).where(rest).prepare();
+  const selectRuns = (rest: ReturnType<typeof sql>) =>
+    onFirstUse(() => orm.select(runColumns).from(runs).where(rest).prepare());
   const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
   const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const older = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
-  const passesOf = orm
-    .select()
-    .from(passes)
-    .where(sql`run_id = ${sql.placeholder('run')} ORDER BY pass`)
-    .prepare();
-  const checkpointsOf = orm
-    .select(checkpointColumns)
-    .from(checkpoints)
-    .where(sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`)
-    .prepare();
+  const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
+  const passesOf = onFirstUse(() => orm.select().from(passes).where(ofRun).prepare());
+  const ofPass = sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`;
+  const checkpointsOf = onFirstUse(() => orm.select(checkpointColumns).from(checkpoints).where(ofPass).prepare());
 
   /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
   function counts(id: number): RunCounts {
@@ -118,32 +113,32 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   }
 
   return {
-    get: (id: number): Run | undefined => get.all({ id }).map(withCounts)[0],
+    get: (id: number): Run | undefined => get().all({ id }).map(withCounts)[0],
     /** Only the state: read once per batch, so without the sums that `get` adds. */
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
     /** The newest runs first. */
-    list: (limit: number): Run[] => newest.all({ limit }).map(withCounts),
+    list: (limit: number): Run[] => newest().all({ limit }).map(withCounts),
     /** Runs with smaller numbers, the newest first. */
-    before: (id: number, limit: number): Run[] => older.all({ before: id, limit }).map(withCounts),
+    before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(withCounts),
     /** Which products the run reads (`selectionText`); null if unknown. */
     selectionOf: value<[id: number], string | null>('SELECT selection FROM runs WHERE id = ?'),
-    unfinished: (): Run | undefined => unfinished.all().map(withCounts)[0],
+    unfinished: (): Run | undefined => unfinished().all().map(withCounts)[0],
     hasTick: (tick: string) => runOfTick(tick) !== null,
     /** The wait as it was last noted; null while the run does not wait. */
     settleWait: (id: number) => settleWait(id) ?? null,
     /** Runs whose removals wait for a decision, oldest first. */
-    held: (): Run[] => held.all(),
+    held: (): Run[] => held().all(),
     counts,
     ...createKeptRunReader(queries),
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
     passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
-    passes: (runId: number): Pass[] => passesOf.all({ run: runId }),
+    passes: (runId: number): Pass[] => passesOf().all({ run: runId }),
 
     hasCheckpoint: (runId: number, pass: number, { page, perPage }: Window) =>
       checkpointOf(runId, pass, page, perPage) !== null,
     /** Without ids, which may be many. */
-    checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf.all({ run: runId, pass }),
+    checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf().all({ run: runId, pass }),
     idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
       decodeIds(idsOf(runId, pass, page, perPage) ?? new Uint8Array()),
     /** The ids of each window in turn, so that memory does not grow with the catalog. */

@@ -1,7 +1,7 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../catalog/event.ts';
 import { sql } from './drizzle.ts';
-import { listed, type Queries } from './queries.ts';
+import { listed, onFirstUse, type Queries } from './queries.ts';
 import { type parked as parkedEvents, type sinkGaps, sinks } from './schema.ts';
 
 /**
@@ -48,12 +48,9 @@ export type SinkReader = ReturnType<typeof createSinkReader>;
 
 /** Reads sinks and how far each is; see write-sinks.ts for what changes them. */
 export function createSinkReader({ rows, tuples, value, values, number }: Queries, orm: BetterSQLite3Database) {
-  const list = orm.select().from(sinks).orderBy(sinks.name).prepare();
-  const get = orm
-    .select()
-    .from(sinks)
-    .where(sql`name = ${sql.placeholder('name')}`)
-    .prepare();
+  const list = onFirstUse(() => orm.select().from(sinks).orderBy(sinks.name).prepare());
+  const ofName = sql`name = ${sql.placeholder('name')}`;
+  const get = onFirstUse(() => orm.select().from(sinks).where(ofName).prepare());
   const parked = rows<[{ id: number; state: ParkedState | null }], RawParked>(
     `SELECT seq, vbid, state, reason, at, freed, change FROM parked
      WHERE sink_id = :id AND (:state IS NULL OR state = :state) ORDER BY seq`,
@@ -70,8 +67,8 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
 
   return {
-    list: (): SinkRow[] => list.all(),
-    get: (name: string): SinkRow | undefined => get.get({ name }),
+    list: (): SinkRow[] => list().all(),
+    get: (name: string): SinkRow | undefined => get().get({ name }),
     parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
     /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
     waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
