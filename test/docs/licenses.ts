@@ -47,7 +47,8 @@ export function licensesPage(): string {
   return `${[
     '# Licences',
     GENERATED,
-    'catchword has the MIT licence. These packages are installed with it, each under the licence that it names.',
+    'catchword has the MIT licence. These packages are installed with it, each under the licence that it names. The ' +
+      'programs in `dist` contain some of them, with the texts of their licences in `dist/bundled-licences.txt`.',
     tableOf(
       ['licence', 'packages'],
       rows.sort(([a = ''], [b = '']) => (a < b ? -1 : 1)),
