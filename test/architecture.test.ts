@@ -255,6 +255,11 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
+  it('imports zod as a namespace, of which the bundle keeps only what is used', () => {
+    const wrong = files.filter((file) => /^import \{[^}]*\} from 'zod/m.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(wrong).toEqual([]);
+  });
+
   it('loads drizzle-orm as CommonJS, because its ES modules take 200 MB on newer versions of Node.js', () => {
     const loaded = files.filter((file) =>
       /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(readFileSync(join(SRC, file), 'utf8')),

@@ -1,0 +1,37 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { isBuiltin } from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+
+const DIST = fileURLToPath(new URL('../../dist/', import.meta.url));
+const { optionalDependencies } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')) as {
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+};
+
+/** The files of dist, and the packages, that a file of dist loads, without what it imports on demand. */
+function loadedBy(file: string, found = new Set<string>()): Set<string> {
+  if (found.has(file)) return found;
+  found.add(file);
+  if (!file.endsWith('.js')) return found;
+  const text = readFileSync(`${DIST}${file}`, 'utf8');
+  for (const [, from = ''] of text.matchAll(/^(?:import|export)\b[^;"']*["']([^"']+)["'];$/gm)) {
+    if (!isBuiltin(from)) loadedBy(from.replace(/^\.\//, ''), found);
+  }
+  return found;
+}
+
+it.each(['sync', 'status'])('%s loads few files of dist, and no package that is always installed', (verb) => {
+  const name = readdirSync(DIST).find((one) => new RegExp(`^${verb}-[A-Z0-9]{8}\\.js$`).test(one)) ?? '';
+  const loaded = [...loadedBy(name), ...loadedBy('cli.js')];
+  const files = new Set(loaded.filter((one) => one.endsWith('.js')));
+  const packages = new Set(loaded.filter((one) => !one.endsWith('.js')));
+  // One for what all verbs share, one for `status`, one for `sync`, zod, commander, and small ones.
+  expect([...files].length).toBeLessThanOrEqual(12);
+  expect([...packages].filter((one) => !(one in optionalDependencies))).toEqual([]);
+});
+
+it('the bundle has the licences of its packages', () => {
+  const text = readFileSync(`${DIST}bundled-licences.txt`, 'utf8');
+  for (const name of ['@rgrove/parse-xml', 'commander', 'picocolors', 'undici', 'zod'])
+    expect(text).toContain(`${name}\n`);
+});
