@@ -20,6 +20,16 @@ export interface RecordedChange {
   readonly body: string | null;
 }
 
+/** Which events some texts are of, in order. */
+export interface EventSpan {
+  readonly events: number;
+  /** Numbers and ids of the first and the last change. */
+  readonly first: number;
+  readonly last: number;
+  readonly firstId: string;
+  readonly lastId: string;
+}
+
 /** The `source` of events while the mirror has not noted its own. */
 export function configuredSource(baseUrl: string | undefined): string {
   return `${baseUrl === undefined ? '' : sourceAddress(baseUrl)}/v4/products`;
@@ -30,7 +40,12 @@ export function configuredSource(baseUrl: string | undefined): string {
  * again, but another era. Readers compare ids and do not parse them.
  */
 export function eventId(incarnation: string, { era, seq }: Pick<RecordedChange, 'era' | 'seq'>): string {
-  return era === null ? `${incarnation}:${seq}` : `${incarnation}_${era}:${seq}`;
+  return `${idStart(incarnation, era)}${seq}`;
+}
+
+/** What the ids of an era start with: the number of the change follows. */
+export function idStart(incarnation: string, era: string | null): string {
+  return era === null ? `${incarnation}:` : `${incarnation}_${era}:`;
 }
 
 /** The incarnation in an id that `eventId` made. */
@@ -53,7 +68,7 @@ function oneLine(json: string | null): string {
 /** The last time, because all changes of a page have the same one, and formatting takes as long as the rest of an event. */
 let last = { at: Number.NaN, text: '' };
 
-function timeText(at: number): string {
+export function timeText(at: number): string {
   if (at !== last.at) last = { at, text: new Date(at).toISOString() };
   return last.text;
 }

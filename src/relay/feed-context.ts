@@ -11,7 +11,8 @@ import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
 import { answerWithin } from './answer-within.ts';
 import { createBatchSize } from './batch-size.ts';
-import { type Batch, readBatch } from './read-batch.ts';
+import type { LineBuffer } from './event-lines.ts';
+import { type Batch, readBatch, readLines } from './read-batch.ts';
 import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
@@ -39,6 +40,13 @@ const LAST_CLOSE_TIMEOUT_MS = 1_000;
 export function sinkCode(error: unknown): string {
   if (error instanceof CatchwordError) return error.code;
   return `SINK_${(isSinkError(error) ? error.failure : 'unavailable').toUpperCase()}`;
+}
+
+/** What a batch is read for. */
+export interface ReadTarget {
+  readonly batch: Sink['batch'];
+  /** Where the texts of a batch go; null for a sink that takes events. */
+  readonly nextBuffer: (() => LineBuffer) | null;
 }
 
 export type FeedContext = ReturnType<typeof createFeedContext>;
@@ -74,10 +82,21 @@ export function createFeedContext(options: FeedOptions) {
   const mostEvents = (batch: Sink['batch']): number => Math.min(batch.events, search.limit(), batchSize.limit());
 
   /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides those that the operator skipped */
-  function steps(sink: SinkRow, batch: Sink['batch'], cursor: number, skipped: readonly number[] = []) {
+  function* steps(
+    sink: SinkRow,
+    { batch, nextBuffer }: ReadTarget,
+    cursor: number,
+    skipped: readonly number[] = [],
+  ): Generator<undefined, Batch | null> {
     const most = { events: mostEvents(batch), chars: batch.chars };
+    const blocked = store.sinks.blocked(sink.id);
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
-    return readBatch(readOptions(), sink, cursor, most, store.sinks.blocked(sink.id), allSkipped);
+    const hasAll = blocked.size === 0 && allSkipped.size === 0 && search.limit() === Number.POSITIVE_INFINITY;
+    if (nextBuffer === null || !hasAll) {
+      return yield* readBatch(readOptions(), sink, cursor, most, blocked, allSkipped);
+    }
+    const events = () => read(sink, { batch, nextBuffer: null }, cursor)?.events() ?? [];
+    return yield* readLines(readOptions(), sink, cursor, most, nextBuffer(), events);
   }
 
   /** Reads the next batch after `cursor` at once. */

@@ -18,7 +18,7 @@ const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(erro
 /** A batch that cannot be read ahead is read again, with its error, when the running delivery has ended. */
 async function readAhead(context: FeedContext, session: Session, row: SinkRow, after: number) {
   try {
-    return { after, batch: await context.readMeanwhile(row, session.batch, after) };
+    return { after, batch: await context.readMeanwhile(row, session, after) };
   } catch {
     return null;
   }
@@ -29,12 +29,12 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
   const { acks, search, stopping } = context;
   const { ahead } = session;
   session.ahead = null;
-  const batch = ahead?.after === row.cursor ? ahead.batch : context.read(row, session.batch, row.cursor);
+  const batch = ahead?.after === row.cursor ? ahead.batch : context.read(row, session, row.cursor);
   if (batch === null) return false;
-  const { events, waiting, to } = batch;
+  const { size, waiting, to } = batch;
   if (waiting.length > 0 && !parkWaiting(context, row, waiting)) return true;
-  if (events.length > 0) {
-    const delivering = session.deliver(events, context.markAt(row, to));
+  if (size > 0) {
+    const delivering = session.deliver(batch, context.markAt(row, to));
     // Prevents an unhandled rejection; awaited below.
     delivering.catch(() => {});
     const next = waiting.length > 0 || stopping.aborted ? null : await readAhead(context, session, row, to);
@@ -43,7 +43,7 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
   }
   search.passed(to);
   const hasMore = (session.ahead?.batch ?? null) !== null;
-  acks.confirm(row, to, events.length, session.storesMark && hasMore);
+  acks.confirm(row, to, size, session.storesMark && hasMore);
   return true;
 }
 
@@ -101,7 +101,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
 
   /** Makes batches smaller if the sink was too slow for the last one. @returns what to add to the reason */
   function slowness(error: unknown): string {
-    const events = session?.inFlight.length ?? 0;
+    const events = session?.inFlight?.size ?? 0;
     if (!isSinkError(error) || !error.timedOut || events === 0) return '';
     const next = context.batchSize.timedOut(events);
     if (events === 1) return '. It does not answer a single event in time';
@@ -117,9 +117,9 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     const reason = errorText(error);
     const failure = isSinkError(error) ? error.failure : 'unavailable';
     // Without events in flight, it is not an event that was refused.
-    if (failure === 'refused' && session !== undefined && session.inFlight.length > 0) {
-      const refused = search.narrow(session.inFlight);
-      session.inFlight = [];
+    if (failure === 'refused' && session !== undefined && session.inFlight !== null) {
+      const refused = search.narrow(session.inFlight.events());
+      session.inFlight = null;
       if (refused !== null) parkRefused(context, session, refused, reason);
       return;
     }

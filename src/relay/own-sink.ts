@@ -26,6 +26,7 @@ const sinkSchema = z.strictObject({
   recheck: optionalCall,
   size: optionalCall,
   deliver: call,
+  deliverLines: optionalCall,
   close: call,
   check: call,
 } satisfies Record<keyof Sink, z.ZodType>);

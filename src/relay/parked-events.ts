@@ -1,7 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { FeedContext } from './feed-context.ts';
-import { ChangeEvent } from './read-batch.ts';
+import { ChangeEvent, deliveryOf } from './read-batch.ts';
 import type { SinkEvent } from './sink.ts';
 import type { Session } from './sink-session.ts';
 
@@ -29,7 +29,7 @@ export async function deliverReady(context: FeedContext, session: Session, sink:
   acks.flush();
   const how = context.readOptions();
   const events = ready.map(({ change }) => new ChangeEvent(change, how));
-  await session.deliver(events, context.markAt(sink, sink.cursor, last.seq));
+  await session.deliver(deliveryOf(events), context.markAt(sink, sink.cursor, last.seq));
   const ack = acks.count(sink.cursor, events.length);
   leased.write(({ sinks }) => {
     if (!sinks.ack(sink, ack)) return;

@@ -1,14 +1,22 @@
-import { eventId, eventText, type RecordedChange } from '../catalog/event.ts';
+import { type EventSpan, eventId, eventText, type RecordedChange } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run.ts';
 import type { History } from '../store/history.ts';
 import type { SinkRow } from '../store/sinks.ts';
-import type { SinkEvent } from './sink.ts';
+import type { LineBuffer } from './event-lines.ts';
+import type { EventLines, SinkEvent } from './sink.ts';
+
+/** Events of one delivery. */
+export interface Delivery {
+  readonly size: number;
+  /** Their texts, if a sink wants no more; null if they were not read so. */
+  readonly lines: EventLines | null;
+  readonly events: () => readonly SinkEvent[];
+}
 
 /** What one sink gets next. */
-export interface Batch {
+export interface Batch extends Delivery {
   /** The log is covered up to this change. */
   readonly to: number;
-  readonly events: readonly SinkEvent[];
   /** Changes that wait for an earlier, parked event of their product. */
   readonly waiting: readonly RecordedChange[];
 }
@@ -55,6 +63,10 @@ export class ChangeEvent implements SinkEvent {
   get text(): string {
     return eventText(this.#change, this.#options.incarnation, this.#options.source);
   }
+}
+
+export function deliveryOf(events: readonly SinkEvent[]): Delivery {
+  return { size: events.length, lines: null, events: () => events };
 }
 
 /** What an event's text adds to its product. */
@@ -108,11 +120,61 @@ export function* readBatch(
       ? options.history.newest(at, end, sink.backfillTo, room)
       : { changes: options.history.after(at, room), to: null };
     const wanted = found.changes.filter(({ op }) => !filling || op !== 'removed' || sink.backfillRemoved);
-    for (const change of wanted) if (!take(change)) return { to, events, waiting };
+    for (const change of wanted) if (!take(change)) return { ...deliveryOf(events), to, waiting };
     at = found.to ?? found.changes.at(-1)?.seq ?? at;
     to = Math.max(to, at);
     if (filling ? at >= end : found.changes.length < room) break;
     yield;
   }
-  return to === cursor ? null : { to, events, waiting };
+  return to === cursor ? null : { ...deliveryOf(events), to, waiting };
+}
+
+function joined(first: EventSpan | null, next: EventSpan): EventSpan {
+  if (first === null) return next;
+  const { events, last, lastId } = next;
+  return { ...first, events: first.events + events, last, lastId };
+}
+
+/**
+ * Reads the next batch as `readBatch` does, but only its texts.
+ * @param events reads the same events, for a sink that refuses one of them
+ */
+export function* readLines(
+  { history, incarnation, source }: ReadOptions,
+  { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
+  cursor: number,
+  most: { readonly events: number; readonly chars: number },
+  buffer: LineBuffer,
+  events: () => readonly SinkEvent[],
+): Generator<undefined, Batch | null> {
+  const filling = cursor < backfillTo;
+  const upTo = filling ? Math.min(cursor + SCAN, backfillTo) : Number.MAX_SAFE_INTEGER;
+  const range = { upTo, asOf: filling ? backfillTo : null, withRemoved: backfillRemoved };
+  let span: EventSpan | null = null;
+  let to = cursor;
+  let chars = 0;
+  for (let step = STEP; ; ) {
+    const limit = Math.min(step, most.events - (span?.events ?? 0));
+    const found = history.lines({ ...range, after: to, limit }, incarnation, source);
+    const { lines } = found;
+    const more = lines?.text.length ?? 0;
+    if (lines !== null && chars + more > most.chars && (span !== null || lines.events > 1)) {
+      if (span !== null) break;
+      step = Math.floor(lines.events / 2);
+      continue;
+    }
+    const isEnd = found.to === to || (filling && found.to >= upTo);
+    to = found.to;
+    if (lines !== null) {
+      buffer.append(lines.text);
+      chars += more;
+      span = joined(span, lines);
+    }
+    // The next events are probably as long as these.
+    if (isEnd || (span?.events ?? 0) >= most.events || chars + more > most.chars) break;
+    yield;
+  }
+  if (to === cursor) return null;
+  const lines = span && { ...span, bytes: buffer.bytes() };
+  return { size: span?.events ?? 0, lines, events, to, waiting: [] };
 }

@@ -2,10 +2,11 @@ import * as z from 'zod';
 import type { SinkRow } from '../store/sinks.ts';
 import { needsFullRun } from '../store/source.ts';
 import { answerWithin } from './answer-within.ts';
+import { createLineBuffers } from './event-lines.ts';
 import type { FeedContext } from './feed-context.ts';
-import type { Batch } from './read-batch.ts';
+import type { Batch, Delivery } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './reconcile.ts';
-import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from './sink.ts';
+import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
 import { markSchema } from './stored-mark.ts';
 
 /**
@@ -20,15 +21,15 @@ const RECHECK_MS = 300_000;
 const openedSchema = markSchema.extend({ refill: z.string().optional() }).nullable();
 
 /** Whether every change between the sink's mark and its confirmed cursor was parked or skipped. */
-function hasAllUpTo(context: FeedContext, row: SinkRow, { batch: most }: Sink, mark: Mark): boolean {
+function hasAllUpTo(context: FeedContext, row: SinkRow, sink: Sink, mark: Mark): boolean {
   const { store } = context;
   const { cursor } = mark;
   if (!isOfThisHistory(store, mark) || mark.generation < row.beganGeneration || cursor >= row.cursor) return false;
   // Ready events are delivered separately.
   const ready = store.sinks.freed(row.id, 'ready').map(({ seq }) => seq);
   for (let at = cursor; at < row.cursor; ) {
-    const batch = context.read(row, most, at, ready);
-    const [first] = batch?.events ?? [];
+    const batch = context.read(row, { batch: sink.batch, nextBuffer: null }, at, ready);
+    const [first] = batch?.events() ?? [];
     if (batch === null || first !== undefined) return first === undefined || first.seq > row.cursor;
     at = batch.to;
   }
@@ -101,22 +102,27 @@ export async function openSession(context: FeedContext) {
 
   const session = {
     batch: sink.batch,
+    // Memory of its own: a call that hangs may still read that of an earlier session.
+    nextBuffer: sink.deliverLines === undefined ? null : createLineBuffers(),
     generation,
     storesMark: opened.storesMark,
     /** The batch after `after`, read while the one before it was delivered. */
     ahead: null as { readonly after: number; readonly batch: Batch | null } | null,
     /** The events of a call of `deliver` that is running or has failed. */
-    inFlight: [] as readonly SinkEvent[],
+    inFlight: null as Delivery | null,
     close,
 
-    deliver: async (events: readonly SinkEvent[], mark: Mark): Promise<void> => {
+    deliver: async (delivery: Delivery, mark: Mark): Promise<void> => {
       // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.
       leased.check();
-      session.inFlight = events;
-      await answerWithin(CALL_TIMEOUT_MS, (deadline) => sink.deliver(events, mark, deadline), signal);
-      session.inFlight = [];
+      const { lines, events, size } = delivery;
+      session.inFlight = delivery;
+      const call = async (deadline: AbortSignal): Promise<void> =>
+        lines === null ? sink.deliver(events(), mark, deadline) : sink.deliverLines?.(lines, mark, deadline);
+      await answerWithin(CALL_TIMEOUT_MS, call, signal);
+      session.inFlight = null;
       context.search.accepted();
-      const isFast = context.batchSize.delivered(events.length, sink.batch.events);
+      const isFast = context.batchSize.delivered(size, sink.batch.events);
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
     },
 

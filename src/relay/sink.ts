@@ -1,3 +1,4 @@
+import type { EventSpan } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run.ts';
 
 /*
@@ -28,6 +29,12 @@ export interface SinkEvent {
   readonly body: string | null;
   /** The event as a CloudEvents 1.0 event: JSON on one line. */
   readonly text: string;
+}
+
+/** The texts of events. */
+export interface EventLines extends EventSpan {
+  /** UTF-8: a line for each event, which ends with a line break. The memory is used again after the call. */
+  readonly bytes: Uint8Array;
 }
 
 /** The position of a sink in the change log. The sink need not understand it: it stores and returns it unchanged. */
@@ -98,6 +105,11 @@ export interface Sink {
    *   and parks it. After any other error, the relay retries; after one with `timedOut`, with fewer events at once.
    */
   deliver(events: readonly SinkEvent[], mark: Mark, signal: AbortSignal): Promise<void>;
+  /**
+   * Optional, for a store of texts. As `deliver`, which gets all other events: those that were parked or that are near one
+   * that was refused.
+   */
+  deliverLines?(lines: EventLines, mark: Mark, signal: AbortSignal): Promise<void>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

@@ -93,6 +93,9 @@ export type ChangeReader = ReturnType<typeof createChangeReader>;
 export function createChangeReader({ rows, tuples, value, values, number }: Queries) {
   const lastSeq = number(`SELECT ${LAST_SEQ}`);
   const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
+  const numbered = tuples<[seqs: string], HeadedRaw>(
+    `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,
+  );
   const eras = tuples<[{ from: number; to: number }], [firstSeq: number, id: string]>(
     `SELECT first_seq, id FROM eras WHERE first_seq <= :to
      AND first_seq >= coalesce((SELECT max(first_seq) FROM eras WHERE first_seq <= :from), 0) ORDER BY first_seq`,
@@ -144,6 +147,8 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
     lastSeq,
     /** Records after `seq`, oldest first. */
     after: (seq: number, limit: number) => withEras(after(seq, limit)),
+    /** The records with these numbers, oldest first. */
+    numbered: (seqs: readonly number[]) => withEras(numbered(JSON.stringify(seqs))),
     /** Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest as of `asOf`. */
     newest: (seq: number, toSeq: number, asOf: number, limit: number) => withEras(newest({ seq, toSeq, asOf, limit })),
     /** A product's records after `afterSeq` and before `beforeSeq`, newest first. */

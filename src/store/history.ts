@@ -1,10 +1,11 @@
 import { revertMembers } from '../catalog/content.ts';
-import type { RecordedChange } from '../catalog/event.ts';
+import { type EventSpan, eventText, idStart, type RecordedChange, timeText } from '../catalog/event.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
+import type { LineRange } from './event-lines.ts';
 import { changesBack, createFormerBodies } from './former-bodies.ts';
 import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
@@ -23,6 +24,23 @@ function* membersBack(
     yield [change, members];
     if (change.before !== null) revertMembers(members, { before: change.before, added: change.added });
   }
+}
+
+/** The texts of events, each a line that ends with a line break. */
+export interface EventLines extends EventSpan {
+  readonly text: string;
+}
+
+function countLines(text: string): number {
+  let lines = 0;
+  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines++;
+  return lines;
+}
+
+/** Puts lines in the place of empty ones. */
+function filled(text: string, lines: readonly string[]): string {
+  let next = 0;
+  return text.replaceAll(/^\n/gm, () => lines[next++] ?? '');
 }
 
 export type History = ReturnType<typeof createHistory>;
@@ -51,6 +69,39 @@ export function createHistory(store: Reader) {
     return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
   }
 
+  function newest(seq: number, toSeq: number, asOf: number, limit: number) {
+    const found = store.changes.newest(seq, toSeq, asOf, limit);
+    const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
+    return { changes: found.map(headed), to };
+  }
+
+  /** The changes of a range that has `events` of them, up to `last`. */
+  function changesOf({ after, asOf, withRemoved }: LineRange, events: number, last: number): RecordedChange[] {
+    if (asOf === null) return store.changes.after(after, events).map(headed);
+    return newest(after, last, asOf, last - after).changes.filter(({ op }) => withRemoved || op !== 'removed');
+  }
+
+  /** Up to the end of an era. */
+  function lines(range: LineRange, incarnation: string, source: string): { lines: EventLines | null; to: number } {
+    const head = store.lines.head(range.after);
+    if (head === null) return { lines: null, to: range.after };
+    const upTo = Math.min(range.upTo, (head.nextEra ?? Number.POSITIVE_INFINITY) - 1);
+    const start = idStart(incarnation, head.era);
+    const made = store.lines.make({ ...range, upTo }, head, {
+      start: `{"specversion":"1.0","id":"${start}`,
+      middle: `","source":${JSON.stringify(source)},"type":"catchword.product.created","subject":`,
+      time: timeText(head.at),
+    });
+    if (made === null) return { lines: null, to: upTo };
+    const { events, first, last, unmade } = made;
+    const lineOf = (change: RecordedChange): string => `${eventText(change, incarnation, source)}\n`;
+    let { text } = made;
+    if (text.includes('\r') || countLines(text) !== events) text = changesOf(range, events, last).map(lineOf).join('');
+    else if (unmade.length > 0) text = filled(text, store.changes.numbered(unmade).map(headed).map(lineOf));
+    const to = range.asOf === null || events === range.limit ? last : upTo;
+    return { lines: { text, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
+  }
+
   return {
     /** Changes after `seq`, oldest first, at most `limit`. */
     after: (seq: number, limit: number): RecordedChange[] =>
@@ -61,11 +112,10 @@ export function createHistory(store: Reader) {
      * @returns them, and how far the log was searched
      */
     newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
-      store.read(() => {
-        const found = store.changes.newest(seq, toSeq, asOf, limit);
-        const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
-        return { changes: found.map(headed), to };
-      }),
+      store.read(() => newest(seq, toSeq, asOf, limit)),
+    /** The same changes as the texts of events. @returns the first ones, and how far the log was searched */
+    lines: (range: LineRange, incarnation: string, source: string) =>
+      store.read(() => lines(range, incarnation, source)),
     /** The changes of a product that the log still holds, newest first. */
     of: (vbid: string): RecordedChange[] =>
       store.read(() => {

@@ -1,6 +1,7 @@
 import { createActionReader } from './actions.ts';
 import { createChangeReader } from './changes.ts';
 import { createEpisodeReader } from './episodes.ts';
+import { createLineReader } from './event-lines.ts';
 import type { MirrorFile } from './open.ts';
 import { createProductReader } from './products.ts';
 import type { Queries } from './queries.ts';
@@ -23,6 +24,7 @@ function createTableReaders(queries: Queries, { path, orm }: MirrorFile, incarna
     incarnation,
     products,
     changes: createChangeReader(queries),
+    lines: createLineReader(queries),
     runs: createRunReader(queries, orm),
     recentRuns: createRecentRunReader(queries),
     removals: createRemovalReader(queries, products),

@@ -99,6 +99,8 @@ describe.skipIf(!redisAvailable)('the check of Redis', () => {
     await redis.client.call('ACL', 'SETUSER', 'shop', 'on', '>pw', ...rights, '+hset', '+select', '+info');
     await expect(check(url)).rejects.toThrow(/NOPERM.*xadd/);
     await redis.client.call('ACL', 'SETUSER', 'shop', '+xadd');
+    await expect(check(url)).rejects.toThrow(/NOPERM.*eval/);
+    await redis.client.call('ACL', 'SETUSER', 'shop', '+eval');
     expect(await check(url)).toMatch(/^stream mine can be written/);
     await expect(check(url.replace('mine', 'other'))).rejects.toThrow(/NOPERM.*keys?/);
     expect(await redis.client.exists('mine')).toBe(0);

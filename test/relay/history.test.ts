@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { eventText } from '../../src/catalog/event.ts';
+import { eventId, eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory, productAsOf } from '../../src/store/history.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
@@ -113,6 +113,82 @@ it('returns the products as of a change, also after the log was pruned', async (
       }
     }),
     { numRuns: RUNS },
+  );
+});
+
+/** Bodies as sources write them, with spaces, line breaks, and characters of all kinds. */
+const bodies = fc.tuple(
+  fc.dictionary(fc.string({ unit: 'binary' }), fc.oneof(fc.string({ unit: 'binary' }), fc.jsonValue({ maxDepth: 1 }))),
+  fc.constantFrom('', '', '', ' ', '\n', '\r', '\r\n\t'),
+);
+const keys = fc.oneof(
+  fc.constantFrom('1', '978-3'),
+  fc.string({ unit: 'binary', minLength: 1 }).filter((key) => key.isWellFormed()),
+);
+
+/** Gives changes other times, runs and eras than a harness does. */
+function scatter(path: string, seeds: readonly number[]): void {
+  const sqlite = new Database(path);
+  const last = seeds.length;
+  const insertRun = `INSERT INTO runs (kind, state, started_at) VALUES (?, 'complete', 0)`;
+  for (const kind of ['full', 'delta', 'delta']) sqlite.prepare(insertRun).run(kind);
+  for (const [index, seed] of seeds.entries()) {
+    const at = [0, 1, 951_782_399_999, 1_709_164_800_000, 253_402_300_799_999, 253_402_300_800_000, seed * 997][
+      seed % 7
+    ];
+    sqlite.prepare('UPDATE changes SET at = ?, run_id = ? WHERE seq = ?').run(at, seed % 5, index + 1);
+    if (seed % 11 === 0) sqlite.prepare('INSERT OR IGNORE INTO eras VALUES (?, ?)').run(index + 1, `era${seed % last}`);
+  }
+  sqlite.close();
+}
+
+it('makes the same texts of events in one piece as one by one', async () => {
+  const versions = fc.array(fc.tuple(keys, fc.option(bodies, { freq: 5 })), { minLength: 1, maxLength: 40 });
+  const seeds = fc.infiniteStream(fc.nat());
+  await fc.assert(
+    fc.asyncProperty(
+      versions,
+      seeds,
+      fc.integer({ min: 1, max: 9 }),
+      fc.boolean(),
+      async (all, random, limit, isFill) => {
+        const harness = openHarness();
+        try {
+          for (const [vbid, content] of all) {
+            const space = content?.[1] ?? '';
+            const body = content && JSON.stringify({ vbid, ...content[0] }).replace('{', `{${space}`);
+            harness.change([{ vbid, body }]);
+          }
+          const last = harness.store.changes.lastSeq();
+          scatter(harness.store.path, [...random.take(last)]);
+          const history = createHistory(harness.store);
+          const asOf = isFill ? Math.ceil(last * 0.7) : null;
+          const upTo = asOf ?? Number.MAX_SAFE_INTEGER;
+          const changes = asOf === null ? history.after(0, last) : history.newest(0, asOf, asOf, last).changes;
+          for (const withRemoved of asOf === null ? [true] : [true, false]) {
+            let text = '';
+            for (let after = 0; ; ) {
+              const found = history.lines({ after, upTo, asOf, withRemoved, limit }, 'i', '"s"');
+              const { lines } = found;
+              text += lines?.text ?? '';
+              if (lines !== null) {
+                const first = changes.find(({ seq }) => seq === lines.first);
+                expect(JSON.parse(lines.text.slice(0, lines.text.indexOf('\n')))).toMatchObject({ id: lines.firstId });
+                expect(lines.firstId).toBe(first && eventId('i', first));
+                expect(lines.text.split('\n')).toHaveLength(lines.events + 1);
+              }
+              if (found.to === after || found.to >= upTo) break;
+              after = found.to;
+            }
+            const wanted = changes.filter(({ op }) => withRemoved || op !== 'removed');
+            expect(text).toBe(wanted.map((change) => `${eventText(change, 'i', '"s"')}\n`).join(''));
+          }
+        } finally {
+          await harness.close();
+        }
+      },
+    ),
+    { numRuns: 5 * RUNS },
   );
 });
 

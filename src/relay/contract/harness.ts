@@ -86,7 +86,11 @@ export function wrapSink(config: SinkConfig, change: (sink: Sink) => Partial<Sin
     ...config,
     make: async () => {
       const sink = await config.make();
-      return { ...sink, ...change(sink) };
+      const changed = change(sink);
+      const wrapped = { ...sink, ...changed };
+      // What a check does to `deliver` happens to every event.
+      if (changed.deliver !== undefined) delete wrapped.deliverLines;
+      return wrapped;
     },
   };
 }

@@ -1,22 +1,34 @@
 import { unlessAborted, withAbort } from '../../abort.ts';
 import { answerWithin } from '../answer-within.ts';
-import { type Mark, type Opened, type Sink, SinkError, type StoredSize } from '../sink.ts';
+import { linesOf } from '../event-lines.ts';
+import {
+  type EventLines,
+  type Mark,
+  type Opened,
+  type Sink,
+  SinkError,
+  type SinkEvent,
+  type StoredSize,
+} from '../sink.ts';
 import { type ConnectionLife, createConnectionLife } from './connection-life.ts';
 
+type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Promise<void>;
+
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
-export interface OpenStore extends Pick<Sink, 'deliver' | 'fillBegins' | 'fillEnds' | 'recheck'> {
+export interface OpenStore<Events = readonly SinkEvent[]> extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck'> {
+  readonly deliver: Deliver<Events>;
   /** What `open` of the sink returns. */
   readonly position: Opened | null;
 }
 
 /** What one kind of sink does itself; `createConnectedSink` adds the life of its connections. */
-export interface ConnectedStore<Connection> {
+export interface ConnectedStore<Connection, Events> {
   readonly batch: Sink['batch'];
   /** Connects, and hands over to `life` whatever it makes, before it waits for anything. */
   readonly connect: (life: ConnectionLife) => Promise<Connection>;
   /** Optional. Says goodbye to a store that answered every call. */
   readonly leave?: (connection: Connection) => Promise<unknown>;
-  readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore>;
+  readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly check: (connection: Connection, signal: AbortSignal) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
@@ -41,12 +53,15 @@ export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => Sink
   return Object.fromEntries(members) as Sink;
 }
 
-/** Makes a sink that keeps one connection while it is open, and uses another one for `check` and `size`. */
-export function createConnectedSink<Connection>(store: ConnectedStore<Connection>): Sink {
+/** @param deliveries makes the calls that deliver of the one of the store */
+function createSink<Connection, Events>(
+  store: ConnectedStore<Connection, Events>,
+  deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
+): Sink {
   const { batch, size } = store;
   let life: ConnectionLife | undefined;
   let connection: Connection | undefined;
-  let open: OpenStore | undefined;
+  let open: OpenStore<Events> | undefined;
 
   /** Runs a call. After one that was cut short or failed, the driver's state is unknown: the connection ends. */
   async function during<T>(living: ConnectionLife, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
@@ -86,7 +101,10 @@ export function createConnectedSink<Connection>(store: ConnectedStore<Connection
     }
   }
 
-  async function opened(signal: AbortSignal, call: (store: OpenStore) => Promise<void> | undefined): Promise<void> {
+  async function opened(
+    signal: AbortSignal,
+    call: (store: OpenStore<Events>) => Promise<void> | undefined,
+  ): Promise<void> {
     const now = open;
     if (life === undefined || now === undefined) throw new SinkError('unavailable', 'the sink is not open');
     await during(life, signal, async () => call(now));
@@ -110,7 +128,7 @@ export function createConnectedSink<Connection>(store: ConnectedStore<Connection
     fillBegins: (mark, signal) => opened(signal, (now) => now.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => opened(signal, (now) => now.fillEnds?.(kept, mark, signal)),
     recheck: (signal) => opened(signal, (now) => now.recheck?.(signal)),
-    deliver: (events, mark, signal) => opened(signal, (now) => now.deliver(events, mark, signal)),
+    ...deliveries((events, mark, signal) => opened(signal, (now) => now.deliver(events, mark, signal))),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
       const [living, leaving] = [life, connection];
@@ -121,4 +139,17 @@ export function createConnectedSink<Connection>(store: ConnectedStore<Connection
     },
     check: (signal) => probe((probing) => store.check(probing, signal), signal),
   };
+}
+
+/** Makes a sink that keeps one connection while it is open, and uses another one for `check` and `size`. */
+export function createConnectedSink<Connection>(store: ConnectedStore<Connection, readonly SinkEvent[]>): Sink {
+  return createSink(store, (deliver) => ({ deliver }));
+}
+
+/** The same for a store that takes only the texts of events. */
+export function createTextSink<Connection>(store: ConnectedStore<Connection, EventLines>): Sink {
+  return createSink(store, (deliver) => ({
+    deliver: (events, mark, signal) => deliver(linesOf(events), mark, signal),
+    deliverLines: deliver,
+  }));
 }

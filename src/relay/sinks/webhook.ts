@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { createHttpTarget, httpError } from '../http-target.ts';
 import type { SinkFactory } from '../sink.ts';
 import { readOptions, wholeOption } from '../sink-options.ts';
-import { createConnectedSink } from './connected-sink.ts';
+import { createTextSink } from './connected-sink.ts';
 
 /**
  * CloudEvents in batches (`application/cloudevents-batch+json`), signed per Standard Webhooks. A 2xx status confirms a
@@ -18,11 +18,26 @@ const OPTIONS = {
 
 const CONTENT_TYPE = 'application/cloudevents-batch+json; charset=utf-8';
 
+const LINE_BREAK = 10;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
+const CLOSE_BRACKET = 93;
+
+/** Makes a JSON array of lines. */
+function arrayOf(lines: Uint8Array): Buffer {
+  const array = Buffer.allocUnsafe(lines.length + 1);
+  array[0] = OPEN_BRACKET;
+  array.set(lines, 1);
+  for (let at = array.indexOf(LINE_BREAK); at !== -1; at = array.indexOf(LINE_BREAK, at + 1)) array[at] = COMMA;
+  array[lines.length] = CLOSE_BRACKET;
+  return array;
+}
+
 export const createWebhookSink: SinkFactory = ({ url, secret }) => {
   const options = readOptions(url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
   const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
-  return createConnectedSink({
+  return createTextSink({
     batch: { events: options.batch, chars: 4_000_000 },
     connect: async (life) => {
       const agent = target.connect((socket) => life.own(socket));
@@ -31,10 +46,9 @@ export const createWebhookSink: SinkFactory = ({ url, secret }) => {
     },
     open: async (agent) => ({
       position: null,
-      deliver: async (events, { generation }, signal) => {
-        const id = `${generation}:${events[0]?.id}-${events.at(-1)?.id}`;
-        const body = `[${events.map(({ text }) => text).join(',')}]`;
-        await target.post(agent, { id, contentType: CONTENT_TYPE, body }, signal);
+      deliver: async ({ bytes, firstId, lastId }, { generation }, signal) => {
+        const id = `${generation}:${firstId}-${lastId}`;
+        await target.post(agent, { id, contentType: CONTENT_TYPE, body: arrayOf(bytes) }, signal);
       },
     }),
     check: async (_, signal) => {

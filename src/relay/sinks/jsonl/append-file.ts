@@ -65,7 +65,7 @@ export async function openAppendFile(path: string, confirmed: Mark) {
   let last: LastLine | null = null;
   let isOurs = false;
 
-  function noteLast(line: Buffer, end: number): void {
+  function noteLast(line: Uint8Array, end: number): void {
     last = { at: end - line.length - 1, start: Buffer.from(line.subarray(0, START_BYTES)) };
   }
 
@@ -133,7 +133,7 @@ export async function openAppendFile(path: string, confirmed: Mark) {
     size: () => size,
     check,
     /** Appends complete lines, and flushes them. */
-    append: async (lines: Buffer): Promise<void> => {
+    append: async (lines: Uint8Array): Promise<void> => {
       const checked = await check();
       for (let at = 0; at < lines.length; ) at += (await checked.write(lines, at)).bytesWritten;
       await checked.datasync();

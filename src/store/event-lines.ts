@@ -1,0 +1,106 @@
+import type { RunKind } from '../catalog/run.ts';
+import { eraSql } from './changes.ts';
+import type { Queries } from './queries.ts';
+
+/*
+ * The texts of many events, made by SQLite in one piece. To read the rows and to make texts of them takes several times as
+ * long. SQLite makes the texts of products that were created and have not changed since: nearly all of a new mirror.
+ */
+
+/** Which changes to read, oldest first. */
+export interface LineRange {
+  readonly after: number;
+  readonly upTo: number;
+  /** Of each product only the newest change as of this one; null: every change. */
+  readonly asOf: number | null;
+  readonly withRemoved: boolean;
+  readonly limit: number;
+}
+
+/** What the next changes have in common. */
+export interface LineHead {
+  /** When the next one was recorded. */
+  readonly at: number;
+  readonly runId: number;
+  readonly cause: RunKind;
+  readonly era: string | null;
+  /** The first change of the following era; null without one. */
+  readonly nextEra: number | null;
+}
+
+/** Texts that the events share. */
+export interface LineParts {
+  /** What comes before the number of the change. */
+  readonly start: string;
+  /** What comes after it, up to the key of the product. */
+  readonly middle: string;
+  /** Text of `at` of the head. */
+  readonly time: string;
+}
+
+export interface MadeLines {
+  /** A line for each event, that of an unmade one empty; with more line breaks if a body has some. */
+  readonly text: string;
+  readonly events: number;
+  readonly first: number;
+  readonly last: number;
+  /** Changes whose texts SQLite does not make. */
+  readonly unmade: readonly number[];
+}
+
+type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
+  LineParts &
+  Pick<LineHead, 'at' | 'runId' | 'cause'>;
+type Made = [events: number, first: number, last: number, unmade: string | null, text: string];
+type Head = [at: number, runId: number, cause: RunKind, era: string | null, nextEra: number | null];
+
+const MADE = 'changes.op = 0 AND products.changed_seq = changes.seq AND changes.at BETWEEN 0 AND 253402300799999';
+const CAUSE = `coalesce((SELECT kind FROM runs WHERE runs.id = changes.run_id), 'full')`;
+const TIME = `strftime('%Y-%m-%dT%H:%M:%S', changes.at / 1000, 'unixepoch') || format('.%03dZ', changes.at % 1000)`;
+
+/** As `eventText` of catalog/event.ts. Most changes of a batch have the time and the run of its first one. */
+const LINE = `format('%s%d%s%s,"time":"%s","datacontenttype":"application/json","sequence":"%020d","data":{"op":"created","vbid":'
+  || '%s,"product":%s,"before":null,"changed":[],"run":%d,"cause":"%s"}}' || char(10), :start, changes.seq, :middle,
+  json_quote(products.vbid), CASE changes.at WHEN :at THEN :time ELSE ${TIME} END, changes.seq,
+  json_quote(products.vbid), products.body, changes.run_id, CASE changes.run_id WHEN :runId THEN :cause ELSE ${CAUSE} END)`;
+
+/** @param where which changes. `group_concat` takes the rows in the order in which the inner query returns them. */
+function linesSql(where: string): string {
+  return `SELECT count(*), min(seq), max(seq), group_concat(unmade), group_concat(line, '') FROM
+    (SELECT changes.seq, iif(${MADE}, NULL, changes.seq) AS unmade, iif(${MADE}, ${LINE}, char(10)) AS line
+     FROM changes JOIN products ON products.id = changes.product_id
+     WHERE changes.seq > :after AND changes.seq <= :upTo AND ${where} ORDER BY changes.seq LIMIT :limit)`;
+}
+
+const NEWEST = `(products.changed_seq = changes.seq OR (products.changed_seq > :asOf AND changes.seq =
+  (SELECT own.seq FROM changes AS own WHERE own.product_id = changes.product_id AND own.seq <= :asOf
+   ORDER BY own.seq DESC LIMIT 1)))`;
+
+export function createLineReader({ tuple }: Queries) {
+  const every = tuple<[Values], Made>(linesSql('true'));
+  const newest = tuple<[Values], Made>(linesSql(NEWEST));
+  const newestLiving = tuple<[Values], Made>(linesSql(`${NEWEST} AND changes.op <> 2`));
+  const head = tuple<[after: number], Head>(
+    `SELECT at, run_id, ${CAUSE}, ${eraSql('seq')}, (SELECT min(first_seq) FROM eras WHERE first_seq > seq)
+     FROM changes WHERE seq > ? ORDER BY seq LIMIT 1`,
+  );
+
+  return {
+    /** Null without a change after `seq`. */
+    head: (seq: number): LineHead | null => {
+      const found = head(seq);
+      if (found === undefined) return null;
+      const [at, runId, cause, era, nextEra] = found;
+      return { at, runId, cause, era, nextEra };
+    },
+    /** Null without a change in the range. @param range within one era */
+    make: (range: LineRange, { at, runId, cause }: LineHead, parts: LineParts): MadeLines | null => {
+      const { after, upTo, asOf, withRemoved, limit } = range;
+      const select = asOf === null ? every : withRemoved ? newest : newestLiving;
+      const made = select({ after, upTo, asOf, limit, at, runId, cause, ...parts });
+      if (made === undefined || made[0] === 0) return null;
+      const [events, first, last, unmade, text] = made;
+      return { text, events, first, last, unmade: unmade === null ? [] : unmade.split(',').map(Number) };
+    },
+  };
+}
