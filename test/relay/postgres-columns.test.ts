@@ -78,6 +78,15 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });
 
+  it('are replaced when only the table with the products was emptied', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    await resume(harness, config, [detailed('12.50')]);
+    await harness.stop();
+    await postgres.client.query(`TRUNCATE ${target.table}`);
+    await resume(harness, config, [detailed(9)]);
+    expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
+  });
+
   it('have indexes for ISBNs', async () => {
     const { target } = await fed(postgresTarget(postgres.port), 1);
     const { rows } = await postgres.client.query<{ definition: string }>(

@@ -23,16 +23,23 @@ const DO_NOT_WAIT = `set_config('synchronous_commit', 'off', true)`;
 const EXPECTED = 'c.table_name = $1 AND c.incarnation = $2 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9';
 const MARK_PARAMETERS = 9;
 
+/** The last parameters of `deliver` describe removed products; `insert` does not have them. */
+export const GONE_COLUMNS = 3;
+
 function unnest(types: readonly string[], first: number): string[] {
   return types.map((type, index) => `unnest($${first + index}::${type}[])`);
 }
 
-function deliverText({ table, prices, cursor }: TableNames, removals: Removals): string {
+/**
+ * @param isNew whether none of the products is in the table, and none is removed. To look for them takes longer than to
+ *   insert them.
+ */
+function deliverText({ table, prices, cursor }: TableNames, removals: Removals, isNew: boolean): string {
   const columns = Object.keys(COLUMNS);
   const priceColumns = Object.keys(PRICE_COLUMNS);
   const body = MARK_PARAMETERS + 1;
-  const gone = body + 1 + columns.length;
-  const price = gone + 3;
+  const price = body + 1 + columns.length;
+  const gone = price + priceColumns.length;
   const own = columns.filter((name) => name !== 'vbid' && name !== 'at');
   const stored = [...own, 'body', 'changed_at', 'fill'];
   const isGone = `gone.vbid = t.vbid AND (t.fill < moved.fill OR t.seq <= gone.seq)`;
@@ -42,23 +49,26 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals):
       ? `DELETE FROM ${table} AS t USING moved, ${listed} WHERE ${isGone} RETURNING t.vbid`
       : `UPDATE ${table} AS t SET removed_at = to_timestamp(gone.at), changed_at = to_timestamp(gone.at), seq = gone.seq,
            fill = moved.fill FROM moved, ${listed} WHERE ${isGone} RETURNING t.vbid`;
-  const kept = removals === 'delete' ? `WHERE t.vbid <> ALL($${gone}::text[])` : '';
+  const kept = removals === 'delete' && !isNew ? `WHERE t.vbid <> ALL($${gone}::text[])` : '';
+  const overwrite = `ON CONFLICT (vbid) DO UPDATE
+    SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
+    WHERE t.fill < excluded.fill OR t.seq <= excluded.seq`;
+  const unprice = `unpriced AS (
+      DELETE FROM ${prices} AS p WHERE p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)
+    ),`;
   return `WITH moved AS (
       UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6,
         has_rows = cardinality($${body + 1}::text[]) > 0 OR EXISTS (SELECT FROM ${table} AS t ${kept})
       WHERE ${EXPECTED} AND (NOT c.has_rows OR EXISTS (SELECT FROM ${table}))
       RETURNING c.fill
-    ), removed AS (${remove}), written AS (
+    ), ${isNew ? '' : `removed AS (${remove}),`} written AS (
       INSERT INTO ${table} AS t (vbid, ${stored.join(', ')})
       SELECT new.vbid, ${own.map((name) => `new.${name}`).join(', ')}, new.body, to_timestamp(new.at), moved.fill
       FROM moved, ROWS FROM (jsonb_array_elements($${body}::jsonb), ${unnest(Object.values(COLUMNS), body + 1).join(', ')})
         AS new (body, ${columns.join(', ')})
-      ON CONFLICT (vbid) DO UPDATE SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
-        WHERE t.fill < excluded.fill OR t.seq <= excluded.seq
+      ${isNew ? '' : overwrite}
       RETURNING t.vbid
-    ), unpriced AS (
-      DELETE FROM ${prices} AS p WHERE p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)
-    ), priced AS (
+    ), ${isNew ? '' : unprice} priced AS (
       INSERT INTO ${prices} (${priceColumns.join(', ')})
       SELECT ${priceColumns.map((name) => `new.${name}`).join(', ')}
       FROM ROWS FROM (${unnest(Object.values(PRICE_COLUMNS), price).join(', ')}) AS new (${priceColumns.join(', ')})
@@ -108,8 +118,10 @@ export function statementsOf(names: TableNames, removals: Removals) {
         layout = excluded.layout, fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
         fill_ended = excluded.fill_ended
       WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
-      RETURNING fill_ended AS "fillEnded"`,
-    deliver: deliverText(names, removals),
+      RETURNING fill_ended AS "fillEnded", NOT has_rows AND NOT EXISTS (SELECT FROM ${prices}) AS "isNew"`,
+    deliver: deliverText(names, removals, false),
+    /** Without the parameters of removals. Violates the primary key if the table has one of the products. */
+    insert: deliverText(names, removals, true),
     endFillStep: endFillStepText(names, removals),
     /** $10: the last key of the table; null without a fill. */
     endFill: `WITH moved AS (
@@ -173,7 +185,7 @@ export function eventParameters(events: readonly SinkEvent[]): unknown[] {
   return [
     `[${bodies.join(',')}]`,
     ...transposed(Object.keys(COLUMNS).length, living),
-    ...transposed(3, gone),
     ...transposed(Object.keys(PRICE_COLUMNS).length, prices),
+    ...transposed(GONE_COLUMNS, gone),
   ];
 }

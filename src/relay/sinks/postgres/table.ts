@@ -4,7 +4,7 @@ import { type Mark, type Opened, SinkError } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import { LAYOUT, type TableNames } from './layout.ts';
-import { eventParameters, markParameters, type Statements } from './statements.ts';
+import { eventParameters, GONE_COLUMNS, markParameters, type Statements } from './statements.ts';
 
 export interface TableOptions {
   /** As configured. */
@@ -17,6 +17,8 @@ export interface TableOptions {
 
 /** The most rows checked per transaction when a fill ends. */
 const STEP = 20_000;
+
+const UNIQUE_VIOLATION = '23505';
 
 /** The owner of rows in a table without a cursor row. */
 export const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
@@ -46,6 +48,8 @@ export async function openTable(
   /** The mark in the cursor row, as this process left it. */
   let written: Mark | null = found;
   let hasFillEnded = found?.fillEnded ?? true;
+  /** Whether there were no rows and no prices when the fill began, and so far got each product once. */
+  let isNew = false;
 
   async function readCursor(): Promise<Cursor | null> {
     const { rows } = await db.query({ text: sql.readCursor, values: [key] });
@@ -66,7 +70,11 @@ export async function openTable(
   }
 
   /** Runs a statement that moves the cursor to `mark`. */
-  async function move(name: 'deliver' | 'endFill', mark: Mark, more: readonly unknown[] = []): Promise<void> {
+  async function move(
+    name: 'deliver' | 'insert' | 'endFill',
+    mark: Mark,
+    more: readonly unknown[] = [],
+  ): Promise<void> {
     const values = [...markParameters(key, mark, written), ...more];
     const { rows } = await db.query<{ moved: number }>({ text: sql[name], values });
     if (rows[0]?.moved !== 1) throw await conflict();
@@ -75,11 +83,12 @@ export async function openTable(
 
   async function fillBegins(mark: Mark): Promise<void> {
     const values = [...markParameters(key, mark, written), written?.incarnation ?? null];
-    const { rows } = await db.query<{ fillEnded: boolean }>({ text: sql.beginFill, values });
+    const { rows } = await db.query<{ fillEnded: boolean; isNew: boolean }>({ text: sql.beginFill, values });
     const [begun] = rows;
     if (begun === undefined) throw await conflict();
     written = mark;
     hasFillEnded = begun.fillEnded;
+    isNew = begun.isNew;
   }
 
   /** Removes the rows that the fill did not deliver, fewer at once if it takes too long. @returns the last key */
@@ -126,6 +135,7 @@ export async function openTable(
     position: await positionOf(found),
     fillBegins,
     fillEnds: async (kept, mark) => {
+      isNew = false;
       // Without a fill, nothing is removed.
       if (hasFillEnded && isSameMark(written, mark)) return;
       await move('endFill', mark, [hasFillEnded ? null : await removeUnseen(kept, written ?? mark)]);
@@ -134,7 +144,16 @@ export async function openTable(
     deliver: async (events, mark) => {
       // The last state of each product in the batch.
       const last = new Map(events.map((event) => [event.vbid, event]));
-      await move('deliver', mark, eventParameters([...last.values()]));
+      const parameters = eventParameters([...last.values()]);
+      if (isNew && events.every(({ body }) => body !== null)) {
+        try {
+          return await move('insert', mark, parameters.slice(0, -GONE_COLUMNS));
+        } catch (error) {
+          if (!(error instanceof pg.DatabaseError) || error.code !== UNIQUE_VIOLATION) throw error;
+          isNew = false;
+        }
+      }
+      await move('deliver', mark, parameters);
     },
     recheck: async () => {
       const cursor = await readCursor();
