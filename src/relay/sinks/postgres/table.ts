@@ -38,6 +38,13 @@ export function isTimeout(error: unknown): boolean {
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
+/** Why the table does not have what it confirmed; null if a quick check finds nothing. */
+function lossOf(table: string, cursor: Cursor | null): string | null {
+  if (cursor === null) return `the cursor row of ${table} is missing`;
+  if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty but had rows`;
+  return null;
+}
+
 /** Opens a sink's table on one connection. @param mark what the mirror believes */
 export async function openTable(
   db: pg.Client,
@@ -56,16 +63,9 @@ export async function openTable(
     return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
   }
 
-  /** Why the table does not have what it confirmed; null if a quick check finds nothing. */
-  function lossOf(cursor: Cursor | null): string | null {
-    if (cursor === null) return `the cursor row of ${table} is missing`;
-    if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty but had rows`;
-    return null;
-  }
-
   /** Explains why the cursor is not what this process left. */
   async function conflict(): Promise<SinkError> {
-    const loss = lossOf(await readCursor());
+    const loss = lossOf(table, await readCursor());
     return new SinkError('unavailable', `PostgreSQL: ${loss ?? `another process moved the cursor of ${table}`}`);
   }
 
@@ -115,7 +115,7 @@ export async function openTable(
   async function positionOf(cursor: Cursor | null): Promise<Opened> {
     const start = markAtStart(mark);
     const refill = (reason: string): Opened => (mark.cursor > 0 ? { ...start, refill: reason } : start);
-    const loss = lossOf(cursor);
+    const loss = lossOf(table, cursor);
     const isFilled = cursor?.isFilled ?? (await db.query(`SELECT FROM ${names.table} LIMIT 1`)).rowCount === 1;
     // An empty table may be filled by this mirror, even if another one filled it before.
     if (!isFilled && (loss !== null || cursor?.incarnation !== mark.incarnation)) {
@@ -157,7 +157,7 @@ export async function openTable(
     },
     recheck: async () => {
       const cursor = await readCursor();
-      if (lossOf(cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
+      if (lossOf(table, cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
     },
   };
 }
