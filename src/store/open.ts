@@ -117,8 +117,9 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
     throw unusable(path, 'was written by an older catchword, and is open for reading only', hint);
   }
-  // Takes effect only while the file is empty. 2-KB bodies would waste half of a 4-KB page, and a night of changes, each in
-  // a page of its own, would write half as much again with pages of 16 KB.
+  // Takes effect only while the file is empty. Smaller pages waste more space: products of 2 kB take 11 to 17% more than with
+  // pages of 16 KB, of 4 kB 35 to 50%. Larger ones write more: a night of changes, most in a page of their own, half as much
+  // again with 16 KB.
   sqlite.exec('PRAGMA page_size = 8192');
   sqlite.exec('PRAGMA journal_mode = WAL');
   sqlite.exec('PRAGMA synchronous = FULL');

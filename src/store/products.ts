@@ -162,8 +162,9 @@ export interface NewRows {
 export type ProductWriter = ReturnType<typeof createProductWriter>;
 
 export function createProductWriter({ exec, write }: Queries, reader: ProductReader) {
-  // FAIL, because every error rolls the transaction back anyway. Without it SQLite notes the former state of each page
-  // that a statement with several rows writes in a temporary file: 3.1 GB in a first load of a million products.
+  // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes the
+  // former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of a
+  // million products.
   const insertOne = write(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
   const insertMany = write(
     `INSERT OR FAIL INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
@@ -263,7 +264,7 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
     addLiving: write<[difference: number]>('UPDATE mirror SET living = living + ? WHERE id = 1'),
     /**
      * Drops the indexes that only readers need: filling an empty mirror without them takes two thirds of the time. With
-     * an index on an expression, `FAIL` above has no effect.
+     * an index on an expression, `FAIL` above saves no temporary file.
      */
     dropLookups: () => exec(`DROP INDEX IF EXISTS ${LOOKUPS.join('; DROP INDEX IF EXISTS ')}`),
     /** Creates one of these indexes, as in drizzle, if it is missing. What is sorted may be too large for memory. */

@@ -51,21 +51,25 @@ function write({ products, changes, removals }: KeeperWriter, draft: Draft, runI
   return true;
 }
 
-/**
- * Compares a page and writes what it changes.
- * @param lookUpAll as of `draftPage`
- * @returns null if a product that was taken for new is in the mirror; then nothing was written
- */
-function writePage(
-  context: DraftContext,
-  writer: KeeperWriter,
-  captured: WaitingPage,
-  now: number,
-  lookUpAll: boolean,
-): Draft | null {
-  const draft = draftPage(context, captured, lookUpAll);
-  const isUnchanged = newProducts(draft) + draft.changed.size + draft.withdrawn.size === 0;
-  return isUnchanged || write(writer, draft, context.runId, now) ? draft : null;
+/** Returns what compares a page and writes what it changes. */
+function createPageWriter(context: DraftContext) {
+  /** Whether a product that was taken for new was in the mirror: small windows overlap by a larger share than large ones. */
+  let lookUpAll = false;
+
+  function tryToWrite(writer: KeeperWriter, captured: WaitingPage, now: number): Draft | null {
+    const draft = draftPage(context, captured, lookUpAll);
+    const isUnchanged = newProducts(draft) + draft.changed.size + draft.withdrawn.size === 0;
+    return isUnchanged || write(writer, draft, context.runId, now) ? draft : null;
+  }
+
+  return (writer: KeeperWriter, captured: WaitingPage, now: number): Draft => {
+    const guessed = tryToWrite(writer, captured, now);
+    if (guessed !== null) return guessed;
+    lookUpAll = true;
+    const draft = tryToWrite(writer, captured, now);
+    if (draft === null) throw new Error(`page ${captured.task.window.page} creates a product that the mirror has`);
+    return draft;
+  };
 }
 
 /**
@@ -80,6 +84,7 @@ export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
   const reads = createAppliedReads(store, runId);
   const context: DraftContext = { ...options, reads };
+  const writePage = createPageWriter(context);
   let batch: WaitingPage[] = [];
   /** Ids of products that pages in the batch may change: the mirror's text may be outdated when the batch is applied. */
   let maybeChanged = new Set<number>();
@@ -144,9 +149,7 @@ export function createApplier(options: ApplierOptions) {
   function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
-    const now = clock.now();
-    const draft = writePage(context, writer, captured, now, false) ?? writePage(context, writer, captured, now, true);
-    if (draft === null) throw new Error(`page ${task.window.page} creates a product that the mirror has`);
+    const draft = writePage(writer, captured, clock.now());
     if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);

@@ -70,8 +70,8 @@ function newParts(
 
 /**
  * Compares a page with the mirror, without writing. Call it in the transaction that writes the draft.
- * @param lookUpAll whether to look up every item of a page whose products are probably new. Otherwise the ones in its middle
- *   are taken for new, and SQLite may refuse to insert one: looking up a million products takes 8% of a first load
+ * @param lookUpAll whether to look up every item of a page whose products are probably new. Otherwise those in its middle are
+ *   taken for new, and SQLite may refuse to insert one: looking them up took 5% of the main thread's time in a first load
  */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
   const { store, reads, withdrawnAs, ignoreFields } = context;

@@ -13,7 +13,7 @@ export function emptyMirror(directory: string): string {
     process.on('exit', () => rmSync(home, { recursive: true, force: true }));
     template = join(home, 'catalog.db');
     openStore(template).close();
-    // Small products in pages of 16 KB would mostly write, check and copy empty space.
+    // Small products in pages of 8 KB would mostly write, check and copy empty space.
     const sqlite = new Database(template);
     sqlite.exec('PRAGMA journal_mode = DELETE; PRAGMA page_size = 2048; VACUUM; PRAGMA journal_mode = WAL');
     sqlite.close();
