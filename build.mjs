@@ -49,8 +49,6 @@ function reachedFrom(file, names, found = new Set()) {
 const STATIC = /^(?:import|export) [^;'"]*\bfrom '(\.[^']+)';/gm;
 const DYNAMIC = /\bimport\('(\.[^']+)'\)/g;
 const compiled = readdirSync('dist', { recursive: true, encoding: 'utf8' }).map((name) => join('dist', name));
-// Of the last build.
-for (const file of compiled) if (/^dist\/[^/]+-[A-Z0-9]{8}\.js$/.test(file)) rmSync(file);
 
 /*
  * Bundles the programs with the packages that are always installed: loading the 380 files of a `sync` one by one took most
@@ -64,7 +62,7 @@ for (const file of compiled) if (/^dist\/[^/]+-[A-Z0-9]{8}\.js$/.test(file)) rmS
 const ofStatus = reachedFrom('dist/commands/status.js', STATIC);
 const ofSync = reachedFrom('dist/commands/sync.js', STATIC);
 const entries = new Set(['dist/roles/web-thread.js']);
-for (const file of compiled.filter((one) => one.endsWith('.js') && existsSync(one))) {
+for (const file of compiled.filter((one) => one.endsWith('.js'))) {
   for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(DYNAMIC)) entries.add(join(dirname(file), name));
 }
 
@@ -139,8 +137,8 @@ const licences = [...packages].sort().map((directory) => {
 writeFileSync('dist/bundled-licences.txt', licences.join('\n\n'));
 
 /*
- * Removes what only the bundle needed, and the type declarations that the exported entries do not need: they are not for
- * users, and are half of the package.
+ * Removes what only the bundle or an earlier one needed, now that nothing is missing for a program that runs meanwhile.
+ * And the type declarations that the exported entries do not need: they are not for users, and are half of the package.
  */
 const NAMES = /(?:\bfrom |\bimport |\bimport\(|\bnew URL\()['"](\.[^'"]+\.[jt]sx?)['"]/g;
 const kept = new Set(bundles.flatMap(({ metafile }) => Object.keys(metafile.outputs)));
