@@ -117,7 +117,8 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     await replay.locator('summary').click();
     await replay.getByLabel('Number of the first change').fill('1');
     await replay.getByRole('button').click();
-    await expect.poll(() => timesSeen('99')).toBe(3);
+    // Every change: it was created and updated.
+    await expect.poll(() => timesSeen('99')).toBe(4);
 
     rejected.add('200');
     await sink();
