@@ -11,8 +11,8 @@ import { run } from './program.ts';
 // Node.js keeps its own modules compiled for the default flags of V8. With other flags, loading them takes three times as
 // long, and starting a thread 50 ms instead of 20. So flags are set late, or for a short time.
 
-// By default V8 lets a heap grow to several times its use before it collects garbage. Half of that was measured to be no
-// slower, and needs less memory. Much less is slower: the buffers of pages count as growth.
+// By default V8 lets a small heap grow to several times its use before it collects garbage. Three times its use is as fast.
+// Half as much again is slower: the buffers of pages count as growth, so that a load collects every 50 ms.
 setTimeout(() => setFlagsFromString('--heap-growing-percent=200'), 1_000).unref();
 
 const isNode20 = process.versions.node.startsWith('20.');

@@ -162,9 +162,9 @@ export interface NewRows {
 export type ProductWriter = ReturnType<typeof createProductWriter>;
 
 export function createProductWriter({ exec, write }: Queries, reader: ProductReader) {
-  // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes the
-  // former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of a
-  // million products.
+  // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes
+  // the former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of
+  // a million products.
   const insertOne = write(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
   const insertMany = write(
     `INSERT OR FAIL INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,

@@ -27,7 +27,7 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
   }
 
   return {
-    /** Notes a window. Call it when its checkpoint is about to be written; if that fails, use these reads no more. */
+    /** Notes a window. Call it before its checkpoint is written; if that fails, do not use these reads any more. */
     add: (pass: number, { page, perPage }: Window, moment: number): void => {
       const reads = readsOf(pass);
       const after = reads.findLastIndex((read) => read.moment <= moment) + 1;
