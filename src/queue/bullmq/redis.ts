@@ -91,6 +91,9 @@ export function reasonOf(error: unknown): string {
   return messageOf(error) || systemCodeOf(error) || 'no response';
 }
 
+/** Connections that `cutRedis` has ended. A server may still answer the end of one, with an alert of TLS for example. */
+const cut = new WeakSet<object>();
+
 /**
  * Connects, and reconnects whenever the connection is lost. Logs one line when an outage begins and one when it ends.
  * @param whenGone whether commands without a connection `wait` for it (workers) or `fail` (callers that must not hang)
@@ -109,7 +112,7 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   const about = { redis: label };
   let lost = false;
   function onLost(reason: string): void {
-    if (lost) return;
+    if (lost || cut.has(redis)) return;
     lost = true;
     log.warn({ ...about, reason }, 'connection to Redis lost, reconnecting');
   }
@@ -125,6 +128,7 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
 
 /** Disconnects for good. Between two attempts to connect, ioredis would never settle commands: this starts one first. */
 export function cutRedis(connection: Pick<IRedisClient, 'status' | 'connect' | 'disconnect'>): void {
+  cut.add(connection);
   if (connection.status === 'end') return;
   if (connection.status === 'reconnecting') connection.connect().catch(() => {});
   connection.disconnect();

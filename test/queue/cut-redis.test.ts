@@ -1,0 +1,30 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Logger } from '../../src/log.ts';
+import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis.ts';
+import { makeCertificate } from '../support/certificate.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+
+describe.skipIf(!redisAvailable)('cutting a connection', () => {
+  it('during its handshake logs nothing, although the server answers with an alert', async () => {
+    const redis = await startRedis({ certificate: await makeCertificate(temporaryDirectory()) });
+    onTestFinished(() => redis.stop());
+    // NODE_EXTRA_CA_CERTS would be read only when a process starts.
+    vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const logged: unknown[] = [];
+    const note: Logger['warn'] = (...line) => void logged.push(line);
+    const log = { debug: note, info: note, warn: note, error: note, fatal: note };
+    await redis.kill('SIGSTOP');
+    const connection = connectRedis(redis.url, log, 'wait');
+    const errors: Error[] = [];
+    connection.on('error', (error) => errors.push(error));
+    await delay(200);
+    cutRedis(connection);
+    await redis.kill('SIGCONT');
+    await new Promise((resolve) => connection.once('end', resolve));
+    expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('alert decode error') })]);
+    expect(logged).toEqual([]);
+  });
+});
