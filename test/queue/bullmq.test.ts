@@ -52,6 +52,20 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       return events.filter(([, fields]) => fields[1] === 'added').map(([, fields]) => fields[3] ?? '');
     }
 
+    it('asks for a page only once that is delivered while Redis says which pages have a job', async () => {
+      const place = await openPlace(redis.url());
+      const { outcomes } = await collect(place.queue);
+      await place.queue.add([]);
+      const delivered = place.queue.add(pages(2));
+      const error = { code: 'NOT_FOUND', message: 'gone', retryable: false } as const;
+      await place.queue.handOver({ kind: 'failed', task: task(1), error, requests: 1 });
+      await delivered;
+      expect(outcomes.map(idOf)).toEqual([taskId(task(1))]);
+      const waiting = await redis.admin().keys(`catchword:fetch-${place.source}:*_r1*`);
+      expect(waiting).toEqual([expect.stringContaining(taskId(task(2)))]);
+      await place.close();
+    });
+
     it('sends no page through Redis', async () => {
       const place = await openPlace(redis.url());
       await place.fetcher({ read: () => createScriptedSource(clock).read, keeper: place.queue });

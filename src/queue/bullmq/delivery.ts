@@ -1,4 +1,4 @@
-import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts';
 import { errorFields, type Logger } from '../../log.ts';
 import type { createLearner } from '../../pace/learned-rate.ts';
 
@@ -9,15 +9,18 @@ export function createDelivery(mirror: string, learner: ReturnType<typeof create
   let taker: Handle | undefined;
   /** Runs whose tasks this keeper has asked for. Another queue of the mirror may look up products of a held run. */
   const runs = new Set<number>();
+  /** Ids of the tasks delivered since the keeper last asked. */
+  let delivered = new Set<string>();
   let idle: Promise<void> = Promise.resolve();
 
   async function deliver(decoding: FetchOutcome | Promise<FetchOutcome>, handle: Handle): Promise<void> {
     try {
       const outcome = await decoding;
-      const { requests } = outcome.kind === 'captured' ? outcome.captured : outcome;
+      const { requests, task } = outcome.kind === 'captured' ? outcome.captured : outcome;
       learner.asked(requests);
       if (outcome.kind === 'captured') learner.succeeded();
       await handle(outcome);
+      delivered.add(taskId(task));
     } catch (error) {
       // Not retried: the keeper adds the missing page again.
       log.error(errorFields(error), 'a fetched page was not applied');
@@ -39,8 +42,12 @@ export function createDelivery(mirror: string, learner: ReturnType<typeof create
       taker = undefined;
       runs.clear();
     },
-    ask: (tasks: readonly FetchTask[]): void => {
+    /** @returns tells whether a task has been delivered since */
+    ask: (tasks: readonly FetchTask[]): ((task: FetchTask) => boolean) => {
       for (const { runId } of tasks) runs.add(runId);
+      const since = new Set<string>();
+      delivered = since;
+      return (task) => since.has(taskId(task));
     },
     inTurn,
     deliver: (decoding: Promise<FetchOutcome>, handle: Handle): Promise<void> => {

@@ -150,9 +150,11 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     mirror,
     add: (tasks) =>
       attempt('add tasks', async () => {
-        delivery.ask(tasks);
+        const isDelivered = delivery.ask(tasks);
         for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
-        const missing = await withoutJob(tasks, queues, producer);
+        const jobless = await withoutJob(tasks, queues, producer);
+        // A page that was delivered while Redis answered has no job any more.
+        const missing = jobless.filter((task) => !isDelivered(task));
         if (missing.length === 0) {
           await startLateRetries(fetchQueue, producer);
           await fetchers.watch();
