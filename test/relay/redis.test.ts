@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { redisAvailable } from '../support/redis.ts';
-import { arrived, books, failed, fed, feeding } from './feeding.ts';
+import { arrived, books, configAt, failed, fed, feeding } from './feeding.ts';
 import { useRedis } from './servers.ts';
 import { redisTarget } from './targets.ts';
 
@@ -29,6 +29,25 @@ describe.skipIf(!redisAvailable)('redis', () => {
     harness.change(books(1, 2));
     await arrived(target, 31);
     expect((await target.read()).products).toEqual(harness.living());
+  });
+
+  it.each([0, 3])('writes nothing while its user may not write the mark, after %s events', async (written) => {
+    const { harness, target } = await feeding(redisTarget(redis.server.port));
+    const allow = (right: string) => redis.client.call('ACL', 'SETUSER', 'shop', 'on', '>pw', '~*', '+@all', right);
+    await allow(written === 0 ? '-hset' : '+hset');
+    harness.change(books(written, 1));
+    harness.start(configAt(target.url.replace('redis://', 'redis://shop:pw@')));
+    if (written > 0) await harness.caughtUp();
+    await allow('-hset');
+    harness.change(books(5, 2));
+    await failed(harness);
+    expect(harness.sink().error).toMatch(/^Redis: (NOPERM|ERR The user executing the script)/);
+    expect(await redis.client.xlen(target.stream)).toBe(written);
+    await allow('+hset');
+    await harness.caughtUp();
+    const { seqs, products } = await target.read();
+    expect(products).toEqual(harness.living());
+    expect(seqs).toEqual(harness.events().map(({ seq }) => seq));
   });
 
   it('does not write to a stream with foreign entries', async () => {

@@ -37,6 +37,8 @@ if #found > 0 then
   oldFence = table.concat({old.incarnation or '', old.generation or '', old.cursor or '', old.late or ''}, ' ')
 end
 if oldFence ~= fence then return 'moved' end
+-- Redis does not undo what a script has written: a user who may no longer write the mark must fail before the first entry.
+if #found > 0 then redis.call('HSET', KEYS[2], 'incarnation', old.incarnation) end
 local last = '0-0'
 if redis.call('EXISTS', KEYS[1]) == 1 then
   local info = redis.call('XINFO', 'STREAM', KEYS[1])
@@ -73,7 +75,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 
 function toSinkError(error: unknown): SinkError {
   const message = messageOf(error) || systemCodeOf(error) || 'no answer';
-  const isSetting = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR unknown command|ERR DB index)/.test(message);
+  const isSetting = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR (unknown command|DB index|The user))/.test(message);
   const timedOut = message === 'Command timed out';
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error, timedOut });
 }
@@ -170,6 +172,7 @@ export const createRedisSink: SinkFactory = ({ url }) => {
     let written = await readMark(db, markKey);
     let exists = (await db.exists(stream)) > 0;
     if (exists && written === null) await rejectForeignStream(db);
+    await tryToAppend(db, stream, markKey);
 
     const deletedStream = () => new SinkError('unavailable', `Redis: another client has deleted stream ${stream}`);
     const movedCursor = () => new SinkError('unavailable', `Redis: another process changed the cursor in ${markKey}`);
