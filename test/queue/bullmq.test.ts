@@ -52,7 +52,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       return events.filter(([, fields]) => fields[1] === 'added').map(([, fields]) => fields[3] ?? '');
     }
 
-    it('asks for a page only once that is delivered while Redis says which pages have a job', async () => {
+    it('does not ask again for a page that is delivered while Redis says which pages have a job', async () => {
       const place = await openPlace(redis.url());
       const { outcomes } = await collect(place.queue);
       await place.queue.add([]);

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { Logger } from '../../src/log.ts';
 import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis.ts';
@@ -20,7 +19,7 @@ describe.skipIf(!redisAvailable)('cutting a connection', () => {
     const connection = connectRedis(redis.url, log, 'wait');
     const errors: Error[] = [];
     connection.on('error', (error) => errors.push(error));
-    await delay(200);
+    await expect.poll(() => connection.stream?.connecting).toBe(false);
     cutRedis(connection);
     await redis.kill('SIGCONT');
     await new Promise((resolve) => connection.once('end', resolve));
