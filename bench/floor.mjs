@@ -1,0 +1,84 @@
+// The least that a program must do for the same result, without checks, change detection or a second thread.
+//
+//   node floor.mjs read <address> <pages>           reads all pages, eight at a time, and drops them
+//   node floor.mjs write <result> <file> <products> writes to <file> what the mirror <result> has and <file> lacks,
+//                                                   that many products in a transaction, as durably as catchword
+//   node floor.mjs threads <mirror>                 opens a mirror in two threads, and fills the cache of one
+import { fileURLToPath } from 'node:url';
+import { isMainThread, Worker, workerData } from 'node:worker_threads';
+import Database from 'better-sqlite3';
+
+const FIRST = ['products', 'products_vbid', 'products_changed_seq', 'changes', 'changes_product'];
+/** Indexes that a first load makes when all rows are there. */
+const AFTERWARDS = ['products_changed_at', 'products_print_isbn', 'products_e_isbn'];
+
+async function read(address, pages) {
+  const { Pool } = await import('undici');
+  const pool = new Pool(address, { connections: 8 });
+  const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
+  let next = 1;
+  async function loop() {
+    while (next <= Number(pages)) {
+      const path = `/v4/products?page=${next++}&per_page=1000`;
+      const response = await pool.request({ method: 'GET', path, headers });
+      await response.body.arrayBuffer();
+    }
+  }
+  await Promise.all(Array.from({ length: 8 }, loop));
+  await pool.close();
+}
+
+function open(file) {
+  const db = new Database(file);
+  db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;
+    PRAGMA wal_autocheckpoint = 8192; PRAGMA cache_size = -32768;
+    PRAGMA temp_store = MEMORY`);
+  return db;
+}
+
+function write(result, file, products) {
+  const db = open(file);
+  db.exec(`ATTACH '${result}' AS result; PRAGMA result.cache_size = -32768`);
+  const isEmpty = db.prepare('SELECT count(*) FROM main.sqlite_schema').pluck().get() === 0;
+  const ownSql = db.prepare('SELECT sql FROM result.sqlite_schema WHERE name = ?').pluck();
+  if (isEmpty) for (const name of FIRST) db.exec(ownSql.get(name));
+  const newest = Number(db.prepare('SELECT coalesce(max(seq), 0) FROM main.changes').pluck().get());
+  const changed = `result.products AS r WHERE +r.id BETWEEN ? AND ? AND r.changed_seq > ${newest}`;
+
+  /** An index is written when one of its columns is set, even to the same value. */
+  function isSame(column) {
+    const found = db.prepare(`SELECT count(*) FROM main.products AS p JOIN ${changed} AND p.id = r.id
+      AND p.${column} IS NOT r.${column}`);
+    return found.pluck().get(1, Number.MAX_SAFE_INTEGER) === 0;
+  }
+  const columns = db.pragma('result.table_info(products)').map(({ name }) => name);
+  const set = isEmpty ? [] : columns.filter((name) => !['id', 'vbid'].includes(name) && !isSame(name));
+  const put = isEmpty
+    ? db.prepare('INSERT OR FAIL INTO main.products SELECT * FROM result.products WHERE id BETWEEN ? AND ?')
+    : db.prepare(
+        `UPDATE OR FAIL main.products SET ${set.map((name) => `${name} = r.${name}`)} FROM ${changed} AND products.id = r.id`,
+      );
+  const log = db.prepare(`INSERT OR FAIL INTO main.changes SELECT * FROM result.changes
+    WHERE +product_id BETWEEN ? AND ? AND seq > ${newest} ORDER BY seq`);
+  const lastId = db.prepare('SELECT max(id) FROM result.products').pluck().get();
+  for (let from = 1; from <= lastId; from += Number(products)) {
+    const ids = [from, from + Number(products) - 1];
+    db.exec('BEGIN IMMEDIATE');
+    put.run(...ids);
+    log.run(...ids);
+    db.exec('COMMIT');
+  }
+  if (isEmpty) for (const name of AFTERWARDS) db.exec(ownSql.get(name));
+  db.close();
+}
+
+function threads(mirror) {
+  const db = open(mirror);
+  if (!isMainThread) return;
+  db.prepare('SELECT count(body) FROM products').get();
+  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: mirror });
+  worker.on('exit', () => db.close());
+}
+
+const [what, ...given] = isMainThread ? process.argv.slice(2) : ['threads', workerData];
+await { read, write, threads }[what](...given);
