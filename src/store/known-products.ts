@@ -16,10 +16,11 @@ function createKnownProducts({ tuple, number }: Queries) {
     `SELECT CASE WHEN body = CAST(:body AS TEXT) AND removed_at IS NULL THEN id ELSE -id END
      FROM products WHERE vbid = :vbid`,
   );
+  // `+ 0`, because SQLite prepares a statement again at each call if a parameter alone is its limit.
   const after = tuple<[id: number, limit: number], [string, string, Buffer | null, string | null]>(
     `SELECT json_group_array(id), json_group_array(octet_length(body)), CAST(group_concat(body, ',') AS BLOB),
        json_group_array(id) FILTER (WHERE withdrawn)
-     FROM (SELECT id, body, withdrawn FROM products WHERE id > ? AND removed_at IS NULL ORDER BY id LIMIT ?)`,
+     FROM (SELECT id, body, withdrawn FROM products WHERE id > ? AND removed_at IS NULL ORDER BY id LIMIT ? + 0)`,
   );
   return {
     lastSeq,
