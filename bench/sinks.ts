@@ -3,9 +3,9 @@
  * `npx tsx bench/sinks.ts [records] [--only KIND]`; needs redis-server, nats-server and PostgreSQL.
  */
 
-import { execFileSync, fork, spawn } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fsyncSync, openSync, writeFileSync, writeSync } from 'node:fs';
+import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,18 +13,17 @@ import { fileURLToPath } from 'node:url';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import { Pool } from 'undici';
 import { eventText } from '../src/catalog/event.ts';
-import { productOf } from '../src/catalog/product.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { table } from '../src/report/text.ts';
 import { createHistory } from '../src/store/history.ts';
 import { writeUnder } from '../src/store/hold-lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
-import { programs, startPostgres } from '../test/support/postgres.ts';
+import { startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
+import { prepareCopy } from './bare-postgres.ts';
 import { CLI, environment, inDirectory, measureSync, peakBytes, print, serveSandbox } from './process.ts';
 
 const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
@@ -170,12 +169,6 @@ function webhook(port: number): Kind {
   };
 }
 
-function copyText(value: string | number | null): string {
-  return value === null
-    ? '\\N'
-    : String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\t', '\\t');
-}
-
 function postgres(port: number, directory: string): Kind {
   const address = `postgres://postgres@127.0.0.1:${port}/postgres`;
   let tables = 0;
@@ -183,27 +176,7 @@ function postgres(port: number, directory: string): Kind {
     name: 'postgres',
     batch: 2_000,
     fresh: async () => `${address}?table=t${++tables}_${process.pid}`,
-    floor: async (chunks) => {
-      const file = join(directory, 'rows');
-      const now = new Date().toISOString();
-      for (const chunk of chunks) {
-        const lines = chunk.map(({ vbid, body, seq }) => {
-          const { title, kind, format, publisher, printIsbn, eIsbn } = productOf(vbid, JSON.parse(body), body);
-          const row = [vbid, title, kind, format, publisher, printIsbn, eIsbn, body, seq, now, null];
-          return row.map(copyText).join('\t');
-        });
-        writeFileSync(file, `${lines.join('\n')}\n`, { flag: 'a' });
-      }
-      const client = new pg.Client({ connectionString: address });
-      await client.connect();
-      await client.query(`CREATE TABLE floor (vbid text PRIMARY KEY, title text, kind text, format text, publisher text,
-        print_isbn text, e_isbn text, body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL,
-        removed_at timestamptz)`);
-      await client.end();
-      return await timed(() => {
-        execFileSync(`${programs()}psql`, ['-q', '-c', `\\copy floor from '${file}'`, address], { stdio: 'inherit' });
-      });
-    },
+    floor: async (chunks) => await timed(await prepareCopy(address, directory, chunks)),
   };
 }
 

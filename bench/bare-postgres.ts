@@ -1,0 +1,66 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { columnsOf, type Fields } from '../src/catalog/product.ts';
+import { detailsOf, pricesOf } from '../src/catalog/product-fields.ts';
+import { ensureLayout, PRICE_FIELDS, PRODUCT_FIELDS, resolveNames } from '../src/relay/sinks/postgres/layout.ts';
+import { programs } from '../test/support/postgres.ts';
+
+interface Product {
+  readonly vbid: string;
+  readonly body: string;
+  readonly seq: number;
+}
+
+const COLUMNS = ['vbid', ...Object.keys(PRODUCT_FIELDS), 'body', 'seq', 'changed_at', 'fill'].join();
+const PRICE_COLUMNS = ['vbid', ...Object.keys(PRICE_FIELDS)].join();
+
+function line(row: readonly (string | number | boolean | null)[]): string {
+  const cells = row.map((value) =>
+    value === null
+      ? '\\N'
+      : String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('\r', '\\r').replaceAll('\t', '\\t'),
+  );
+  return `${cells.join('\t')}\n`;
+}
+
+/**
+ * Creates the tables of a sink, with its indexes, and files with the rows that a sink would write.
+ * @returns a function that copies the files into the tables, as fast as PostgreSQL's own client can
+ */
+export async function prepareCopy(
+  address: string,
+  directory: string,
+  chunks: readonly (readonly Product[])[],
+): Promise<() => void> {
+  const files = { rows: join(directory, 'rows'), prices: join(directory, 'prices') };
+  const now = new Date().toISOString();
+  for (const chunk of chunks) {
+    let rows = '';
+    let prices = '';
+    for (const { vbid, body, seq } of chunk) {
+      const fields = JSON.parse(body) as Fields;
+      const columns = [...Object.values(columnsOf(fields)), ...Object.values(detailsOf(fields))];
+      rows += line([vbid, ...columns, body, seq, now, 1]);
+      for (const { sku, type, duration, currency, value } of pricesOf(fields)) {
+        prices += line([vbid, sku, type, duration, currency, value]);
+      }
+    }
+    appendFileSync(files.rows, rows);
+    appendFileSync(files.prices, prices);
+  }
+  const client = new pg.Client({ connectionString: address });
+  await client.connect();
+  const names = await resolveNames(client, 'floor');
+  await ensureLayout(client, names);
+  await client.end();
+  const copies = [
+    `\\copy ${names.table} (${COLUMNS}) from '${files.rows}'`,
+    `\\copy ${names.prices} (${PRICE_COLUMNS}) from '${files.prices}'`,
+  ];
+  const commands = copies.flatMap((copy) => ['-c', copy]);
+  return () => {
+    execFileSync(`${programs()}psql`, ['-q', ...commands, address], { stdio: 'inherit' });
+  };
+}
