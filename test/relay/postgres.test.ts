@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, failed, fed, feeding, resume } from './feeding.ts';
+import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
@@ -60,6 +60,40 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         layout: 2,
       },
     ]);
+  });
+
+  it('stores texts as they are', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    const titles = [
+      'NULL',
+      '{}',
+      '"',
+      '\\',
+      '\\"\\',
+      ' ',
+      ',',
+      "'",
+      'a\tb\r\n',
+      'Ünï 漢字 🙂',
+      'x'.repeat(100_000),
+      1e21,
+    ];
+    const bodies = titles.map((title, index) => ({
+      vbid: `V${index}`,
+      title,
+      publisher: index % 2 === 0 ? 'P' : null,
+    }));
+    const versions = bodies.map((body) => ({ vbid: body.vbid, body: JSON.stringify(body) }));
+    // An empty table, and one with the rows.
+    await resume(harness, config, versions);
+    harness.change([{ vbid: 'V0', body: null }]);
+    replay(harness, 0, true);
+    await harness.deliver(versions.slice(0, 1));
+    const { rows } = await postgres.client.query(
+      `SELECT vbid, title, publisher, body FROM ${target.table} ORDER BY seq`,
+    );
+    const expected = bodies.map((body) => ({ ...body, title: String(body.title), body }));
+    expect(rows).toEqual([...expected.slice(1), ...expected.slice(0, 1)]);
   });
 
   it('keeps removed products as tombstones, or deletes them', async () => {

@@ -4,7 +4,8 @@ import { type Mark, type Opened, SinkError } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import { LAYOUT, type TableNames } from './layout.ts';
-import { eventParameters, GONE_COLUMNS, markParameters, type Statements } from './statements.ts';
+import { changesOf } from './parameters.ts';
+import { markParameters, type Statements, WIDTHS } from './statements.ts';
 
 export interface TableOptions {
   /** As configured. */
@@ -57,7 +58,6 @@ export async function openTable(
   let hasFillEnded = found?.fillEnded ?? true;
   /** Whether there were no rows and no prices when the fill began, and so far got each product once. */
   let isNew = false;
-
   async function readCursor(): Promise<Cursor | null> {
     const { rows } = await db.query({ text: sql.readCursor, values: [key] });
     return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
@@ -142,12 +142,10 @@ export async function openTable(
       hasFillEnded = true;
     },
     deliver: async (events, mark) => {
-      // The last state of each product in the batch.
-      const last = new Map(events.map((event) => [event.vbid, event]));
-      const parameters = eventParameters([...last.values()]);
-      if (isNew && events.every(({ body }) => body !== null)) {
+      const { parameters, hasRemovals } = changesOf(events);
+      if (isNew && !hasRemovals) {
         try {
-          return await move('insert', mark, parameters.slice(0, -GONE_COLUMNS));
+          return await move('insert', mark, parameters.slice(0, -WIDTHS.gone));
         } catch (error) {
           if (!(error instanceof pg.DatabaseError) || error.code !== UNIQUE_VIOLATION) throw error;
           isNew = false;
