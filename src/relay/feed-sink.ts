@@ -18,7 +18,9 @@ const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(erro
 /** A batch that cannot be read ahead is read again, with its error, when the running delivery has ended. */
 async function readAhead(context: FeedContext, session: Session, row: SinkRow, after: number) {
   try {
-    return { after, batch: await context.readMeanwhile(row, session, after) };
+    const batch = await context.readMeanwhile(row, session, after);
+    if (batch !== null && batch.size > 0) session.prepare(batch);
+    return { after, batch };
   } catch {
     return null;
   }

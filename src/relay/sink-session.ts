@@ -126,6 +126,12 @@ export async function openSession(context: FeedContext) {
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
     },
 
+    /** Lets the sink work on the next batch while it waits for its store. */
+    prepare: ({ lines, events }: Delivery): void => {
+      // `deliver` meets the same error, and reports it.
+      if (lines === null) sink.prepare?.(events()).catch(() => {});
+    },
+
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */
     recheck: async (): Promise<void> => {
       const now = clock.now();

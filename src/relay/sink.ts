@@ -6,7 +6,7 @@ import type { ChangeOp } from '../catalog/run.ts';
  * the module in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?any=options. docs/sinks.md has an example;
  * `catchword/sink-contract` has the checks that every sink of catchword passes.
  *
- * The relay calls each sink like this, one call at a time:
+ * The relay calls each sink like this, one call at a time (except `prepare`):
  *
  *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
@@ -110,6 +110,11 @@ export interface Sink {
    * that was refused.
    */
   deliverLines?(lines: EventLines, mark: Mark, signal: AbortSignal): Promise<void>;
+  /**
+   * Optional. Called while `deliver` runs, with the events that the next call of it probably gets, as the same array: to
+   * start now what they need.
+   */
+  prepare?(events: readonly SinkEvent[]): Promise<void>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

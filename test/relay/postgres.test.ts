@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { smallBatches, wrapSink } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
@@ -119,6 +120,14 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     await resume(harness, config, books(40, 2));
     expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
     expect([...(await target.read()).products]).toHaveLength(40);
+  });
+
+  it('stores each version after a refused event, although other batches were prepared', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.change([...books(30, 1), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }, ...books(40, 2)]);
+    await resume(harness, wrapSink(config, smallBatches(8)));
+    const storable = [...harness.living()].filter(([vbid]) => vbid !== 'NUL');
+    expect((await target.read()).products).toEqual(new Map(storable));
   });
 
   it('recognises a table however the settings spell it', async () => {

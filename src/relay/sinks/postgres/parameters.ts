@@ -54,7 +54,7 @@ function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
 }
 
 /** What a batch of events writes. */
-interface Changes {
+export interface Changes {
   /** Parameters of `deliver`: each column of products, of prices and of removed products. */
   readonly parameters: readonly Buffer[];
   readonly hasRemovals: boolean;

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import * as z from 'zod';
-import { type Mark, type Opened, SinkError } from '../../sink.ts';
+import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import { LAYOUT, type TableNames } from './layout.ts';
-import { changesOf } from './parameters.ts';
+import { type Changes, changesOf } from './parameters.ts';
 import { markParameters, type Statements, WIDTHS } from './statements.ts';
 
 export interface TableOptions {
@@ -58,6 +58,9 @@ export async function openTable(
   let hasFillEnded = found?.fillEnded ?? true;
   /** Whether there were no rows and no prices when the fill began, and so far got each product once. */
   let isNew = false;
+  /** What the next batch writes, probably. */
+  let prepared: { readonly events: readonly SinkEvent[]; readonly changes: Changes } | null = null;
+
   async function readCursor(): Promise<Cursor | null> {
     const { rows } = await db.query({ text: sql.readCursor, values: [key] });
     return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
@@ -141,8 +144,11 @@ export async function openTable(
       await move('endFill', mark, [hasFillEnded ? null : await removeUnseen(kept, written ?? mark)]);
       hasFillEnded = true;
     },
+    prepare: async (events) => {
+      prepared = { events, changes: changesOf(events) };
+    },
     deliver: async (events, mark) => {
-      const { parameters, hasRemovals } = changesOf(events);
+      const { parameters, hasRemovals } = prepared?.events === events ? prepared.changes : changesOf(events);
       if (isNew && !hasRemovals) {
         try {
           return await move('insert', mark, parameters.slice(0, -WIDTHS.gone));

@@ -1,0 +1,44 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { openHarness, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import type { Sink, SinkEvent } from '../../src/relay/sink.ts';
+import { books, resume } from './feeding.ts';
+import { memory } from './memory.ts';
+
+const BATCH = { events: 4, chars: 1_000_000 };
+
+it('lets a sink prepare each batch but the first while the one before it is delivered', async () => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const prepared: (readonly SinkEvent[])[] = [];
+  const delivered: (readonly SinkEvent[])[] = [];
+  const config = wrapSink(memory(BATCH).config(), (sink) => ({
+    prepare: async (events) => {
+      prepared.push(events);
+    },
+    deliver: async (events, ...rest) => {
+      delivered.push(events);
+      const isLast = events.length < BATCH.events;
+      if (!isLast) await until('the next batch is prepared', () => prepared.length === delivered.length);
+      await sink.deliver(events, ...rest);
+    },
+  }));
+  await resume(harness, config, books(11, 1));
+  expect(delivered.map(({ length }) => length)).toEqual([4, 4, 3]);
+  expect(delivered[1]).toBe(prepared[0]);
+  expect(delivered[2]).toBe(prepared[1]);
+});
+
+it.each<[string, NonNullable<Sink['prepare']>]>([
+  ['fails', () => Promise.reject(new Error('not prepared'))],
+  ['never ends', () => new Promise(() => {})],
+])('delivers everything although a preparation %s', async (_, prepare) => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  const target = memory(BATCH);
+  await resume(
+    harness,
+    wrapSink(target.config(), () => ({ prepare })),
+    books(11, 1),
+  );
+  expect(target.rows.map(({ vbid }) => vbid)).toEqual(books(11, 1).map(({ vbid }) => vbid));
+});
