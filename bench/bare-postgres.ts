@@ -25,6 +25,14 @@ function line(row: readonly (string | number | boolean | null)[]): string {
   return `${cells.join('\t')}\n`;
 }
 
+/** Writes what the server still has in memory, so that it need not do so during the next measurement. */
+export async function checkpoint(address: string): Promise<void> {
+  const client = new pg.Client({ connectionString: address });
+  await client.connect();
+  await client.query('CHECKPOINT');
+  await client.end();
+}
+
 /**
  * Creates the tables of a sink, with its indexes, and files with the rows that a sink would write.
  * @returns a function that copies the files into the tables, as fast as PostgreSQL's own client can

@@ -23,12 +23,14 @@ import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
-import { prepareCopy } from './bare-postgres.ts';
+import { checkpoint, prepareCopy } from './bare-postgres.ts';
 import { CLI, environment, inDirectory, measureSync, peakBytes, print, serveSandbox } from './process.ts';
 
 const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
 const onlyAt = process.argv.indexOf('--only');
 const only = onlyAt === -1 ? null : process.argv[onlyAt + 1];
+/** PostgreSQL must not vacuum the table of one measurement during the next. */
+const IDLE = { settings: ['autovacuum=off'] };
 const SOURCE = 'http://127.0.0.1/v4/products';
 
 type Chunk = readonly { readonly text: string; readonly vbid: string; readonly body: string; readonly seq: number }[];
@@ -175,7 +177,10 @@ function postgres(port: number, directory: string): Kind {
   return {
     name: 'postgres',
     batch: 2_000,
-    fresh: async () => `${address}?table=t${++tables}_${process.pid}`,
+    fresh: async () => {
+      await checkpoint(address);
+      return `${address}?table=t${++tables}_${process.pid}`;
+    },
     floor: async (chunks) => await timed(await prepareCopy(address, directory, chunks)),
   };
 }
@@ -224,7 +229,7 @@ function nats(port: number): Kind {
 async function measure(directory: string): Promise<void> {
   const receiver = fork(fileURLToPath(import.meta.url), { env: { ...process.env, BENCH_RECEIVE: '1' } });
   const [hookPort] = (await once(receiver, 'message')) as [number];
-  const [postgresServer, redisServer, natsServer] = [await startPostgres(), await startRedis(), await startNats()];
+  const [postgresServer, redisServer, natsServer] = [await startPostgres(IDLE), await startRedis(), await startNats()];
   const db = join(directory, 'catalog.db');
   await fill(db);
   const store = openStore(db);
