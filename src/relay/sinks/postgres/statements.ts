@@ -109,6 +109,9 @@ function endFillStepText({ table, prices, cursor }: TableNames, removals: Remova
 }
 
 /**
+ * COPY would take the server a fifth less for a fill (measured). But one that waits for a relay that is frozen, or cut off,
+ * ends by no timeout and no request to cancel, and the next relay would wait for its locks.
+ *
  * Every statement is a transaction of its own. One that writes does nothing if another process changed the cursor. They are
  * not prepared, which takes 3 ms more for each (measured): behind a pooler, the next one may run on another connection.
  */
