@@ -95,8 +95,7 @@ export function createFeedContext(options: FeedOptions) {
     if (nextBuffer === null || !hasAll) {
       return yield* readBatch(readOptions(), sink, cursor, most, blocked, allSkipped);
     }
-    const events = () => read(sink, { batch, nextBuffer: null }, cursor)?.events() ?? [];
-    return yield* readLines(readOptions(), sink, cursor, most, nextBuffer(), events);
+    return yield* readLines(readOptions(), sink, cursor, most, nextBuffer());
   }
 
   /** Reads the next batch after `cursor` at once. */

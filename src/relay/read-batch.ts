@@ -135,34 +135,27 @@ function joined(first: EventSpan | null, next: EventSpan): EventSpan {
   return { ...first, events: first.events + events, last, lastId };
 }
 
-/**
- * Reads the next batch as `readBatch` does, but only its texts.
- * @param events reads the same events, for a sink that refuses one of them
- */
+/** Reads the next batch as `readBatch` does, but only its texts. Its events are read when a sink refuses one of them. */
 export function* readLines(
-  { history, incarnation, source }: ReadOptions,
+  options: ReadOptions,
   { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
   cursor: number,
   most: { readonly events: number; readonly chars: number },
   buffer: LineBuffer,
-  events: () => readonly SinkEvent[],
 ): Generator<undefined, Batch | null> {
+  const { history, incarnation, source } = options;
   const filling = cursor < backfillTo;
   const upTo = filling ? Math.min(cursor + SCAN, backfillTo) : Number.MAX_SAFE_INTEGER;
   const range = { upTo, asOf: filling ? backfillTo : null, withRemoved: backfillRemoved };
   let span: EventSpan | null = null;
   let to = cursor;
   let chars = 0;
-  for (let step = STEP; ; ) {
-    const limit = Math.min(step, most.events - (span?.events ?? 0));
-    const found = history.lines({ ...range, after: to, limit }, incarnation, source);
+  for (;;) {
+    const limit = Math.min(STEP, most.events - (span?.events ?? 0));
+    const found = history.lines({ ...range, after: to, limit }, most.chars - chars, incarnation, source);
     const { lines } = found;
     const more = lines?.text.length ?? 0;
-    if (lines !== null && chars + more > most.chars && (span !== null || lines.events > 1)) {
-      if (span !== null) break;
-      step = Math.floor(lines.events / 2);
-      continue;
-    }
+    if (span !== null && chars + more > most.chars) break;
     const isEnd = found.to === to || (filling && found.to >= upTo);
     to = found.to;
     if (lines !== null) {
@@ -176,5 +169,7 @@ export function* readLines(
   }
   if (to === cursor) return null;
   const lines = span && { ...span, bytes: buffer.bytes() };
+  const events = () =>
+    history.within({ ...range, after: cursor, upTo: to }).map((change) => new ChangeEvent(change, options));
   return { size: span?.events ?? 0, lines, events, to, waiting: [] };
 }

@@ -54,7 +54,10 @@ type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
 type Made = [events: number, first: number, last: number, unmade: string | null, text: string];
 type Head = [at: number, runId: number, cause: RunKind, era: string | null, nextEra: number | null];
 
-const MADE = 'changes.op = 0 AND products.changed_seq = changes.seq AND changes.at BETWEEN 0 AND 253402300799999';
+/** Longer products are read one by one, so that the piece has no more than a batch, and far less than a string may have. */
+const LONG_BYTES = 16_000;
+const MADE = `changes.op = 0 AND products.changed_seq = changes.seq AND changes.at BETWEEN 0 AND 253402300799999
+  AND octet_length(products.body) <= ${LONG_BYTES}`;
 const CAUSE = `coalesce((SELECT kind FROM runs WHERE runs.id = changes.run_id), 'full')`;
 const TIME = `strftime('%Y-%m-%dT%H:%M:%S', changes.at / 1000, 'unixepoch') || format('.%03dZ', changes.at % 1000)`;
 

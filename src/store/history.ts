@@ -31,17 +31,48 @@ export interface EventLines extends EventSpan {
   readonly text: string;
 }
 
+/** How many changes are read at once that may be of any length. */
+const FEW = 25;
+
 function countLines(text: string): number {
   let lines = 0;
   for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines++;
   return lines;
 }
 
-/** Puts lines in the place of empty ones. */
-function filled(text: string, lines: readonly string[]): string {
-  let next = 0;
-  return text.replaceAll(/^\n/gm, () => lines[next++] ?? '');
+/**
+ * Joins lines, of which one may be longer than `chars` but not several.
+ * @returns null if they are, and how many are not
+ */
+function joinedLines(lines: Iterable<string>, chars: number): { readonly text: string | null; readonly fit: number } {
+  const taken: string[] = [];
+  let size = 0;
+  for (const line of lines) {
+    size += line.length;
+    if (size > chars && taken.length > 0) return { text: null, fit: taken.length };
+    taken.push(line);
+  }
+  return { text: taken.join(''), fit: taken.length };
 }
+
+function* singleLines(
+  changes: Iterable<RecordedChange>,
+  incarnation: string,
+  source: string,
+): Iterator<string> & Iterable<string> {
+  for (const change of changes) yield `${eventText(change, incarnation, source)}\n`;
+}
+
+/** Puts lines in the place of empty ones. */
+function* filled(text: string, lines: Iterator<string>): Iterable<string> {
+  for (let at = 0; at < text.length; ) {
+    const end = text.indexOf('\n', at) + 1;
+    yield end - at > 1 ? text.slice(at, end) : (lines.next().value as string);
+    at = end;
+  }
+}
+
+type Span = Omit<LineRange, 'limit'>;
 
 export type History = ReturnType<typeof createHistory>;
 
@@ -75,14 +106,30 @@ export function createHistory(store: Reader) {
     return { changes: found.map(headed), to };
   }
 
-  /** The changes of a range that has `events` of them, up to `last`. */
-  function changesOf({ after, asOf, withRemoved }: LineRange, events: number, last: number): RecordedChange[] {
-    if (asOf === null) return store.changes.after(after, events).map(headed);
-    return newest(after, last, asOf, last - after).changes.filter(({ op }) => withRemoved || op !== 'removed');
+  /** The changes of a span. */
+  function* within({ after, upTo, asOf, withRemoved }: Span): Iterable<RecordedChange> {
+    for (let at = after; at < upTo; ) {
+      const found = asOf === null ? store.changes.after(at, FEW) : store.changes.newest(at, upTo, asOf, FEW);
+      const wanted = found.filter(({ seq, op }) => seq <= upTo && (asOf === null || withRemoved || op !== 'removed'));
+      yield* wanted.map(headed);
+      at = found.at(-1)?.seq ?? upTo;
+    }
+  }
+
+  /** The changes with these numbers. */
+  function* numbered(seqs: readonly number[]): Iterable<RecordedChange> {
+    for (let at = 0; at < seqs.length; at += FEW) {
+      yield* store.changes.numbered(seqs.slice(at, at + FEW)).map(headed);
+    }
   }
 
   /** Up to the end of an era. */
-  function lines(range: LineRange, incarnation: string, source: string): { lines: EventLines | null; to: number } {
+  function lines(
+    range: LineRange,
+    chars: number,
+    incarnation: string,
+    source: string,
+  ): { lines: EventLines | null; to: number } {
     const head = store.lines.head(range.after);
     if (head === null) return { lines: null, to: range.after };
     const upTo = Math.min(range.upTo, (head.nextEra ?? Number.POSITIVE_INFINITY) - 1);
@@ -94,10 +141,15 @@ export function createHistory(store: Reader) {
     });
     if (made === null) return { lines: null, to: upTo };
     const { events, first, last, unmade } = made;
-    const lineOf = (change: RecordedChange): string => `${eventText(change, incarnation, source)}\n`;
     let { text } = made;
-    if (text.includes('\r') || countLines(text) !== events) text = changesOf(range, events, last).map(lineOf).join('');
-    else if (unmade.length > 0) text = filled(text, store.changes.numbered(unmade).map(headed).map(lineOf));
+    const hasBreaks = text.includes('\r') || countLines(text) !== events;
+    if (hasBreaks || unmade.length > 0 || text.length > chars) {
+      const changes = hasBreaks ? within({ ...range, upTo: last }) : numbered(unmade);
+      const single = singleLines(changes, incarnation, source);
+      const joined = joinedLines(hasBreaks ? single : filled(text, single), chars);
+      if (joined.text === null) return lines({ ...range, limit: joined.fit }, chars, incarnation, source);
+      text = joined.text;
+    }
     const to = range.asOf === null || events === range.limit ? last : upTo;
     return { lines: { text, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
   }
@@ -113,9 +165,14 @@ export function createHistory(store: Reader) {
      */
     newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
       store.read(() => newest(seq, toSeq, asOf, limit)),
-    /** The same changes as the texts of events. @returns the first ones, and how far the log was searched */
-    lines: (range: LineRange, incarnation: string, source: string) =>
-      store.read(() => lines(range, incarnation, source)),
+    /**
+     * The same changes as the texts of events, which together have at most `chars`, if it is not one event alone.
+     * @returns the first ones, and how far the log was searched
+     */
+    lines: (range: LineRange, chars: number, incarnation: string, source: string) =>
+      store.read(() => lines(range, chars, incarnation, source)),
+    /** The changes whose texts `lines` returns, all of them up to `upTo`. */
+    within: (span: Span): RecordedChange[] => store.read(() => [...within(span)]),
     /** The changes of a product that the log still holds, newest first. */
     of: (vbid: string): RecordedChange[] =>
       store.read(() => {

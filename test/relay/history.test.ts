@@ -150,8 +150,9 @@ it('makes the same texts of events in one piece as one by one', async () => {
       versions,
       seeds,
       fc.integer({ min: 1, max: 9 }),
+      fc.constantFrom(1, 700, 1_500, 1_000_000),
       fc.boolean(),
-      async (all, random, limit, isFill) => {
+      async (all, random, limit, chars, isFill) => {
         const harness = openHarness();
         try {
           for (const [vbid, content] of all) {
@@ -168,7 +169,7 @@ it('makes the same texts of events in one piece as one by one', async () => {
           for (const withRemoved of asOf === null ? [true] : [true, false]) {
             let text = '';
             for (let after = 0; ; ) {
-              const found = history.lines({ after, upTo, asOf, withRemoved, limit }, 'i', '"s"');
+              const found = history.lines({ after, upTo, asOf, withRemoved, limit }, chars, 'i', '"s"');
               const { lines } = found;
               text += lines?.text ?? '';
               if (lines !== null) {
@@ -176,6 +177,9 @@ it('makes the same texts of events in one piece as one by one', async () => {
                 expect(JSON.parse(lines.text.slice(0, lines.text.indexOf('\n')))).toMatchObject({ id: lines.firstId });
                 expect(lines.firstId).toBe(first && eventId('i', first));
                 expect(lines.text.split('\n')).toHaveLength(lines.events + 1);
+                expect(lines.events === 1 || lines.text.length <= chars).toBe(true);
+                const within = history.within({ after, upTo: found.to, asOf, withRemoved });
+                expect(within.map((change) => `${eventText(change, 'i', '"s"')}\n`).join('')).toBe(lines.text);
               }
               if (found.to === after || found.to >= upTo) break;
               after = found.to;
@@ -190,6 +194,32 @@ it('makes the same texts of events in one piece as one by one', async () => {
     ),
     { numRuns: 5 * RUNS },
   );
+});
+
+it('bounds the texts that it makes of long products', async () => {
+  const harness = openHarness();
+  try {
+    const history = createHistory(harness.store);
+    const body = (vbid: string, chars: number): string => JSON.stringify({ vbid, text: 'x'.repeat(chars) });
+    for (let number = 0; number < 40; number++) {
+      const vbid = `P${number}`;
+      harness.change([{ vbid, body: body(vbid, number === 7 ? 3_000_000 : 300_000) }]);
+      // Changed products, whose texts SQLite does not make.
+      if (number % 2 === 0) harness.change([{ vbid, body: body(vbid, 300_001) }]);
+    }
+    const read: number[] = [];
+    const range = { upTo: Number.MAX_SAFE_INTEGER, asOf: null, withRemoved: true, limit: 250 };
+    for (let after = 0; ; ) {
+      const { lines, to } = history.lines({ ...range, after }, 2_000_000, 'i', '"s"');
+      if (lines === null) break;
+      if (lines.events > 1) expect(lines.text.length).toBeLessThanOrEqual(2_000_000);
+      for (const line of lines.text.trimEnd().split('\n')) read.push(Number(JSON.parse(line).sequence));
+      after = to;
+    }
+    expect(read).toEqual(harness.events().map(({ seq }) => seq));
+  } finally {
+    await harness.close();
+  }
 });
 
 it('reads a product that changed a thousand times', async () => {

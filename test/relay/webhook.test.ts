@@ -119,6 +119,26 @@ it('finds the refused event, parks it, and delivers the others', async () => {
   expect(target.requests.length).toBeLessThan(20);
 });
 
+it('parks the refused one of two events that fill a batch', async () => {
+  const batches: number[] = [];
+  const reply: Reply = (number, batch) => {
+    batches.push(batch.length);
+    return refusing(2)(number, batch);
+  };
+  const { harness, target, config: sink } = await answering(reply);
+  // Together, their texts have a little less than the 4,000,000 characters of a batch.
+  const products = ['P0', 'P1'].map((vbid) => {
+    const body = JSON.stringify({ vbid, text: '' });
+    return { vbid, body: JSON.stringify({ vbid, text: 'x'.repeat(1_999_610 - body.length) }) };
+  });
+  harness.change(products);
+  harness.start(sink);
+  await harness.caughtUp();
+  expect(batches[0]).toBe(2);
+  expect(target.events.map(({ subject }) => subject)).toEqual(['P0']);
+  expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ seq: 2, state: 'refused' }]);
+});
+
 it('stops before a refused event with refused=stop', async () => {
   const { harness, target, config: sink } = await feeding(webhookTarget(refusing(2), '&refused=stop'));
   harness.change(books(5, 1));
