@@ -67,12 +67,16 @@ const LINE = `format('%s%d%s%s,"time":"%s","datacontenttype":"application/json",
   json_quote(products.vbid), CASE changes.at WHEN :at THEN :time ELSE ${TIME} END, changes.seq,
   json_quote(products.vbid), products.body, changes.run_id, CASE changes.run_id WHEN :runId THEN :cause ELSE ${CAUSE} END)`;
 
-/** @param where which changes. `group_concat` takes the rows in the order in which the inner query returns them. */
+/**
+ * `group_concat` takes the rows in the order in which the inner query returns them. `+ 0`, because SQLite prepares a statement
+ * again at each call if a parameter alone is its limit.
+ * @param where which changes
+ */
 function linesSql(where: string): string {
   return `SELECT count(*), min(seq), max(seq), group_concat(unmade), group_concat(line, '') FROM
     (SELECT changes.seq, iif(${MADE}, NULL, changes.seq) AS unmade, iif(${MADE}, ${LINE}, char(10)) AS line
      FROM changes JOIN products ON products.id = changes.product_id
-     WHERE changes.seq > :after AND changes.seq <= :upTo AND ${where} ORDER BY changes.seq LIMIT :limit)`;
+     WHERE changes.seq > :after AND changes.seq <= :upTo AND ${where} ORDER BY changes.seq LIMIT :limit + 0)`;
 }
 
 const NEWEST = `(products.changed_seq = changes.seq OR (products.changed_seq > :asOf AND changes.seq =

@@ -58,7 +58,7 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
   const ready = rows<[{ id: number; events: number; chars: number }], RawParked>(
     `SELECT seq, vbid, state, reason, at, freed, change FROM
        (SELECT *, sum(length(change)) OVER (ORDER BY seq) AS size FROM parked
-        WHERE sink_id = :id AND state = 'ready' ORDER BY seq LIMIT :events)
+        WHERE sink_id = :id AND state = 'ready' ORDER BY seq LIMIT :events + 0)
      WHERE size <= :chars OR size = length(change) ORDER BY seq`,
   );
   const blocked = tuples<[number], [vbid: string, seq: number]>(
