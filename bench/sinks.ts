@@ -5,7 +5,7 @@
 
 import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, fsyncSync, openSync, writeSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -58,23 +58,26 @@ async function fill(db: string): Promise<void> {
   await sandbox.stop();
 }
 
-/** All events in chunks of `size`, created before the measurement. */
-async function chunksOf(store: Store, size: number): Promise<Chunk[]> {
+/** The most characters of a batch. Of these sinks, only files reach it. */
+const BATCH_CHARS = 4_000_000;
+
+/** All events in batches like those of a sink with at most `most` events, created before the measurement. */
+async function chunksOf(store: Store, most: number): Promise<Chunk[]> {
   const history = createHistory(store);
   const chunks: Chunk[] = [];
   for (let seq = 0; ; ) {
-    const changes = history.after(seq, size);
-    const last = changes.at(-1);
+    const chunk: Chunk[number][] = [];
+    let chars = 0;
+    for (const change of history.after(seq, most)) {
+      const text = eventText(change, store.incarnation, SOURCE);
+      chars += text.length + 1;
+      if (chunk.length > 0 && chars > BATCH_CHARS) break;
+      chunk.push({ text, vbid: change.vbid, body: change.body ?? '{}', seq: change.seq });
+    }
+    const last = chunk.at(-1);
     if (last === undefined) return chunks;
     seq = last.seq;
-    chunks.push(
-      changes.map((change) => ({
-        text: eventText(change, store.incarnation, SOURCE),
-        vbid: change.vbid,
-        body: change.body ?? '{}',
-        seq: change.seq,
-      })),
-    );
+    chunks.push(chunk);
   }
 }
 
@@ -123,7 +126,7 @@ async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?
 
 interface Kind {
   readonly name: string;
-  /** Events in one batch. */
+  /** The most events in one batch, as in the sink. */
   readonly batch: number;
   /** Returns the address of an empty store. */
   fresh(): Promise<string>;
@@ -135,7 +138,7 @@ function jsonl(directory: string): Kind {
   let files = 0;
   return {
     name: 'jsonl',
-    batch: 1_000,
+    batch: 10_000,
     fresh: async () => `jsonl:${join(directory, `${++files}.jsonl`)}`,
     floor: async (chunks) => {
       const bytes = chunks.map((chunk) => Buffer.from(`${chunk.map(({ text }) => text).join('\n')}\n`));
@@ -143,7 +146,7 @@ function jsonl(directory: string): Kind {
         const file = openSync(join(directory, 'floor'), 'w');
         for (const piece of bytes) {
           writeSync(file, piece);
-          fsyncSync(file);
+          fdatasyncSync(file);
         }
         closeSync(file);
       });
@@ -151,11 +154,11 @@ function jsonl(directory: string): Kind {
   };
 }
 
-function webhook(port: number): Kind {
+function webhook(port: number, batch: number): Kind {
   return {
     name: 'webhook',
-    batch: 100,
-    fresh: async () => `webhook+http://127.0.0.1:${port}/hook${Math.random()}#allow=private`,
+    batch,
+    fresh: async () => `webhook+http://127.0.0.1:${port}/hook${Math.random()}#allow=private&batch=${batch}`,
     floor: async (chunks) => {
       const bodies = chunks.map((chunk) => `[${chunk.map(({ text }) => text).join(',')}]`);
       const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 });
@@ -238,17 +241,19 @@ async function measure(directory: string): Promise<void> {
     postgres(postgresServer.port, directory),
     redis(redisServer.port),
     nats(natsServer.port),
-    webhook(hookPort),
+    webhook(hookPort, 100),
+    webhook(hookPort, 1_000),
   ].filter(({ name }) => only === null || name === only);
   try {
     const rows: (string | number)[][] = [];
     for (const kind of kinds) {
       const floor = await kind.floor(await chunksOf(store, kind.batch));
       for (const mode of ['backfill', 'live'] as const) {
-        const name = `${kind.name}_${mode}`;
+        const name = `${kind.name}_${kind.batch}_${mode}`;
         const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
         rows.push([
           kind.name,
+          kind.batch,
           mode,
           (floor / 1e3).toFixed(2),
           (ms / 1e3).toFixed(2),
@@ -259,7 +264,7 @@ async function measure(directory: string): Promise<void> {
       }
     }
     print(`\n${records} records, Node.js ${process.version}`);
-    print(table(['sink', '', 'floor s', 'seconds', 'to floor', 'records/s', 'peak MB'], rows));
+    print(table(['sink', 'batch', '', 'floor s', 'seconds', 'to floor', 'records/s', 'peak MB'], rows));
     if (only !== null) return;
     const four = async (): Promise<Sinks> => {
       const urls = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
