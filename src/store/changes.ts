@@ -94,7 +94,8 @@ export type ChangeReader = ReturnType<typeof createChangeReader>;
 
 export function createChangeReader({ rows, tuples, value, values, number }: Queries) {
   const lastSeq = number(`SELECT ${LAST_SEQ}`);
-  const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ?`);
+  // `+ 0` as in event-lines.ts, here and below.
+  const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ? + 0`);
   const numbered = tuples<[seqs: string], HeadedRaw>(
     `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,
   );
@@ -106,14 +107,14 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
     `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND (products.changed_seq = changes.seq OR
          (products.changed_seq > :asOf AND changes.seq = (SELECT own.seq FROM changes AS own
             WHERE own.product_id = changes.product_id AND own.seq <= :asOf ORDER BY own.seq DESC LIMIT 1)))
-     ORDER BY changes.seq LIMIT :limit`,
+     ORDER BY changes.seq LIMIT :limit + 0`,
   );
   // CROSS JOIN, so that SQLite looks up the product's records and does not search the log for them.
   const ofProduct = rows<[productId: number, beforeSeq: number, afterSeq: number, limit: number], Raw>(
     `SELECT changes.seq, changes.at, changes.run_id AS runId, changes.op, products.vbid,
        changes.product_id AS productId, changes.prev_seq AS prevSeq, changes.before, changes.added, ${eraSql('changes.seq')} AS era
      FROM changes CROSS JOIN products ON products.id = changes.product_id
-     WHERE changes.product_id = ? AND changes.seq < ? AND changes.seq > ? ORDER BY changes.seq DESC LIMIT ?`,
+     WHERE changes.product_id = ? AND changes.seq < ? AND changes.seq > ? ORDER BY changes.seq DESC LIMIT ? + 0`,
   );
   const before = tuples<[beforeSeq: number, limit: number], ListedRaw>(
     `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
