@@ -4,22 +4,29 @@ export type IdSet = ReturnType<typeof createIdSet>;
 export function createIdSet(highest: number) {
   let bits = new Uint8Array((highest >> 3) + 1);
   let size = 0;
+
+  function grow(id: number): void {
+    const grown = new Uint8Array(2 * (id >> 3) + 1);
+    grown.set(bits);
+    bits = grown;
+  }
+
   return {
     get size() {
       return size;
     },
     has: (id: number): boolean => ((bits[id >> 3] ?? 0) & (1 << (id & 7))) !== 0,
-    add: (id: number): void => {
-      if (id >> 3 >= bits.length) {
-        const grown = new Uint8Array(2 * (id >> 3) + 1);
-        grown.set(bits);
-        bits = grown;
+    /** Adds the ids of a window; 0 stands for a rejected item. */
+    addAll: (ids: readonly number[]): void => {
+      for (let at = 0; at < ids.length; at++) {
+        const id = ids[at] ?? 0;
+        if (id >> 3 >= bits.length) grow(id);
+        const byte = bits[id >> 3] ?? 0;
+        const bit = 1 << (id & 7);
+        if (id === 0 || (byte & bit) !== 0) continue;
+        bits[id >> 3] = byte | bit;
+        size++;
       }
-      const byte = bits[id >> 3] ?? 0;
-      const bit = 1 << (id & 7);
-      if ((byte & bit) !== 0) return;
-      bits[id >> 3] = byte | bit;
-      size++;
     },
   };
 }

@@ -73,6 +73,16 @@ function canOverlap({ count, first, last }: Shared, most: readonly [there: numbe
   return Math.max(before, after) <= count + VANISHED;
 }
 
+function isAscending(ids: readonly number[]): boolean {
+  let previous = 0;
+  for (let at = 0; at < ids.length; at++) {
+    const id = ids[at] ?? 0;
+    if (id <= previous) return false;
+    previous = id;
+  }
+  return true;
+}
+
 /** Union-find over the indexes 0 to `size` - 1. */
 function createSets(size: number) {
   const parent = Int32Array.from({ length: size }, (_, index) => index);
@@ -111,7 +121,7 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   /** The products of a window, each once. */
   function productsOf(ids: readonly number[]): readonly number[] {
     // Most windows list products in the order of their ids.
-    if (ids.every((id, index) => id > (ids[index - 1] ?? 0))) return ids;
+    if (isAscending(ids)) return ids;
     const visited = new Set<number>();
     const again = new Map<number, number>();
     for (const id of ids) {
@@ -123,50 +133,46 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
     return [...visited];
   }
 
-  /** Visits the products of a window that were not modified since it was read, each once. */
-  function eachUnmodified(window: W, at: number, ids: readonly number[], visit: (id: number, index: number) => void) {
-    const products = productsOf(ids);
-    let position = 0;
-    // Without an iterator, which makes an object for each product until V8 has optimized the loop.
-    for (let index = 0; index < products.length; index++) {
-      const id = products[index] ?? 0;
-      if (modifiedIn(id) <= window.pass) visit(id, position++);
-    }
-    unmodified[at] = position;
-  }
-
   /**
-   * Joins the window with those that its products were found in before.
-   * @param keep called for each product
+   * Joins the window with those that its unmodified products were found in before.
+   * @param isFirst whether the window is of the first pass. Later ones do not move products that it has, because further
+   *   repairs are compared with their places
    * @returns how many products it shares with its neighbour
    */
-  function joinAll(
-    window: W,
-    at: number,
-    ids: readonly number[],
-    keep: (id: number, position: number) => void,
-  ): number {
+  function joinAll(window: W, at: number, ids: readonly number[], isFirst: boolean): number {
     const overlaps = new Map<number, Shared>();
     let previous = -1;
-    eachUnmodified(window, at, ids, (id, position) => {
-      const otherAt = (owner[id] ?? 0) - 1;
-      const other = all[otherAt];
-      if (other !== undefined && steady(id, other) && steady(id, window)) {
-        const there = place[id] ?? 0;
-        const shared = overlaps.get(otherAt);
-        if (shared === undefined)
-          overlaps.set(otherAt, { count: 1, first: [there, position], last: [there, position] });
-        else {
-          shared.count++;
-          shared.last = [there, position];
-        }
-        if (otherAt === at - 1 && window.pass === root) {
-          if (there < previous) disorder++;
-          previous = there;
-        }
+
+    function share(id: number, otherAt: number, position: number): void {
+      if (!steady(id, all[otherAt] as W) || !steady(id, window)) return;
+      const there = place[id] ?? 0;
+      const shared = overlaps.get(otherAt);
+      if (shared === undefined) {
+        overlaps.set(otherAt, { count: 1, first: [there, position], last: [there, position] });
+      } else {
+        shared.count++;
+        shared.last = [there, position];
       }
-      keep(id, position);
-    });
+      if (otherAt !== at - 1 || window.pass !== root) return;
+      if (there < previous) disorder++;
+      previous = there;
+    }
+
+    const products = productsOf(ids);
+    let position = 0;
+    // Calls no function for most products: this runs for each product of the catalog before V8 has optimized it.
+    for (let index = 0; index < products.length; index++) {
+      const id = products[index] ?? 0;
+      if (modifiedIn(id) > window.pass) continue;
+      const otherAt = (owner[id] ?? 0) - 1;
+      if (otherAt >= 0) share(id, otherAt, position);
+      if (isFirst || otherAt < 0) {
+        owner[id] = at + 1;
+        place[id] = position;
+      }
+      position++;
+    }
+    unmodified[at] = position;
     for (const [otherAt, shared] of overlaps) {
       const most = [(unmodified[otherAt] ?? 0) - 1, (unmodified[at] ?? 0) - 1] as const;
       if (canOverlap(shared, most)) sets.join(otherAt, at);
@@ -177,7 +183,6 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   return {
     sets,
     owner,
-    place,
     joinAll,
     /** Products whose order differs between a window and its neighbour. */
     disorder: () => disorder,
@@ -196,7 +201,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
   const all = [...base, ...repairs];
-  const { sets, owner, place, joinAll, ...counts } = createJoiner(all, input);
+  const { sets, owner, joinAll, ...counts } = createJoiner(all, input);
   const sharedCounts: number[] = [];
 
   let idsBefore: readonly number[] = [];
@@ -205,10 +210,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     const before = base[at - 1];
     if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) sets.join(at - 1, at);
     idsBefore = ids;
-    const common = joinAll(window, at, ids, (id, position) => {
-      owner[id] = at + 1;
-      place[id] = position;
-    });
+    const common = joinAll(window, at, ids, true);
     if (at > 0) sharedCounts.push(common);
   });
 
@@ -232,12 +234,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
       const offset = startOf(holder) + idsOf(holder).indexOf(ids[known] ?? 0);
       found.push({ pass: window.pass, offset, shift: offset - startOf(window) - known });
     }
-    joinAll(window, at, ids, (id, position) => {
-      // A product's place in the first pass is kept, because later repairs are compared with it.
-      if (owner[id] !== 0) return;
-      owner[id] = at + 1;
-      place[id] = position;
-    });
+    joinAll(window, at, ids, false);
   });
 
   const states = joinedPairs().map((joined, at) => (joined ? (joinedAtFirst[at] ? 'j' : 'r') : 'o'));

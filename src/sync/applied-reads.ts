@@ -40,7 +40,7 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
       for (let at = reads.length - 1; at >= 0; at--) {
         const read = reads[at];
         if (read === undefined || read.moment <= moment) break;
-        for (const id of runs.idsOf(runId, pass, read)) products.add(id);
+        products.addAll(runs.idsOf(runId, pass, read));
       }
       return products;
     },

@@ -23,6 +23,10 @@ interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 
   readonly clock: Clock;
 }
 
+function areAllKnown(ids: readonly (number | null)[]): ids is number[] {
+  return !ids.includes(null);
+}
+
 /** Writes what a page changes. @returns false if it would create a product that the mirror has; then nothing was written */
 function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): boolean {
   const { created, changed, withdrawn, restored, items, rows } = draft;
@@ -114,12 +118,14 @@ export function createApplier(options: ApplierOptions) {
     }
     const matches = matched === undefined ? store.products.match(items) : stillMatched(matched);
     const withdrawn = new Set(withdrawnAs === 'removed' ? items.withdrawn : []);
-    return Array.from({ length: matches.length }, (_, position) => {
+    const ids: (number | null)[] = [];
+    for (let position = 0; position < matches.length; position++) {
       const id = matches[position] ?? 0;
-      if (id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;
-      if (id !== 0) maybeChanged.add(Math.abs(id));
-      return null;
-    });
+      const isUnchanged = id > 0 && !withdrawn.has(position) && !maybeChanged.has(id);
+      if (!isUnchanged && id !== 0) maybeChanged.add(Math.abs(id));
+      ids.push(isUnchanged ? id : null);
+    }
+    return ids;
   }
 
   function shelve({ page, ...captured }: CapturedPage): WaitingPage {
@@ -128,7 +134,7 @@ export function createApplier(options: ApplierOptions) {
     for (const { position } of rejected) ids[position] = 0;
     const doubt = page.doubt ?? doubtAge(captured.response, overlapMs);
     const about = { ...captured, envelope, doubt, rejected };
-    return ids.every((id) => id !== null) ? { ...about, ids, items: null } : { ...about, ids, items };
+    return areAllKnown(ids) ? { ...about, ids, items: null } : { ...about, ids, items };
   }
 
   /**

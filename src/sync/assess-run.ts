@@ -68,11 +68,8 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
 
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
-    for (const id of ids) {
-      if (id === 0) continue;
-      seen.add(id);
-      if (wholeList.has(window.pass)) listed.add(id);
-    }
+    seen.addAll(ids);
+    if (wholeList.has(window.pass)) listed.addAll(ids);
     return ids;
   }
 

@@ -26,7 +26,7 @@ export function watchProgress({ runs }: Reader, { runId, pass, kind }: Pass, win
 
   function countNew(ids: readonly number[]): void {
     const before = seen.size;
-    for (const id of ids) if (id !== 0) seen.add(id);
+    seen.addAll(ids);
     if (seen.size > before) fruitful++;
     else if (ids.length > 0) barren++;
     if (barren <= fruitful + BARREN) return;

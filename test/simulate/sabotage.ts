@@ -56,8 +56,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a modified product joins windows',
     'src/catalog/seams.ts',
-    'if (modifiedIn(id) <= window.pass) visit',
-    'if (modifiedIn(id) <= 250) visit',
+    'if (modifiedIn(id) > window.pass) continue;',
+    'if (modifiedIn(id) > 250) continue;',
   ),
   bug(
     'one common product joins neighbours',
@@ -151,8 +151,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'products in deltas do not count as seen',
     'src/sync/assess-run.ts',
-    '      seen.add(id);\n',
-    '      if (wholeList.has(window.pass)) seen.add(id);\n',
+    '    seen.addAll(ids);\n',
+    '    if (wholeList.has(window.pass)) seen.addAll(ids);\n',
   ),
   bug(
     'a removal is not logged',
@@ -191,8 +191,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     edits: [
       {
         file: 'src/sync/apply-page.ts',
-        find: 'if (id > 0 && !withdrawn.has(position) && !maybeChanged.has(id)) return id;',
-        replace: '',
+        find: 'const isUnchanged = id > 0 && !withdrawn.has(position) && !maybeChanged.has(id);',
+        replace: 'const isUnchanged = false;',
       },
       {
         file: 'src/sync/draft-page.ts',
@@ -204,8 +204,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the products of one window do not count as seen',
     'src/sync/assess-run.ts',
-    'seen.add(id);\n      if (wholeList',
-    'if (window.pass > 0 || window.page !== 2) seen.add(id);\n      if (wholeList',
+    'seen.addAll(ids);\n    if (wholeList',
+    'if (window.pass > 0 || window.page !== 2) seen.addAll(ids);\n    if (wholeList',
   ),
   bug(
     'an empty catalog is not held',
