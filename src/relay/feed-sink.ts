@@ -19,7 +19,7 @@ const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(erro
 async function readAhead(context: FeedContext, session: Session, row: SinkRow, after: number) {
   try {
     const batch = await context.readMeanwhile(row, session, after);
-    if (batch !== null && batch.size > 0) session.prepare(batch);
+    if (batch !== null && batch.size > 0) session.prepareNext(batch);
     return { after, batch };
   } catch {
     return null;

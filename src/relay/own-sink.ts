@@ -27,7 +27,7 @@ const sinkSchema = z.strictObject({
   size: optionalCall,
   deliver: call,
   deliverLines: optionalCall,
-  prepare: optionalCall,
+  prepareNext: optionalCall,
   close: call,
   check: call,
 } satisfies Record<keyof Sink, z.ZodType>);

@@ -99,6 +99,8 @@ export async function openSession(context: FeedContext) {
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
+  /** Whether a call of `prepareNext` has not ended. */
+  let isPreparing = false;
 
   const session = {
     batch: sink.batch,
@@ -127,9 +129,18 @@ export async function openSession(context: FeedContext) {
     },
 
     /** Lets the sink work on the next batch while it waits for its store. */
-    prepare: ({ lines, events }: Delivery): void => {
-      // `deliver` meets the same error, and reports it.
-      if (lines === null) sink.prepare?.(events()).catch(() => {});
+    prepareNext: ({ lines, events }: Delivery): void => {
+      if (lines !== null || isPreparing || sink.prepareNext === undefined) return;
+      isPreparing = true;
+      // Frozen, because these events are still to be delivered.
+      sink
+        .prepareNext(Object.freeze(events()))
+        .catch((error: unknown) => {
+          context.log.debug({ sink: config.name, reason: context.errorText(error) }, 'preparing a batch failed');
+        })
+        .finally(() => {
+          isPreparing = false;
+        });
     },
 
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */

@@ -6,7 +6,7 @@ import type { ChangeOp } from '../catalog/run.ts';
  * the module in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?any=options. docs/sinks.md has an example;
  * `catchword/sink-contract` has the checks that every sink of catchword passes.
  *
- * The relay calls each sink like this, one call at a time (except `prepare`):
+ * The relay calls each sink like this, one call at a time (except `prepareNext`):
  *
  *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
@@ -111,10 +111,11 @@ export interface Sink {
    */
   deliverLines?(lines: EventLines, mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional. Called while `deliver` runs, with the events that the next call of it probably gets, as the same array: to
-   * start now what they need.
+   * Optional. Called while `deliver` waits for the store, with the events that its next call probably gets, as the same
+   * array: to start now what they need. Nothing waits for it: `deliver` or `close` may be called before it has ended. It is
+   * not called again before. If it fails, nothing happens.
    */
-  prepare?(events: readonly SinkEvent[]): Promise<void>;
+  prepareNext?(events: readonly SinkEvent[]): Promise<void>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

@@ -155,4 +155,19 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       `REVOKE ${all} FROM ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`,
     );
   });
+
+  it('stores no prices of products that a trigger keeps out of the table', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    const { table } = target;
+    harness.start(config);
+    const exists = () => postgres.client.query(`SELECT to_regclass('${table}_prices') AS name`);
+    await until('the tables are there', async () => (await exists()).rows[0].name !== null);
+    await postgres.client.query(`CREATE FUNCTION ${table}_filter() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.vbid = 'V1' THEN RETURN NULL; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER filter BEFORE INSERT ON ${table} FOR EACH ROW EXECUTE FUNCTION ${table}_filter()`);
+    harness.change([detailed('1'), ...books(1, 1)]);
+    await harness.caughtUp();
+    expect((await postgres.client.query(`SELECT vbid FROM ${table}`)).rows).toEqual([{ vbid: 'P0' }]);
+    expect(await prices(table)).toEqual([]);
+  });
 });

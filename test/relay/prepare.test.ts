@@ -12,7 +12,7 @@ it('lets a sink prepare each batch but the first while the one before it is deli
   const prepared: (readonly SinkEvent[])[] = [];
   const delivered: (readonly SinkEvent[])[] = [];
   const config = wrapSink(memory(BATCH).config(), (sink) => ({
-    prepare: async (events) => {
+    prepareNext: async (events) => {
       prepared.push(events);
     },
     deliver: async (events, ...rest) => {
@@ -28,17 +28,37 @@ it('lets a sink prepare each batch but the first while the one before it is deli
   expect(delivered[2]).toBe(prepared[1]);
 });
 
-it.each<[string, NonNullable<Sink['prepare']>]>([
+it.each<[string, NonNullable<Sink['prepareNext']>]>([
   ['fails', () => Promise.reject(new Error('not prepared'))],
   ['never ends', () => new Promise(() => {})],
-])('delivers everything although a preparation %s', async (_, prepare) => {
+  [
+    'takes events away',
+    async (events) => {
+      (events as SinkEvent[]).length = 0;
+    },
+  ],
+])('delivers everything although a preparation %s', async (_, prepareNext) => {
   const harness = openHarness();
   onTestFinished(() => harness.close());
   const target = memory(BATCH);
   await resume(
     harness,
-    wrapSink(target.config(), () => ({ prepare })),
+    wrapSink(target.config(), () => ({ prepareNext })),
     books(11, 1),
   );
   expect(target.rows.map(({ vbid }) => vbid)).toEqual(books(11, 1).map(({ vbid }) => vbid));
+});
+
+it('prepares no batch while it still prepares another one', async () => {
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  let calls = 0;
+  const config = wrapSink(memory(BATCH).config(), () => ({
+    prepareNext: () => {
+      calls++;
+      return new Promise(() => {});
+    },
+  }));
+  await resume(harness, config, books(20, 1));
+  expect(calls).toBe(1);
 });

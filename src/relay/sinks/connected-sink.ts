@@ -16,7 +16,7 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 
 /** A store that a sink has opened: the calls of `Sink` that follow `open`. */
 export interface OpenStore<Events = readonly SinkEvent[]>
-  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepare'> {
+  extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
   /** What `open` of the sink returns. */
   readonly position: Opened | null;
@@ -129,7 +129,7 @@ function createSink<Connection, Events>(
     fillBegins: (mark, signal) => opened(signal, (now) => now.fillBegins?.(mark, signal)),
     fillEnds: (kept, mark, signal) => opened(signal, (now) => now.fillEnds?.(kept, mark, signal)),
     recheck: (signal) => opened(signal, (now) => now.recheck?.(signal)),
-    prepare: async (events) => open?.prepare?.(events),
+    prepareNext: async (events) => open?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => opened(signal, (now) => now.deliver(events, mark, signal))),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {

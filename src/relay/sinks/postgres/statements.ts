@@ -63,8 +63,7 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals, 
   const kept = removals === 'delete' && !isNew ? `WHERE t.vbid <> ALL($${gone}::text[])` : '';
   const overwrite = `ON CONFLICT (vbid) DO UPDATE
     SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
-    WHERE t.fill < excluded.fill OR t.seq <= excluded.seq
-    RETURNING t.vbid`;
+    WHERE t.fill < excluded.fill OR t.seq <= excluded.seq`;
   const unprice = `unpriced AS (
       DELETE FROM ${prices} AS p WHERE p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)
     ),`;
@@ -78,11 +77,12 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals, 
       SELECT new.vbid, ${own.map((name) => `new.${name}`).join(', ')}, to_timestamp(new.at), new.fill
       FROM (SELECT moved.fill, ${columnsAt(product, COLUMNS)} FROM moved) AS new
       ${isNew ? '' : overwrite}
+      RETURNING t.vbid
     ), ${isNew ? '' : unprice} priced AS (
       INSERT INTO ${prices} (${priceColumns.join(', ')})
       SELECT ${priceColumns.map((name) => `new.${name}`).join(', ')}
       FROM (SELECT ${columnsAt(price, PRICE_COLUMNS)} FROM moved) AS new
-      ${isNew ? '' : 'JOIN written ON written.vbid = new.vbid'}
+      JOIN written ON written.vbid = new.vbid
     ) SELECT count(*)::int AS moved, ${DO_NOT_WAIT} FROM moved`;
 }
 

@@ -144,11 +144,12 @@ export async function openTable(
       await move('endFill', mark, [hasFillEnded ? null : await removeUnseen(kept, written ?? mark)]);
       hasFillEnded = true;
     },
-    prepare: async (events) => {
+    prepareNext: async (events) => {
       prepared = { events, changes: changesOf(events) };
     },
     deliver: async (events, mark) => {
       const { parameters, hasRemovals } = prepared?.events === events ? prepared.changes : changesOf(events);
+      prepared = null;
       if (isNew && !hasRemovals) {
         try {
           return await move('insert', mark, parameters.slice(0, -WIDTHS.gone));
