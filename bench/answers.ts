@@ -1,6 +1,6 @@
 /**
  * Measures how fast a daemon answers 100 requests a second while it makes full runs, one kind of request after the other.
- * `npx tsx bench/answers.ts [products]`, default 1,000,000 lean ones, after `npm run build`.
+ * `npx tsx bench/answers.ts [products] [rate limit]`, default 1,000,000 lean ones and `off`, after `npm run build`.
  */
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +10,7 @@ import { table } from '../src/report/text.ts';
 import { environment, inDirectory, measureSync, print, serveRole, serveSandbox } from './process.ts';
 
 const products = Number(process.argv[2] ?? 1_000_000);
+const rateLimit = process.argv[3] ?? 'off';
 const SECONDS = 20;
 const EVERY_MS = 10;
 
@@ -45,8 +46,12 @@ async function ask(url: string, path: (nth: number) => string): Promise<number[]
 await inDirectory(async (directory) => {
   const sandbox = await serveSandbox('--items', String(products), '--no-details');
   const db = join(directory, 'catalog.db');
-  const settings = environment(sandbox.url, db, { CATCHWORD_HTTP_PORT: '0', CATCHWORD_FULL_CRON: '*/5 * * * * *' });
-  await measureSync(settings, '--full');
+  await measureSync(environment(sandbox.url, db), '--full');
+  const settings = environment(sandbox.url, db, {
+    CATCHWORD_HTTP_PORT: '0',
+    CATCHWORD_FULL_CRON: '*/5 * * * * *',
+    CATCHWORD_RATE_LIMIT: rateLimit,
+  });
   const keys = someKeys(db);
   const keyOf = (nth: number): string => keys[(nth * 7) % keys.length] ?? '';
   const daemon = await serveRole('daemon', settings);
@@ -62,7 +67,7 @@ await inDirectory(async (directory) => {
       const at = (share: number): string => (took[Math.floor(took.length * share)] ?? Number.NaN).toFixed(1);
       rows.push([name, at(0.5), at(0.9), at(0.99), (took.at(-1) ?? 0).toFixed(1)]);
     }
-    print(`${products} products, ${1_000 / EVERY_MS} requests a second, full runs meanwhile`);
+    print(`${products} products, ${1_000 / EVERY_MS} requests a second, full runs meanwhile, rate limit ${rateLimit}`);
     print(table(['', 'p50 ms', 'p90', 'p99', 'slowest'], rows));
   } finally {
     await daemon.stop();
