@@ -28,3 +28,19 @@ it('a lease that ends far ahead of the clock, which was put back, is free', () =
   one.keeperLease.acquire(10 * LEASE_TTL_MS);
   expect(() => other.keeperLease.acquire(LEASE_TTL_MS)).not.toThrow();
 });
+
+it('a process whose lease another one took over writes nothing, and cannot renew it', () => {
+  const [one, other] = twoStores();
+  const lost = one.keeperLease.acquire(0);
+  const taken = other.keeperLease.acquire(LEASE_TTL_MS + 1);
+  const living = () => one.products.living();
+  const leaseLost = expect.objectContaining({ code: 'LEASE_LOST' });
+  expect(() => lost.write(({ products }) => products.addLiving(1))).toThrow(leaseLost);
+  expect(() => lost.check()).toThrow(leaseLost);
+  expect(lost.renew(LEASE_TTL_MS + 2)).toBe(false);
+  expect(living()).toBe(0);
+  taken.write(({ products }) => products.addLiving(1));
+  expect(living()).toBe(1);
+  taken.release();
+  expect(() => taken.check()).toThrow(leaseLost);
+});
