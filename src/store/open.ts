@@ -35,7 +35,7 @@ export interface MirrorFile {
 /** Follows links as SQLite does, also to a file that does not exist yet. */
 export function withoutLinks(path: string): string {
   try {
-    return realpathSync(path);
+    return realpathSync.native(path);
   } catch {
     // The file does not exist, or a later check reports why it cannot be used.
   }

@@ -1,6 +1,7 @@
 import BetterSqlite from 'better-sqlite3';
 import type { PageItems } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
+import { createLookupReader, createLookupWriter } from './lookups.ts';
 import { listed, type Queries } from './queries.ts';
 import type { products } from './schema.ts';
 
@@ -42,24 +43,10 @@ export const SUMMARY = [
   listed('e_isbn', 'eIsbn'),
 ].join(', ');
 
-const ofIsbn = (column: string): string =>
-  `CREATE INDEX IF NOT EXISTS products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`;
-
-const CREATE_LOOKUP = {
-  products_changed_at: `CREATE INDEX IF NOT EXISTS products_changed_at
-    ON products (strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch'))`,
-  products_print_isbn: ofIsbn('print_isbn'),
-  products_e_isbn: ofIsbn('e_isbn'),
-};
-
-type Lookup = keyof typeof CREATE_LOOKUP;
-
-/** Indexes that only readers need. */
-export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
-
 export type ProductReader = ReturnType<typeof createProductReader>;
 
-export function createProductReader({ exec, row, rows, tuple, values, number }: Queries) {
+export function createProductReader(queries: Queries) {
+  const { row, rows, tuple, values, number } = queries;
   const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number>(
     `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
      FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
@@ -80,9 +67,6 @@ export function createProductReader({ exec, row, rows, tuple, values, number }: 
   );
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
-  );
-  const lookups = number(
-    `SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name IN ('${LOOKUPS.join("', '")}')`,
   );
   return {
     /**
@@ -116,8 +100,7 @@ export function createProductReader({ exec, row, rows, tuple, values, number }: 
     ),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
-    /** Keeps in memory what undoes a statement with functions, while the mirror has none of `LOOKUPS`. */
-    keepUndo: () => exec(`PRAGMA temp_store = ${lookups() === 0 ? 'MEMORY' : 'DEFAULT'}`),
+    ...createLookupReader(queries),
     /** Number of rows that are not tombstones. */
     living: number('SELECT living FROM mirror WHERE id = 1'),
   };
@@ -161,7 +144,8 @@ export interface NewRows {
 
 export type ProductWriter = ReturnType<typeof createProductWriter>;
 
-export function createProductWriter({ exec, write }: Queries, reader: ProductReader) {
+export function createProductWriter(queries: Queries, reader: ProductReader) {
+  const { write } = queries;
   // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes
   // the former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of
   // a million products.
@@ -262,12 +246,6 @@ export function createProductWriter({ exec, write }: Queries, reader: ProductRea
       setRemoved({ id, seq, atMs, removedAt: null });
     },
     addLiving: write<[difference: number]>('UPDATE mirror SET living = living + ? WHERE id = 1'),
-    /**
-     * Drops the indexes that only readers need: filling an empty mirror without them takes two thirds of the time. With
-     * an index on an expression, `FAIL` above saves no temporary file.
-     */
-    dropLookups: () => exec(`DROP INDEX IF EXISTS ${LOOKUPS.join('; DROP INDEX IF EXISTS ')}`),
-    /** Creates one of these indexes, as in drizzle, if it is missing. What is sorted may be too large for memory. */
-    ensureLookup: (name: Lookup) => exec(`PRAGMA temp_store = DEFAULT; ${CREATE_LOOKUP[name]}`),
+    ...createLookupWriter(queries),
   };
 }

@@ -1,7 +1,7 @@
 import { type Run, whyNoRun } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';
-import { LOOKUPS } from '../store/products.ts';
+import { LOOKUPS } from '../store/lookups.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/writers.ts';
