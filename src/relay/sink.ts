@@ -68,7 +68,10 @@ export interface StoredSize {
 }
 
 export interface Sink {
-  /** The most that one call of `deliver` gets: events, and characters of their text (a single event may exceed it). */
+  /**
+   * The most that one call of `deliver` gets: events, and characters of their text; `deliverLines`: bytes. A single event may
+   * exceed it.
+   */
   readonly batch: { readonly events: number; readonly chars: number };
   /**
    * Connects, creates what is missing, and repairs what a crash left.

@@ -40,7 +40,7 @@ export interface LineParts {
 
 export interface MadeLines {
   /** A line for each event, that of an unmade one empty; with more line breaks if a body has some. */
-  readonly text: string;
+  readonly bytes: Buffer;
   readonly events: number;
   readonly first: number;
   readonly last: number;
@@ -51,7 +51,7 @@ export interface MadeLines {
 type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
   LineParts &
   Pick<LineHead, 'at' | 'runId' | 'cause'>;
-type Made = [events: number, first: number, last: number, unmade: string | null, text: string];
+type Made = [events: number, first: number, last: number, unmade: string | null, bytes: Buffer];
 type Head = [at: number, runId: number, cause: RunKind, era: string | null, nextEra: number | null];
 
 /** Longer products are read one by one, so that the piece has no more than a batch, and far less than a string may have. */
@@ -68,13 +68,15 @@ const LINE = `format('%s%d%s%s,"time":"%s","datacontenttype":"application/json",
   json_quote(products.vbid), products.body, changes.run_id, CASE changes.run_id WHEN :runId THEN :cause ELSE ${CAUSE} END)`;
 
 /**
- * `group_concat` takes the rows in the order in which the inner query returns them. `+ 0`, because SQLite prepares a statement
- * again at each call if a parameter alone is its limit.
+ * `group_concat` takes the rows in the order in which the inner query returns them. Bytes, because a text would be decoded
+ * here and encoded again: a quarter of the time. `+ 0`, because SQLite prepares a statement again at each call if a parameter
+ * alone is its limit.
  * @param where which changes
  */
 function linesSql(where: string): string {
-  return `SELECT count(*), min(seq), max(seq), group_concat(unmade), group_concat(line, '') FROM
-    (SELECT changes.seq, iif(${MADE}, NULL, changes.seq) AS unmade, iif(${MADE}, ${LINE}, char(10)) AS line
+  return `SELECT count(*), min(seq), max(seq), group_concat(seq) FILTER (WHERE line IS NULL),
+    CAST(group_concat(coalesce(line, char(10)), '') AS BLOB) FROM
+    (SELECT changes.seq, iif(${MADE}, ${LINE}, NULL) AS line
      FROM changes JOIN products ON products.id = changes.product_id
      WHERE changes.seq > :after AND changes.seq <= :upTo AND ${where} ORDER BY changes.seq LIMIT :limit + 0)`;
 }
@@ -106,8 +108,8 @@ export function createLineReader({ tuple }: Queries) {
       const select = asOf === null ? every : withRemoved ? newest : newestLiving;
       const made = select({ after, upTo, asOf, limit, at, runId, cause, ...parts });
       if (made === undefined || made[0] === 0) return null;
-      const [events, first, last, unmade, text] = made;
-      return { text, events, first, last, unmade: unmade === null ? [] : unmade.split(',').map(Number) };
+      const [events, first, last, unmade, bytes] = made;
+      return { bytes, events, first, last, unmade: unmade === null ? [] : unmade.split(',').map(Number) };
     },
   };
 }

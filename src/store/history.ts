@@ -28,46 +28,49 @@ function* membersBack(
 
 /** The texts of events, each a line that ends with a line break. */
 export interface EventLines extends EventSpan {
-  readonly text: string;
+  readonly bytes: Buffer;
 }
 
 /** How many changes are read at once that may be of any length. */
 const FEW = 25;
 
-function countLines(text: string): number {
+const LINE_BREAK = 10;
+const CARRIAGE_RETURN = 13;
+
+function countLines(bytes: Buffer): number {
   let lines = 0;
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) lines++;
+  for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) lines++;
   return lines;
 }
 
 /**
- * Joins lines, of which one may be longer than `chars` but not several.
+ * Joins lines, of which one may be longer than `most` bytes but not several.
  * @returns null if they are, and how many are not
  */
-function joinedLines(lines: Iterable<string>, chars: number): { readonly text: string | null; readonly fit: number } {
-  const taken: string[] = [];
+function joinedLines(lines: Iterable<Buffer>, most: number): { readonly bytes: Buffer | null; readonly fit: number } {
+  const taken: Buffer[] = [];
   let size = 0;
   for (const line of lines) {
     size += line.length;
-    if (size > chars && taken.length > 0) return { text: null, fit: taken.length };
+    if (size > most && taken.length > 0) return { bytes: null, fit: taken.length };
     taken.push(line);
   }
-  return { text: taken.join(''), fit: taken.length };
+  return { bytes: Buffer.concat(taken), fit: taken.length };
 }
 
 function* singleLines(
   changes: Iterable<RecordedChange>,
   incarnation: string,
   source: string,
-): Iterator<string> & Iterable<string> {
-  for (const change of changes) yield `${eventText(change, incarnation, source)}\n`;
+): Iterator<Buffer> & Iterable<Buffer> {
+  for (const change of changes) yield Buffer.from(`${eventText(change, incarnation, source)}\n`);
 }
 
 /** Puts lines in the place of empty ones. */
-function* filled(text: string, lines: Iterator<string>): Iterable<string> {
-  for (let at = 0; at < text.length; ) {
-    const end = text.indexOf('\n', at) + 1;
-    yield end - at > 1 ? text.slice(at, end) : (lines.next().value as string);
+function* filled(bytes: Buffer, lines: Iterator<Buffer>): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(LINE_BREAK, at) + 1;
+    yield end - at > 1 ? bytes.subarray(at, end) : (lines.next().value as Buffer);
     at = end;
   }
 }
@@ -126,7 +129,7 @@ export function createHistory(store: Reader) {
   /** Up to the end of an era. */
   function lines(
     range: LineRange,
-    chars: number,
+    most: number,
     incarnation: string,
     source: string,
   ): { lines: EventLines | null; to: number } {
@@ -141,17 +144,17 @@ export function createHistory(store: Reader) {
     });
     if (made === null) return { lines: null, to: upTo };
     const { events, first, last, unmade } = made;
-    let { text } = made;
-    const hasBreaks = text.includes('\r') || countLines(text) !== events;
-    if (hasBreaks || unmade.length > 0 || text.length > chars) {
+    let { bytes } = made;
+    const hasBreaks = bytes.includes(CARRIAGE_RETURN) || countLines(bytes) !== events;
+    if (hasBreaks || unmade.length > 0 || bytes.length > most) {
       const changes = hasBreaks ? within({ ...range, upTo: last }) : numbered(unmade);
       const single = singleLines(changes, incarnation, source);
-      const joined = joinedLines(hasBreaks ? single : filled(text, single), chars);
-      if (joined.text === null) return lines({ ...range, limit: joined.fit }, chars, incarnation, source);
-      text = joined.text;
+      const joined = joinedLines(hasBreaks ? single : filled(bytes, single), most);
+      if (joined.bytes === null) return lines({ ...range, limit: joined.fit }, most, incarnation, source);
+      bytes = joined.bytes;
     }
     const to = range.asOf === null || events === range.limit ? last : upTo;
-    return { lines: { text, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
+    return { lines: { bytes, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
   }
 
   return {
@@ -166,11 +169,11 @@ export function createHistory(store: Reader) {
     newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
       store.read(() => newest(seq, toSeq, asOf, limit)),
     /**
-     * The same changes as the texts of events, which together have at most `chars`, if it is not one event alone.
+     * The same changes as the texts of events, which together have at most `most` bytes, if it is not one event alone.
      * @returns the first ones, and how far the log was searched
      */
-    lines: (range: LineRange, chars: number, incarnation: string, source: string) =>
-      store.read(() => lines(range, chars, incarnation, source)),
+    lines: (range: LineRange, most: number, incarnation: string, source: string) =>
+      store.read(() => lines(range, most, incarnation, source)),
     /** The changes whose texts `lines` returns, all of them up to `upTo`. */
     within: (span: Span): RecordedChange[] => store.read(() => [...within(span)]),
     /** The changes of a product that the log still holds, newest first. */
