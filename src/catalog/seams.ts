@@ -191,6 +191,19 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   };
 }
 
+type Sets = ReturnType<typeof createSets>;
+
+/** The sets of the windows that hold the end of the list. */
+function endsOf(windows: readonly SeamWindow[], sets: Sets): ReadonlySet<number> {
+  return new Set(windows.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));
+}
+
+/** Whether a chain of joined windows leads from the head of the list to its end. */
+function reachesEnd(windows: readonly SeamWindow[], sets: Sets): boolean {
+  const ends = endsOf(windows, sets);
+  return windows.some(({ page }, at) => page === 1 && ends.has(sets.find(at)));
+}
+
 /**
  * Examines the seams of a list: joins the windows of the first pass with each other, in list order, then each repair with
  * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
@@ -202,13 +215,17 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
   const all = [...base, ...repairs];
   const { sets, owner, joinAll, ...counts } = createJoiner(all, input);
+  const still = createSets(base.length);
   const sharedCounts: number[] = [];
 
   let idsBefore: readonly number[] = [];
   base.forEach((window, at) => {
     const ids = idsOf(window);
     const before = base[at - 1];
-    if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) sets.join(at - 1, at);
+    if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) {
+      sets.join(at - 1, at);
+      still.join(at - 1, at);
+    }
     idsBefore = ids;
     const common = joinAll(window, at, ids, true);
     if (at > 0) sharedCounts.push(common);
@@ -238,9 +255,8 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   });
 
   const states = joinedPairs().map((joined, at) => (joined ? (joinedAtFirst[at] ? 'j' : 'r') : 'o'));
-  const heads = all.flatMap((window, at) => (window.page === 1 ? [sets.find(at)] : []));
-  const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));
-  const joined = heads.some((head) => ends.has(head));
+  const ends = endsOf(all, sets);
+  const joined = reachesEnd(all, sets);
 
   function shiftAt(offset: number): number {
     const newest = found.filter(({ pass }) => pass === found.at(-1)?.pass);
@@ -259,6 +275,8 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   return {
     /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
     sealed: joined && counts.disorder() === 0,
+    /** The windows of the first pass alone form such a chain because nothing moved between them while they were read. */
+    stoodStill: reachesEnd(base, still),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
     gaps: joined ? [] : gaps,

@@ -26,13 +26,13 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Applied[
 }
 
 /** Whether overlapping windows of a pass hold the same products where they overlap: nothing moved while it was read. */
-export function stoodStill(store: Reader, pass: Pass): boolean {
+function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
   const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
-  // Treats every product as modified, so that only equal windows join.
+  // Treats every product as modified: only equal windows count here.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
-  return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).sealed;
+  return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).stoodStill;
 }
 
 /**

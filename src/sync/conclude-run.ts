@@ -2,7 +2,7 @@ import type { IdSet } from '../catalog/id-set.ts';
 import type { ListEvidence, Proof, Run } from '../catalog/run.ts';
 import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
-import { type Assessment, type ReadList, stoodStill } from './assess-run.ts';
+import type { Assessment, ReadList } from './assess-run.ts';
 
 /** The newest reading of the whole list, and the deltas: those before the run settled do not count any more then. */
 export function proofLists(assessment: Assessment, settled: boolean): ReadList[] {
@@ -96,7 +96,7 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
-    mustSettle: !settled && (absent || restsOn.some((read) => !read.exact && !stoodStill(store, read.pass))),
+    mustSettle: !settled && (absent || restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Start of the run's earliest delta; milliseconds since 1970. */

@@ -116,7 +116,16 @@ describe('seams', () => {
     // Page 1 of 12 and page 2 of 7 share the offsets 7 to 11.
     const first = { ...window(1, range(1, 13)), perPage: 12 };
     const second = (ids: readonly number[]) => ({ ...window(2, ids), perPage: 7 });
-    expect(examine([first, second(range(8, 14))], all)).toMatchObject({ sealed: true, states: ['j'] });
+    expect(examine([first, second(range(8, 14))], all)).toMatchObject({
+      sealed: true,
+      states: ['j'],
+      stoodStill: true,
+    });
+    expect(examine([first, second(range(8, 14))])).toMatchObject({ sealed: true, stoodStill: true });
+    // Products that are joined after a move do not show that the list stood still, nor does a repair.
+    expect(examine([first, second(range(9, 15))])).toMatchObject({ sealed: true, states: ['j'], stoodStill: false });
+    const repair = { ...first, ids: range(2, 14), pass: 1 };
+    expect(examine([first, second(range(9, 15)), repair])).toMatchObject({ sealed: true, stoodStill: false });
     // Not if a product moved, and four products are too few.
     expect(examine([first, second(range(9, 15))], all)).toMatchObject({ sealed: false, states: ['o'] });
     expect(examine([first, second([8, 9, 11, 10, 12, 13])], all)).toMatchObject({ sealed: false, states: ['o'] });

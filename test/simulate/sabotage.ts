@@ -75,14 +75,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a run with open seams is sealed',
     'src/catalog/seams.ts',
-    'const joined = heads.some((head) => ends.has(head));',
-    'const joined = heads.length > 0 && ends.size >= 0;',
+    'const joined = reachesEnd(all, sets);',
+    'const joined = reachesEnd(all, sets) || ends.size >= 0;',
   ),
   bug(
     'a run is sealed without the end of the list',
     'src/catalog/seams.ts',
-    'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : [])));',
-    'const ends = new Set(all.flatMap((window, at) => (holdsEnd(window) || at > 0 ? [sets.find(at)] : [])));',
+    'windows.flatMap((window, at) => (holdsEnd(window) ? [sets.find(at)] : []))',
+    'windows.flatMap((window, at) => (holdsEnd(window) || at > 0 ? [sets.find(at)] : []))',
   ),
   bug(
     'the order of the list is not checked',
@@ -113,6 +113,11 @@ export const SABOTAGES: readonly Sabotage[] = [
         file: 'src/sync/conclude-run.ts',
         find: 'if (seams.sealed) return null;',
         replace: "if (seams.sealed || pass.kind !== 'list') return null;",
+      },
+      {
+        file: 'src/sync/conclude-run.ts',
+        find: 'seams?.stoodStill !== true',
+        replace: 'seams?.stoodStill === false',
       },
     ],
   },
