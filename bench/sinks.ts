@@ -12,6 +12,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
+import BetterSqlite from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { Pool } from 'undici';
 import { eventText } from '../src/catalog/event.ts';
@@ -132,6 +133,8 @@ interface Kind {
   fresh(): Promise<string>;
   /** Feeds an empty store with a bare loop. @returns milliseconds */
   floor(chunks: readonly Chunk[]): Promise<number>;
+  /** The same, but each batch is noted on the disk before the next one. Absent if the store itself knows what it has. */
+  notedFloor?(chunks: readonly Chunk[]): Promise<number>;
 }
 
 function jsonl(directory: string): Kind {
@@ -154,23 +157,39 @@ function jsonl(directory: string): Kind {
   };
 }
 
-function webhook(port: number, batch: number): Kind {
+/** @returns what notes a number on the disk, as a bare program would */
+function createNote(path: string): (seq: number) => void {
+  const db = new BetterSqlite(path);
+  db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE IF NOT EXISTS cursor (seq)');
+  db.exec('DELETE FROM cursor; INSERT INTO cursor VALUES (0)');
+  const note = db.prepare('UPDATE cursor SET seq = ?');
+  return (seq) => void note.run(seq);
+}
+
+function webhook(port: number, batch: number, directory: string): Kind {
+  async function post(chunks: readonly Chunk[], note: (seq: number) => void): Promise<number> {
+    const bodies = chunks.map((chunk) => ({
+      body: `[${chunk.map(({ text }) => text).join(',')}]`,
+      last: chunk.at(-1)?.seq ?? 0,
+    }));
+    const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 });
+    const ms = await timed(async () => {
+      for (const { body, last } of bodies) {
+        const response = await pool.request({ method: 'POST', path: '/hook', body });
+        await response.body.dump();
+        note(last);
+      }
+    });
+    await pool.close();
+    return ms;
+  }
+
   return {
     name: 'webhook',
     batch,
     fresh: async () => `webhook+http://127.0.0.1:${port}/hook${Math.random()}#allow=private&batch=${batch}`,
-    floor: async (chunks) => {
-      const bodies = chunks.map((chunk) => `[${chunk.map(({ text }) => text).join(',')}]`);
-      const pool = new Pool(`http://127.0.0.1:${port}`, { connections: 1 });
-      const ms = await timed(async () => {
-        for (const body of bodies) {
-          const response = await pool.request({ method: 'POST', path: '/hook', body });
-          await response.body.dump();
-        }
-      });
-      await pool.close();
-      return ms;
-    },
+    floor: async (chunks) => await post(chunks, () => {}),
+    notedFloor: async (chunks) => await post(chunks, createNote(join(directory, 'cursor.db'))),
   };
 }
 
@@ -241,13 +260,15 @@ async function measure(directory: string): Promise<void> {
     postgres(postgresServer.port, directory),
     redis(redisServer.port),
     nats(natsServer.port),
-    webhook(hookPort, 100),
-    webhook(hookPort, 1_000),
+    webhook(hookPort, 100, directory),
+    webhook(hookPort, 1_000, directory),
   ].filter(({ name }) => only === null || name === only);
   try {
     const rows: (string | number)[][] = [];
     for (const kind of kinds) {
-      const floor = await kind.floor(await chunksOf(store, kind.batch));
+      const chunks = await chunksOf(store, kind.batch);
+      const floor = await kind.floor(chunks);
+      const noted = await kind.notedFloor?.(chunks);
       for (const mode of ['backfill', 'live'] as const) {
         const name = `${kind.name}_${kind.batch}_${mode}`;
         const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
@@ -258,13 +279,16 @@ async function measure(directory: string): Promise<void> {
           (floor / 1e3).toFixed(2),
           (ms / 1e3).toFixed(2),
           (ms / floor).toFixed(2),
+          noted === undefined ? '–' : (noted / 1e3).toFixed(2),
+          noted === undefined ? '–' : (ms / noted).toFixed(2),
           Math.round(records / (ms / 1e3)),
           (peak / 1e6).toFixed(0),
         ]);
       }
     }
     print(`\n${records} records, Node.js ${process.version}`);
-    print(table(['sink', 'batch', '', 'floor s', 'seconds', 'to floor', 'records/s', 'peak MB'], rows));
+    const floors = ['floor s', 'seconds', 'to floor', 'noted s', 'to noted'];
+    print(table(['sink', 'batch', '', ...floors, 'records/s', 'peak MB'], rows));
     if (only !== null) return;
     const four = async (): Promise<Sinks> => {
       const urls = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
