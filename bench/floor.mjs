@@ -1,8 +1,11 @@
 // The least that a program must do for the same result, without checks, change detection or a second thread.
 //
 //   node floor.mjs read <address> <pages>           reads all pages, eight at a time, and drops them
-//   node floor.mjs write <result> <file> <products> writes to <file> what the mirror <result> has and <file> lacks,
-//                                                   that many products in a transaction, as durably as catchword
+//   node floor.mjs columns <result> <file>          prints the columns of products in which the two differ
+//   node floor.mjs write <result> <file> <products> <columns>
+//                                                   writes to <file> what the mirror <result> has and <file> lacks, that
+//                                                   many products in a transaction, as durably as catchword; into an empty
+//                                                   file without <columns>
 //   node floor.mjs threads <mirror>                 opens a mirror in two threads, and fills the cache of one
 import { fileURLToPath } from 'node:url';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
@@ -36,27 +39,42 @@ function open(file) {
   return db;
 }
 
-function write(result, file, products) {
+function openBoth(result, file) {
   const db = open(file);
   db.exec(`ATTACH '${result}' AS result; PRAGMA result.cache_size = -32768`);
-  const isEmpty = db.prepare('SELECT count(*) FROM main.sqlite_schema').pluck().get() === 0;
+  return db;
+}
+
+/** Prints which columns differ: an index is written when one of its columns is set, even to the same value. */
+function columns(result, file) {
+  const db = openBoth(result, file);
+  const names = db.pragma('result.table_info(products)').map(({ name }) => name);
+  const isChanged = (name) =>
+    db
+      .prepare(
+        `SELECT EXISTS (SELECT 1 FROM main.products AS p JOIN result.products AS r USING (id) WHERE p.${name} IS NOT r.${name})`,
+      )
+      .pluck()
+      .get() === 1;
+  process.stdout.write(names.filter(isChanged).join());
+  db.close();
+}
+
+function write(result, file, products, set = '') {
+  const db = openBoth(result, file);
+  const isEmpty = set === '';
   const ownSql = db.prepare('SELECT sql FROM result.sqlite_schema WHERE name = ?').pluck();
   if (isEmpty) for (const name of FIRST) db.exec(ownSql.get(name));
   const newest = Number(db.prepare('SELECT coalesce(max(seq), 0) FROM main.changes').pluck().get());
   const changed = `result.products AS r WHERE +r.id BETWEEN ? AND ? AND r.changed_seq > ${newest}`;
 
-  /** An index is written when one of its columns is set, even to the same value. */
-  function isSame(column) {
-    const found = db.prepare(`SELECT count(*) FROM main.products AS p JOIN ${changed} AND p.id = r.id
-      AND p.${column} IS NOT r.${column}`);
-    return found.pluck().get(1, Number.MAX_SAFE_INTEGER) === 0;
-  }
-  const columns = db.pragma('result.table_info(products)').map(({ name }) => name);
-  const set = isEmpty ? [] : columns.filter((name) => !['id', 'vbid'].includes(name) && !isSame(name));
   const put = isEmpty
     ? db.prepare('INSERT OR FAIL INTO main.products SELECT * FROM result.products WHERE id BETWEEN ? AND ?')
     : db.prepare(
-        `UPDATE OR FAIL main.products SET ${set.map((name) => `${name} = r.${name}`)} FROM ${changed} AND products.id = r.id`,
+        `UPDATE OR FAIL main.products SET ${set
+          .split(',')
+          .map((name) => `${name} = r.${name}`)
+          .join()} FROM ${changed} AND products.id = r.id`,
       );
   const log = db.prepare(`INSERT OR FAIL INTO main.changes SELECT * FROM result.changes
     WHERE +product_id BETWEEN ? AND ? AND seq > ${newest} ORDER BY seq`);
@@ -81,4 +99,4 @@ function threads(mirror) {
 }
 
 const [what, ...given] = isMainThread ? process.argv.slice(2) : ['threads', workerData];
-await { read, write, threads }[what](...given);
+await { read, columns, write, threads }[what](...given);

@@ -1,12 +1,14 @@
 /**
  * Compares loads with the least that a program must do for the same result (`floor.mjs`): read the pages, or write the
- * rows. `npx tsx bench/floors.ts [products] [--runs N]`, default 1,000,000 lean ones, after `npm run build`.
+ * rows. `npx tsx bench/floors.ts [products] [--details] [--runs N]`, default 1,000,000 lean ones and 5 runs, after
+ * `npm run build`.
  */
 import { closeSync, copyFileSync, fsyncSync, openSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { table } from '../src/report/text.ts';
 import {
+  cpuSeconds,
   environment,
   inDirectory,
   type Measured,
@@ -22,10 +24,10 @@ const FLOOR = new URL('./floor.mjs', import.meta.url).pathname;
 const ALL_AT_ONCE = '1000000000';
 
 const { values: flags, positionals } = parseArgs({
-  options: { runs: { type: 'string', default: '5' } },
+  options: { runs: { type: 'string', default: '5' }, details: { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-const products = Number(positionals[0] ?? 1_000_000);
+const products = Number(positionals[0] ?? (flags.details ? 100_000 : 1_000_000));
 const pages = String(products / 1000);
 
 /** Copies a file, and waits for the disk: the copy must not wait for it while it is measured. */
@@ -36,37 +38,51 @@ function copy(from: string, to: string): void {
   closeSync(file);
 }
 
-type Round = Map<string, Measured>;
+interface Step extends Measured {
+  /** Processor time of the sandbox meanwhile, seconds. */
+  readonly sandboxSeconds: number;
+}
+
+type Round = Map<string, Step>;
 
 async function measureRound(directory: string): Promise<Round> {
   const round: Round = new Map();
-  const sandbox = await serveSandbox('--items', String(products), '--no-details');
+  const sandbox = await serveSandbox('--items', String(products), flags.details ? '--details' : '--no-details');
   const db = join(directory, 'catalog.db');
   const before = join(directory, 'before.db');
   const mutate = (update: number) =>
     fetch(`${sandbox.url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify({ update, seed: update }) });
+  const step = async (what: string, work: () => Promise<Measured>) => {
+    const start = cpuSeconds(sandbox.pid);
+    const measured = await work();
+    round.set(what, { ...measured, sandboxSeconds: cpuSeconds(sandbox.pid) - start });
+  };
+  const run = async (what: string, ...args: readonly string[]) => await step(what, async () => await measure(args));
   const sync = async (what: string, ...args: readonly string[]) =>
-    round.set(what, (await measureSync(environment(sandbox.url, db), ...args)).measured);
-  const write = async (what: string, atOnce: string) => {
-    round.set(what, await measure([FLOOR, 'write', db, before, atOnce]));
+    await step(what, async () => (await measureSync(environment(sandbox.url, db), ...args)).measured);
+  const write = async (what: string, atOnce: string, ...columns: readonly string[]) => {
+    await run(what, FLOOR, 'write', db, before, atOnce, ...columns);
     rmSync(before);
   };
+  const update = async (what: string, atOnce: string) =>
+    await write(what, atOnce, (await measure([FLOOR, 'columns', db, before])).stdout);
   try {
-    round.set('bare script', await measure([BARE, sandbox.url, pages, join(directory, 'bare.db')]));
+    await run('bare script', BARE, sandbox.url, pages, join(directory, 'bare.db'));
     await sync('load, fresh', '--full');
     await write('its rows', '64000');
-    round.set('its pages', await measure([FLOOR, 'read', sandbox.url, pages]));
-    round.set('two threads with the mirror open', await measure([FLOOR, 'threads', db]));
+    await run('its pages', FLOOR, 'read', sandbox.url, pages);
+    await run('two threads with the mirror open', FLOOR, 'threads', db);
+    await run('node -e 0', '-e', '0');
     await sync('load, unchanged', '--full');
     await sync('delta of nothing');
     copy(db, before);
     await mutate(1_000);
     await sync('delta of 1,000');
-    await write('its rows, at once', ALL_AT_ONCE);
+    await update('its rows, at once', ALL_AT_ONCE);
     copy(db, before);
     await mutate(products / 100);
     await sync('load, 1% changed', '--full');
-    await write('its rows in 64 pages at a time', '64000');
+    await update('its rows in 64 pages at a time', '64000');
   } finally {
     await sandbox.stop();
   }
@@ -76,14 +92,20 @@ async function measureRound(directory: string): Promise<Round> {
 const rounds: Round[] = [];
 for (let round = 0; round < Number(flags.runs); round++) rounds.push(await inDirectory(measureRound));
 const rows = [...(rounds[0]?.keys() ?? [])].map((what) => {
-  const of = (pick: (measured: Measured, round: Round) => number): number =>
-    median(rounds.map((round) => pick(round.get(what) as Measured, round)));
+  const of = (pick: (measured: Step, round: Round) => number): number =>
+    median(rounds.map((round) => pick(round.get(what) as Step, round)));
   return [
     what,
     of(({ wallMs }) => wallMs / 1e3).toFixed(2),
     of(({ wallMs }, round) => wallMs / (round.get('bare script')?.wallMs ?? Number.NaN)).toFixed(2),
     of(({ peakBytes }) => peakBytes / 1e6).toFixed(0),
+    of(({ writtenBytes }) => writtenBytes / 1e6).toFixed(0),
+    of(({ busiest }) => busiest[0] ?? 0).toFixed(2),
+    of(({ busiest }) => busiest[1] ?? 0).toFixed(2),
+    of(({ sandboxSeconds }) => sandboxSeconds).toFixed(2),
   ];
 });
-print(`${products} lean products, medians of ${flags.runs} rounds, whole processes`);
-print(table(['', 'seconds', 'to bare', 'peak MB'], rows));
+print(`${products} ${flags.details ? 'detailed' : 'lean'} products, medians of ${flags.runs} rounds, whole processes`);
+print('threads: processor time of the two busiest; sandbox: of the service meanwhile');
+const head = ['', 'seconds', 'to bare', 'peak MB', 'MB written', 'first thread', 'second', 'sandbox'];
+print(table(head, rows));

@@ -3,8 +3,8 @@
  *
  *     npm run bench -- [--runs N] [--huge] [--rate]
  *
- * --runs  number of measurements of each pair (default 3; medians are printed)
- * --huge  also measure 3,000,000 products: memory must be the same
+ * --runs  number of measurements of each pair (default 5; medians are printed)
+ * --huge  also measure 3,000,000 products
  * --rate  also measure a load with a limit of 600 requests a minute; takes 100 s
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -33,7 +33,7 @@ const BARE = new URL('./bare.mjs', import.meta.url).pathname;
 const CHANGES = 1_000;
 
 const { values: flags } = parseArgs({
-  options: { runs: { type: 'string', default: '3' }, huge: { type: 'boolean' }, rate: { type: 'boolean' } },
+  options: { runs: { type: 'string', default: '5' }, huge: { type: 'boolean' }, rate: { type: 'boolean' } },
 });
 const runs = Number(flags.runs);
 

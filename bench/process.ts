@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,10 +17,14 @@ export interface Measured {
   readonly peakBytes: number;
   /** Bytes written to disk (write_bytes of /proc/<pid>/io). */
   readonly writtenBytes: number;
+  /** Processor time of its two busiest threads, seconds. */
+  readonly busiest: readonly number[];
 }
 
+type Look = Pick<Measured, 'peakBytes' | 'writtenBytes'>;
+
 /** Reads the kernel's figures of a process; the last ones before it ends are used. */
-function look(pid: number): { peakBytes: number; writtenBytes: number } | null {
+function look(pid: number): Look | null {
   try {
     const peakKb = /VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
     const written = /^write_bytes: (\d+)/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1];
@@ -45,13 +49,21 @@ export function residentBytes(pid: number): number {
 }
 
 /** Processor time of a process so far, seconds; 0 if it has ended. */
-export function cpuSeconds(pid: number): number {
+export function cpuSeconds(pid: number | string): number {
   try {
     // The name, in brackets, may contain spaces. Times are in ticks of 10 ms.
     const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)?.split(' ') ?? [];
     return (Number(fields[11]) + Number(fields[12])) / 100;
   } catch {
     return 0;
+  }
+}
+
+function threadsOf(pid: number): readonly string[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
   }
 }
 
@@ -68,16 +80,22 @@ export async function measure(args: readonly string[], env: Record<string, strin
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     stdout += text;
   });
-  let last = { peakBytes: 0, writtenBytes: 0 };
+  let last: Look = { peakBytes: 0, writtenBytes: 0 };
+  /** Processor time by thread; some end before the process does. */
+  const threads = new Map<string, number>();
   const timer = setInterval(() => {
     const now = look(child.pid ?? 0);
     // The kernel reports no memory for a process that is ending.
     if (now !== null && now.peakBytes > 0) last = now;
+    for (const id of threadsOf(child.pid ?? 0)) {
+      threads.set(id, Math.max(threads.get(id) ?? 0, cpuSeconds(`${child.pid}/task/${id}`)));
+    }
   }, LOOK_MS);
   const [code] = (await once(child, 'close')) as [number];
   clearInterval(timer);
   if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}`);
-  return { stdout, wallMs: performance.now() - startedAt, ...last };
+  const busiest = [...threads.values()].sort((a, b) => b - a).slice(0, 2);
+  return { stdout, wallMs: performance.now() - startedAt, ...last, busiest };
 }
 
 /** Starts `catchword sandbox` in its own process. `environment` has the settings of its clients. */
@@ -93,6 +111,7 @@ export async function serveSandbox(...args: readonly string[]) {
   const ended = once(child, 'close');
   return {
     ...(JSON.parse(line) as { readonly url: string; readonly environment: Record<string, string> }),
+    pid: child.pid ?? 0,
     stop: async () => {
       child.kill('SIGTERM');
       await ended;

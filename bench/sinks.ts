@@ -1,6 +1,7 @@
 /**
  * Measures how fast each sink is fed from a log of a million records, compared with feeding its store by a bare loop.
- * `npx tsx bench/sinks.ts [records] [--only KIND]`; needs redis-server, nats-server and PostgreSQL.
+ * `npx tsx bench/sinks.ts [records] [--only KIND] [--runs N]`; needs redis-server, nats-server and PostgreSQL. Takes 2
+ * minutes for each of the 5 runs, whose medians are printed.
  */
 
 import { fork, spawn } from 'node:child_process';
@@ -10,6 +11,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { jetstream, jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import BetterSqlite from 'better-sqlite3';
@@ -25,11 +27,13 @@ import { startNats } from '../test/support/nats.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
 import { checkpoint, prepareCopy } from './bare-postgres.ts';
-import { CLI, environment, inDirectory, measureSync, peakBytes, print, serveSandbox } from './process.ts';
+import { CLI, environment, inDirectory, measureSync, median, peakBytes, print, serveSandbox } from './process.ts';
 
-const records = Number(process.argv.find((argument) => /^\d+$/.test(argument)) ?? 1_000_000);
-const onlyAt = process.argv.indexOf('--only');
-const only = onlyAt === -1 ? null : process.argv[onlyAt + 1];
+const { values: flags, positionals } = parseArgs({
+  options: { only: { type: 'string' }, runs: { type: 'string', default: '5' } },
+  allowPositionals: true,
+});
+const records = Number(positionals[0] ?? 1_000_000);
 /** PostgreSQL must not vacuum the table of one measurement during the next. */
 const IDLE = { settings: ['autovacuum=off'] };
 const SOURCE = 'http://127.0.0.1/v4/products';
@@ -157,11 +161,6 @@ function jsonl(directory: string): Kind {
   };
 }
 
-/** Measures twice: the receiver is slow at first. @returns the better result */
-async function better(measure: () => Promise<number>): Promise<number> {
-  return Math.min(await measure(), await measure());
-}
-
 /** @returns what notes a number on the disk, as a bare program would */
 function createNote(path: string): (seq: number) => void {
   const db = new BetterSqlite(path);
@@ -193,8 +192,8 @@ function webhook(port: number, batch: number, directory: string): Kind {
     name: 'webhook',
     batch,
     fresh: async () => `webhook+http://127.0.0.1:${port}/hook${Math.random()}#allow=private&batch=${batch}`,
-    floor: async (chunks) => await better(() => post(chunks, () => {})),
-    notedFloor: async (chunks) => await better(() => post(chunks, createNote(join(directory, 'cursor.db')))),
+    floor: async (chunks) => await post(chunks, () => {}),
+    notedFloor: async (chunks) => await post(chunks, createNote(join(directory, 'cursor.db'))),
   };
 }
 
@@ -253,6 +252,25 @@ function nats(port: number): Kind {
   };
 }
 
+const MODES = ['backfill', 'live'] as const;
+
+interface Result {
+  readonly floorMs: number;
+  /** NaN for a sink that needs no note. */
+  readonly notedMs: number;
+  readonly backfill: Fed;
+  readonly live: Fed;
+}
+
+async function measureKind(store: Store, kind: Kind, round: number): Promise<Result> {
+  const chunks = await chunksOf(store, kind.batch);
+  const floorMs = await kind.floor(chunks);
+  const notedMs = (await kind.notedFloor?.(chunks)) ?? Number.NaN;
+  const fed = async (mode: (typeof MODES)[number]): Promise<Fed> =>
+    await feed(store, { [`${kind.name}_${kind.batch}_${mode}_${round}`]: await kind.fresh() }, mode);
+  return { floorMs, notedMs, backfill: await fed('backfill'), live: await fed('live') };
+}
+
 async function measure(directory: string): Promise<void> {
   const receiver = fork(fileURLToPath(import.meta.url), { env: { ...process.env, BENCH_RECEIVE: '1' } });
   const [hookPort] = (await once(receiver, 'message')) as [number];
@@ -267,34 +285,38 @@ async function measure(directory: string): Promise<void> {
     nats(natsServer.port),
     webhook(hookPort, 100, directory),
     webhook(hookPort, 1_000, directory),
-  ].filter(({ name }) => only === null || name === only);
+  ].filter(({ name }) => flags.only === undefined || name === flags.only);
   try {
-    const rows: (string | number)[][] = [];
-    for (const kind of kinds) {
-      const chunks = await chunksOf(store, kind.batch);
-      const floor = await kind.floor(chunks);
-      const noted = await kind.notedFloor?.(chunks);
-      for (const mode of ['backfill', 'live'] as const) {
-        const name = `${kind.name}_${kind.batch}_${mode}`;
-        const { ms, peak } = await feed(store, { [name]: await kind.fresh() }, mode);
-        rows.push([
-          kind.name,
-          kind.batch,
-          mode,
-          (floor / 1e3).toFixed(2),
-          (ms / 1e3).toFixed(2),
-          (ms / floor).toFixed(2),
-          noted === undefined ? '–' : (noted / 1e3).toFixed(2),
-          noted === undefined ? '–' : (ms / noted).toFixed(2),
-          Math.round(records / (ms / 1e3)),
-          (peak / 1e6).toFixed(0),
-        ]);
-      }
+    const rounds: Result[][] = [];
+    for (let round = 0; round < Number(flags.runs); round++) {
+      const results: Result[] = [];
+      for (const kind of kinds) results.push(await measureKind(store, kind, round));
+      rounds.push(results);
     }
-    print(`\n${records} records, Node.js ${process.version}`);
+    const rows = kinds.flatMap(({ name, batch }, index) =>
+      MODES.map((mode) => {
+        const of = (pick: (result: Result) => number): number =>
+          median(rounds.map((results) => pick(results[index] as Result)));
+        const noted = of((result) => result.notedMs);
+        const ms = of((result) => result[mode].ms);
+        return [
+          name,
+          batch,
+          mode,
+          (of(({ floorMs }) => floorMs) / 1e3).toFixed(2),
+          (ms / 1e3).toFixed(2),
+          of((result) => result[mode].ms / result.floorMs).toFixed(2),
+          Number.isNaN(noted) ? '–' : (noted / 1e3).toFixed(2),
+          Number.isNaN(noted) ? '–' : of((result) => result[mode].ms / result.notedMs).toFixed(2),
+          Math.round(records / (ms / 1e3)),
+          (of((result) => result[mode].peak) / 1e6).toFixed(0),
+        ];
+      }),
+    );
+    print(`\n${records} records, medians of ${flags.runs} runs, Node.js ${process.version}`);
     const floors = ['floor s', 'seconds', 'to floor', 'noted s', 'to noted'];
     print(table(['sink', 'batch', '', ...floors, 'records/s', 'peak MB'], rows));
-    if (only !== null) return;
+    if (flags.only !== undefined) return;
     const four = async (): Promise<Sinks> => {
       const urls = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
       return Object.fromEntries(urls.map((url, index) => [`sink${index}`, url]));

@@ -1,17 +1,46 @@
 /**
  * Measures first and repeated loads of catalogs of 10,000 to 10,000,000 lean products, as whole processes, and the bare
- * script, and draws docs/time.svg and docs/memory.svg. `npx tsx bench/sizes.ts [largest]`; takes 10 minutes.
+ * script, once each, and draws docs/time.svg and docs/memory.svg. `npx tsx bench/sizes.ts [largest]`; takes 7 minutes.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { table } from '../src/report/text.ts';
 import { chart } from './chart.ts';
-import { environment, inDirectory, type Measured, measure, measureSync, print, serveSandbox } from './process.ts';
+import {
+  environment,
+  inDirectory,
+  type Measured,
+  measure,
+  measureSync,
+  median,
+  print,
+  serveSandbox,
+} from './process.ts';
 
 const BARE = new URL('./bare.mjs', import.meta.url).pathname;
 const LARGEST = Number(process.argv[2] ?? 10_000_000);
 const SIZES = [10_000, 100_000, 1_000_000, 10_000_000].filter((size) => size <= LARGEST);
 const NAMES = ['bare script', 'first load', 'nothing changed', '1% changed'];
+const DELTAS = 5;
+const DELTA_CHANGES = 1_000;
+
+async function mutate(url: string, update: number, seed: number): Promise<void> {
+  await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify({ update, seed }) });
+}
+
+/** @returns the median of some deltas, each of new changes; milliseconds of the whole process */
+async function measureDeltas(url: string, env: Record<string, string>): Promise<number> {
+  const times: number[] = [];
+  // With the default overlap, a delta would list the changes of the one before again.
+  const own = { ...env, CATCHWORD_DELTA_OVERLAP: '1s' };
+  for (let delta = 0; delta < DELTAS; delta++) {
+    await delay(3_000);
+    await mutate(url, DELTA_CHANGES, delta);
+    times.push((await measureSync(own)).measured.wallMs);
+  }
+  return median(times);
+}
 
 async function measureSize(items: number): Promise<Measured[]> {
   const sandbox = await serveSandbox('--items', String(items), '--no-details');
@@ -21,10 +50,9 @@ async function measureSize(items: number): Promise<Measured[]> {
       const bare = await measure([BARE, sandbox.url, String(items / 1000), join(directory, 'bare.db')]);
       const full = async () => (await measureSync(db, '--full')).measured;
       const [first, unchanged] = [await full(), await full()];
-      await fetch(`${sandbox.url}/_sandbox/mutate`, {
-        method: 'POST',
-        body: JSON.stringify({ update: items / 100, seed: 1 }),
-      });
+      const deltaMs = await measureDeltas(sandbox.url, db);
+      print(`${items} products: a delta of ${DELTA_CHANGES} changes takes ${(deltaMs / 1e3).toFixed(2)} s`);
+      await mutate(sandbox.url, items / 100, DELTAS);
       return [bare, first, unchanged, await full()];
     });
   } finally {
@@ -37,12 +65,13 @@ for (const items of SIZES) {
   const measured = await measureSize(items);
   found.push({ items, measured });
   for (const [at, { wallMs, peakBytes, writtenBytes }] of measured.entries()) {
-    const figures = [wallMs / 1e3, (wallMs * 1e3) / items, peakBytes / 1e6, writtenBytes / 1e6].map((value) =>
+    const toBare = wallMs / (measured[0]?.wallMs ?? Number.NaN);
+    const figures = [wallMs / 1e3, (wallMs * 1e3) / items, toBare, peakBytes / 1e6, writtenBytes / 1e6].map((value) =>
       value.toFixed(2),
     );
     print(
       table(
-        ['', 'products', 'seconds', 'µs a product', 'peak MB', 'MB written'],
+        ['', 'products', 'seconds', 'µs a product', 'to bare', 'peak MB', 'MB written'],
         [[NAMES[at] ?? '', items, ...figures]],
       ),
     );

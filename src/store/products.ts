@@ -24,7 +24,7 @@ const COLUMNS =
   'id, vbid, changed_at, changed_seq, title, kind, format, publisher, print_isbn, e_isbn, body, withdrawn';
 const WIDTH = 12;
 const VALUES = `(${Array<string>(WIDTH).fill('?').join(', ')})`;
-/** Rows per INSERT: measured 5.0 µs a product at 50, 6.5 at 1; more rows gain nothing. */
+/** Rows per INSERT of products that are inserted one by one: 50 take three quarters of the time of 1; more gain nothing. */
 const BATCH = 50;
 /** SQL: the text of an item of `PageItems`. */
 const TEXT = 'CAST(substr(:bytes, item.value ->> 1, item.value ->> 2) AS TEXT)';

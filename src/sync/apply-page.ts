@@ -81,7 +81,7 @@ function createPageWriter(context: DraftContext) {
  *
  * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
  * share a transaction, because SQLite writes whole pages: a million products with random keys, applied 1,000 at a
- * time, wrote 57 GB (measured), and `BATCH_PAGES` pages at a time less than a tenth of that. After a crash the pages of
+ * time, wrote 57 GB (measured), and `BATCH_PAGES` pages at a time a small part of that. After a crash the pages of
  * the batch are read again.
  */
 export function createApplier(options: ApplierOptions) {

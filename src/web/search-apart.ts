@@ -27,7 +27,7 @@ const LIMITS = {
   waitMs: 5_000,
   /** How long the process may take to start; milliseconds. */
   startMs: 20_000,
-  /** How long the process stays without a search; milliseconds. It takes 60 MB. */
+  /** How long the process stays without a search; milliseconds. It takes about 70 MB. */
   idleMs: 600_000,
 };
 
