@@ -19,7 +19,7 @@ const isNode20 = process.versions.node.startsWith('20.');
 
 // How much code a function runs before V8 optimizes it, in bytes. Nine times the default at first: a load runs much code a
 // few thousand times, and optimizing that in threads of its own took an eighth of the processor's time. The default once the
-// process has run for a while: webhooks are fed with a tenth less. Node.js's own modules load as fast with it. Later
+// process has run for a while: feeding webhooks takes a tenth less time. Node.js's own modules load as fast with it. Later
 // versions have a faster compiler for that, and not this flag.
 if (isNode20) {
   setFlagsFromString('--interrupt-budget=600000');

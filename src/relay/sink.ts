@@ -69,8 +69,8 @@ export interface StoredSize {
 
 export interface Sink {
   /**
-   * The most that one call of `deliver` gets: events, and characters of their text; `deliverLines`: bytes. A single event may
-   * exceed it.
+   * The most that one call gets: events, and characters of their text for `deliver`, bytes for `deliverLines`. A single
+   * event may exceed it.
    */
   readonly batch: { readonly events: number; readonly chars: number };
   /**

@@ -54,7 +54,7 @@ type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
 type Made = [events: number, first: number, last: number, unmade: string | null, bytes: Buffer];
 type Head = [at: number, runId: number, cause: RunKind, era: string | null, nextEra: number | null];
 
-/** Longer products are read one by one, so that the piece has no more than a batch, and far less than a string may have. */
+/** Longer products are read one by one, so that the piece has no more than a batch. */
 const LONG_BYTES = 16_000;
 const MADE = `changes.op = 0 AND products.changed_seq = changes.seq AND changes.at BETWEEN 0 AND 253402300799999
   AND octet_length(products.body) <= ${LONG_BYTES}`;

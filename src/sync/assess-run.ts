@@ -30,7 +30,7 @@ function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
   const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
-  // Treats every product as modified: only equal windows count here.
+  // Treats every product as modified, which saves joining windows by products: that does not count here.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
   return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).stoodStill;
 }
