@@ -437,7 +437,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a restored mirror gives out ids again',
     'src/catalog/event.ts',
     'return era === null ?',
-    'return era === null || seq > 0 ?',
+    "return era === null || incarnation !== '' ?",
   ),
   bugFor(
     'test/schedule/due.test.ts',
