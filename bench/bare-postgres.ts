@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { columnsOf, type Fields } from '../src/catalog/product.ts';
@@ -43,6 +43,7 @@ export async function prepareCopy(
   chunks: readonly (readonly Product[])[],
 ): Promise<() => void> {
   const files = { rows: join(directory, 'rows'), prices: join(directory, 'prices') };
+  for (const file of Object.values(files)) rmSync(file, { force: true });
   const now = new Date().toISOString();
   for (const chunk of chunks) {
     let rows = '';
@@ -60,6 +61,7 @@ export async function prepareCopy(
   }
   const client = new pg.Client({ connectionString: address });
   await client.connect();
+  await client.query('DROP TABLE IF EXISTS floor, floor_prices');
   const names = await resolveNames(client, 'floor');
   await ensureLayout(client, names);
   await client.end();
@@ -69,6 +71,6 @@ export async function prepareCopy(
   ];
   const commands = copies.flatMap((copy) => ['-c', copy]);
   return () => {
-    execFileSync(`${programs()}psql`, ['-q', ...commands, address], { stdio: 'inherit' });
+    execFileSync(`${programs()}psql`, ['-q', '-v', 'ON_ERROR_STOP=1', ...commands, address], { stdio: 'inherit' });
   };
 }

@@ -234,18 +234,20 @@ function redis(port: number): Kind {
 }
 
 function nats(port: number): Kind {
-  let streams = 0;
+  let subjects = 0;
   return {
     name: 'nats',
     batch: 500,
-    fresh: async () => `nats://127.0.0.1:${port}?subject=s${++streams}`,
+    fresh: async () => `nats://127.0.0.1:${port}?subject=s${++subjects}`,
     floor: async (chunks) => {
       const connection = await connectNats({ servers: `127.0.0.1:${port}` });
-      await (await jetstreamManager(connection)).streams.add({ name: 'floor', subjects: ['floor'] });
+      const { streams } = await jetstreamManager(connection);
+      await streams.add({ name: 'floor', subjects: ['floor'] });
       const js = jetstream(connection);
       const ms = await timed(async () => {
         for (const chunk of chunks) await Promise.all(chunk.map(({ text }) => js.publish('floor', text)));
       });
+      await streams.delete('floor');
       await connection.close();
       return ms;
     },
