@@ -3,7 +3,8 @@ import { type Fields, type Product, productOf } from './product.ts';
 
 /**
  * The items of a validated page, packed: a thread hands them over without copying, and SQLite reads a whole page with one
- * statement. Binding a million bodies one by one took 5.2 µs each, comparing a page at a time took 1.1 (measured when both were built).
+ * statement. Binding a million bodies one by one took 5.2 µs each, comparing a page at a time took 1.1 (measured when both
+ * were built).
  */
 export interface PageItems {
   readonly count: number;
