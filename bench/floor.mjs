@@ -1,12 +1,16 @@
-// The least that a program must do for the same result, without checks, change detection or a second thread.
+// The least that a program must do for the same result, without checks or change detection.
 //
-//   node floor.mjs read <address> <pages>           reads all pages, eight at a time, and drops them
+//   node floor.mjs read <address> <pages> [parse]   reads all pages, eight at a time, and drops them or their JSON
+//   node floor.mjs meanwhile <address> <pages> <parse or drop> <other verb> …
+//                                                   does the same in a thread, while this one does the other
+//   node floor.mjs known <mirror>                   reads the text of all products, a thousand at a time
 //   node floor.mjs columns <result> <file>          prints the columns of products in which the two differ
 //   node floor.mjs write <result> <file> <products> <columns>
 //                                                   writes to <file> what the mirror <result> has and <file> lacks, that
 //                                                   many products in a transaction, as durably as catchword; into an empty
 //                                                   file without <columns>
 //   node floor.mjs threads <mirror>                 opens a mirror in two threads, and fills the cache of one
+import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { isMainThread, Worker, workerData } from 'node:worker_threads';
 import Database from 'better-sqlite3';
@@ -15,7 +19,7 @@ const FIRST = ['products', 'products_vbid', 'products_changed_seq', 'changes', '
 /** Indexes that a first load makes when all rows are there. */
 const AFTERWARDS = ['products_changed_at', 'products_print_isbn', 'products_e_isbn'];
 
-async function read(address, pages) {
+async function read(address, pages, then) {
   const { Pool } = await import('undici');
   const pool = new Pool(address, { connections: 8 });
   const headers = { 'X-Service-API-Key': 'SANDBOXKEY', 'X-Service-Access-Token': 'sandboxtoken' };
@@ -24,11 +28,19 @@ async function read(address, pages) {
     while (next <= Number(pages)) {
       const path = `/v4/products?page=${next++}&per_page=1000`;
       const response = await pool.request({ method: 'GET', path, headers });
-      await response.body.arrayBuffer();
+      const bytes = await response.body.arrayBuffer();
+      if (then === 'parse') JSON.parse(Buffer.from(bytes).toString());
     }
   }
   await Promise.all(Array.from({ length: 8 }, loop));
   await pool.close();
+}
+
+async function meanwhile(address, pages, then, what, ...given) {
+  const reading = new Worker(fileURLToPath(import.meta.url), { workerData: ['read', address, pages, then] });
+  const ended = once(reading, 'exit');
+  await VERBS[what](...given);
+  await ended;
 }
 
 function open(file) {
@@ -90,13 +102,23 @@ function write(result, file, products, set = '') {
   db.close();
 }
 
+function known(mirror) {
+  const db = open(mirror);
+  const after = db.prepare(
+    `SELECT max(id), CAST(group_concat(body, ',') AS BLOB) FROM (SELECT id, body FROM products WHERE id > ? LIMIT 1000)`,
+  );
+  for (let id = 0; id !== null; ) id = after.raw().get(id)[0];
+  db.close();
+}
+
 function threads(mirror) {
   const db = open(mirror);
   if (!isMainThread) return;
   db.prepare('SELECT count(body) FROM products').get();
-  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: mirror });
+  const worker = new Worker(fileURLToPath(import.meta.url), { workerData: ['threads', mirror] });
   worker.on('exit', () => db.close());
 }
 
-const [what, ...given] = isMainThread ? process.argv.slice(2) : ['threads', workerData];
-await { read, columns, write, threads }[what](...given);
+const VERBS = { read, meanwhile, known, columns, write, threads };
+const [what, ...given] = isMainThread ? process.argv.slice(2) : workerData;
+await VERBS[what](...given);

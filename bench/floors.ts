@@ -71,6 +71,10 @@ async function measureRound(directory: string): Promise<Round> {
     await sync('load, fresh', '--full');
     await write('its rows', '64000');
     await run('its pages', FLOOR, 'read', sandbox.url, pages);
+    const parsing = ['meanwhile', sandbox.url, pages, 'parse'];
+    await run('its rows, while a thread parses its pages', FLOOR, ...parsing, 'write', db, before, '64000');
+    rmSync(before);
+    await run('its text, while a thread reads its pages', FLOOR, 'meanwhile', sandbox.url, pages, 'drop', 'known', db);
     await run('two threads with the mirror open', FLOOR, 'threads', db);
     await run('node -e 0', '-e', '0');
     await sync('load, unchanged', '--full');

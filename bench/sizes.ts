@@ -1,10 +1,12 @@
 /**
  * Measures first and repeated loads of catalogs of 10,000 to 10,000,000 lean products, as whole processes, and the bare
- * script, once each, and draws docs/time.svg and docs/memory.svg. `npx tsx bench/sizes.ts [largest]`; takes 7 minutes.
+ * script, and draws docs/time.svg and docs/memory.svg from the medians. `npx tsx bench/sizes.ts [largest] [--runs N]`,
+ * default 5 runs, each of 4 minutes.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
 import { table } from '../src/report/text.ts';
 import { chart } from './chart.ts';
 import {
@@ -19,7 +21,11 @@ import {
 } from './process.ts';
 
 const BARE = new URL('./bare.mjs', import.meta.url).pathname;
-const LARGEST = Number(process.argv[2] ?? 10_000_000);
+const { values: flags, positionals } = parseArgs({
+  options: { runs: { type: 'string', default: '5' } },
+  allowPositionals: true,
+});
+const LARGEST = Number(positionals[0] ?? 10_000_000);
 const SIZES = [10_000, 100_000, 1_000_000, 10_000_000].filter((size) => size <= LARGEST);
 const NAMES = ['bare script', 'first load', 'nothing changed', '1% changed'];
 const DELTAS = 5;
@@ -42,6 +48,7 @@ async function measureDeltas(url: string, env: Record<string, string>): Promise<
   return median(times);
 }
 
+/** One run with a catalog: what `NAMES` lists, and a delta. */
 async function measureSize(items: number): Promise<Measured[]> {
   const sandbox = await serveSandbox('--items', String(items), '--no-details');
   try {
@@ -60,37 +67,49 @@ async function measureSize(items: number): Promise<Measured[]> {
   }
 }
 
-const found: { readonly items: number; readonly measured: readonly Measured[] }[] = [];
-for (const items of SIZES) {
-  const measured = await measureSize(items);
-  found.push({ items, measured });
-  for (const [at, { wallMs, peakBytes, writtenBytes }] of measured.entries()) {
-    const toBare = wallMs / (measured[0]?.wallMs ?? Number.NaN);
-    const figures = [wallMs / 1e3, (wallMs * 1e3) / items, toBare, peakBytes / 1e6, writtenBytes / 1e6].map((value) =>
-      value.toFixed(2),
-    );
-    print(
-      table(
-        ['', 'products', 'seconds', 'µs a product', 'to bare', 'peak MB', 'MB written'],
-        [[NAMES[at] ?? '', items, ...figures]],
-      ),
-    );
-  }
+/** The medians of some runs. */
+interface Figures {
+  readonly seconds: number;
+  readonly toBare: number;
+  readonly peakMb: number;
+  readonly writtenMb: number;
 }
 
-function series(pick: (measured: Measured) => number) {
+const found: { readonly items: number; readonly figures: readonly Figures[] }[] = [];
+for (const items of SIZES) {
+  const runs: Measured[][] = [];
+  for (let run = 0; run < Number(flags.runs); run++) runs.push(await measureSize(items));
+  const figures = NAMES.map((_, at): Figures => {
+    const of = (pick: (measured: Measured, bare: Measured) => number): number =>
+      median(runs.map((run) => pick(run[at] as Measured, run[0] as Measured)));
+    return {
+      seconds: of(({ wallMs }) => wallMs / 1e3),
+      toBare: of(({ wallMs }, bare) => wallMs / bare.wallMs),
+      peakMb: of(({ peakBytes }) => peakBytes / 1e6),
+      writtenMb: of(({ writtenBytes }) => writtenBytes / 1e6),
+    };
+  });
+  found.push({ items, figures });
+  const rows = figures.map(({ seconds, toBare, peakMb, writtenMb }, at) => {
+    const shown = [seconds, (seconds * 1e6) / items, toBare, peakMb, writtenMb];
+    return [NAMES[at] ?? '', items, ...shown.map((value) => value.toFixed(2))];
+  });
+  print(table(['', 'products', 'seconds', 'µs a product', 'to bare', 'peak MB', 'MB written'], rows));
+}
+
+function series(pick: (figures: Figures) => number) {
   return NAMES.map((name, at) => ({
     name,
-    points: found.flatMap(({ items, measured }) => {
-      const one = measured[at];
+    points: found.flatMap(({ items, figures }) => {
+      const one = figures[at];
       return one === undefined ? [] : [[items, pick(one)] as const];
     }),
   }));
 }
 
 const x = [10_000, 10_000_000] as const;
-const seconds = series(({ wallMs }) => wallMs / 1e3);
-const megabytes = series(({ peakBytes }) => peakBytes / 1e6);
+const seconds = series(({ seconds: value }) => value);
+const megabytes = series(({ peakMb }) => peakMb);
 writeFileSync(
   'docs/time.svg',
   chart({ title: 'Time of a load, by products', x, y: [0.1, 1000], unit: 's', series: seconds }),

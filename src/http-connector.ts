@@ -31,7 +31,7 @@ function skipContinue(socket: Socket): void {
     let head = beginnings.get(socket);
     if (head === undefined) return push(piece);
     if (piece !== null) {
-      head = Buffer.concat([head, piece]);
+      head = head.length === 0 ? piece : Buffer.concat([head, piece]);
       let length = continueLength(head);
       for (; length !== null && length > 0; length = continueLength(head)) head = head.subarray(length);
       beginnings.set(socket, head);
