@@ -202,7 +202,7 @@ function postgres(port: number, directory: string): Kind {
   let tables = 0;
   return {
     name: 'postgres',
-    batch: 4_000,
+    batch: 10_000,
     fresh: async () => {
       await checkpoint(address);
       return `${address}?table=t${++tables}_${process.pid}`;

@@ -75,7 +75,7 @@ export const createPostgresSink: SinkFactory = ({ url }) => {
   }
 
   return createConnectedSink({
-    batch: { events: 4_000, chars: 8_000_000 },
+    batch: { events: 10_000, chars: 8_000_000 },
     connect: (life) => connect(url, life),
     leave: (db) => db.end(),
     open: async (db, mark) => {
