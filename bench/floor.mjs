@@ -104,10 +104,12 @@ function write(result, file, products, set = '') {
 
 function known(mirror) {
   const db = open(mirror);
-  const after = db.prepare(
-    `SELECT max(id), CAST(group_concat(body, ',') AS BLOB) FROM (SELECT id, body FROM products WHERE id > ? LIMIT 1000)`,
-  );
-  for (let id = 0; id !== null; ) id = after.raw().get(id)[0];
+  const after = db
+    .prepare(
+      `SELECT max(id), CAST(group_concat(body, ',') AS BLOB) FROM (SELECT id, body FROM products WHERE id > ? LIMIT 1000)`,
+    )
+    .raw();
+  for (let id = 0; id !== null; ) [id] = after.get(id);
   db.close();
 }
 

@@ -108,11 +108,11 @@ function series(pick: (figures: Figures) => number) {
 }
 
 const x = [10_000, 10_000_000] as const;
-const seconds = series(({ seconds: value }) => value);
+const times = series(({ seconds }) => seconds);
 const megabytes = series(({ peakMb }) => peakMb);
 writeFileSync(
   'docs/time.svg',
-  chart({ title: 'Time of a load, by products', x, y: [0.1, 1000], unit: 's', series: seconds }),
+  chart({ title: 'Time of a load, by products', x, y: [0.1, 1000], unit: 's', series: times }),
 );
 writeFileSync(
   'docs/memory.svg',

@@ -45,8 +45,6 @@ const AT_WORK: Readonly<Record<Role, string>> = {
 };
 /** Every role has work when it starts: runs are due, and changes wait. */
 const DUE = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: '*/20 * * * * *' };
-/** As many decisions as a mirror keeps. A fast machine takes more than a thousand before a kill. */
-const DECISIONS = 10_000;
 
 const killed: Record<string, number> = {};
 
@@ -163,7 +161,7 @@ async function killOne(world: World, role: Role, random: () => number, follow: (
   const name = `${role} ${existsSync(hit) ? `${what} ${kind}` : 'at random'}`;
   if (signal === 'SIGKILL') killed[name] = (killed[name] ?? 0) + 1;
   const store = openStore(db);
-  const actions = store.actions.list(DECISIONS).filter(({ id }) => id > lastAction);
+  const actions = store.actions.list(store.actions.lastId() - lastAction);
   const [newest] = actions;
   const state = store.sinks.list().find((sink) => sink.name === 'webhook')?.state;
   store.close();
