@@ -24,7 +24,7 @@ interface EmbeddedQueueOptions {
  * while pages are written, which takes a while, the next ones are validated.
  */
 const AHEAD = 24;
-const AHEAD_BYTES = 8_000_000;
+const AHEAD_BYTES = 16_000_000;
 
 /** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {

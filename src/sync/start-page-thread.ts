@@ -8,8 +8,12 @@ import type { FromPageThread, PageThreadData, ToPageThread } from './page-thread
 
 /** Compiled. */
 const PROGRAM = new URL('./page-thread.js', import.meta.url);
-/** Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.05 s. */
+/**
+ * Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.05 s. Large pages,
+ * which take long to validate, start it sooner.
+ */
 const FIRST_PAGES = 8;
+const FIRST_BYTES = 500_000;
 
 interface Waiting {
   readonly resolve: (page: Page) => void;
@@ -30,6 +34,7 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
   const data: PageThreadData = { path };
   const waiting = new Map<number, Waiting>();
   let pages = 0;
+  let firstBytes = 0;
   let thread: Worker | null | undefined;
 
   function end(reason: string): void {
@@ -57,7 +62,9 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
   return {
     name: 'pages',
     validate: (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => {
-      if (thread === null || ++pages <= FIRST_PAGES) return pageOf(bytes, task);
+      const isFirst = ++pages <= FIRST_PAGES && firstBytes < FIRST_BYTES;
+      firstBytes += bytes.length;
+      if (thread === null || isFirst) return pageOf(bytes, task);
       thread ??= start();
       const id = pages;
       const own = alone(bytes);

@@ -57,6 +57,15 @@ it('compares pages with the mirror, and closes it when it is stopped', async () 
   expect(existsSync(`${db}-wal`)).toBe(false);
 });
 
+it('validates large pages in the thread from the second one on', async () => {
+  const { validate } = started();
+  const large = () => new Uint8Array(Buffer.from(pageText(task(1).window).padEnd(600_000)));
+  const [first, second] = [large(), large()];
+  for (const bytes of [first, second]) expect((await validate(bytes, task(1))).items.count).toBe(10);
+  // What the thread gets is moved, not copied.
+  expect([first, second].map(({ length }) => length)).toEqual([600_000, 0]);
+});
+
 it('accepts bytes that are part of a larger buffer, and leaves the rest of it alone', async () => {
   const { validate } = started();
   const pool = bytesOf(`before${pageText(task(1).window)}after`);
