@@ -122,6 +122,18 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     expect([...(await target.read()).products]).toHaveLength(40);
   });
 
+  it('stores more products than one statement writes, and parks the only one that it cannot store', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    harness.change(books(21_000, 1));
+    harness.change([{ vbid: 'P15000', body: '{"vbid":"P15000","title":"a\\u0000b"}' }]);
+    const storable = () => new Map([...harness.living()].filter(([vbid]) => vbid !== 'P15000'));
+    await resume(harness, config, books(12_000, 2));
+    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'P15000', state: 'refused' }]);
+    expect((await target.read()).products).toEqual(storable());
+    await harness.deliver(books(14_000, 3));
+    expect((await target.read()).products).toEqual(storable());
+  });
+
   it('stores each version after a refused event, although other batches were prepared', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     harness.change([...books(30, 1), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }, ...books(40, 2)]);
