@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Config } from '../config.ts';
 import { usageError } from '../errors.ts';
 import { changeSink } from '../operator/change-sink.ts';
@@ -93,11 +93,12 @@ export function sinkCommand(context: CommandContext): Command {
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
   addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');
   addDecision('retry', 'redeliver the events that a sink refused, and resume it');
-  const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 1)(value));
+  const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 0)(value));
+  const from = new Option('--from <seq>', 'redeliver from this change, or: beginning');
   add('replay', 'redeliver from a change, or all current products')
     .argument('<name>')
-    .option('--from <seq>', 'redeliver from this change, or: beginning', start, 0)
-    .action((name: string, { from }: { from: number }) => decide(context, 'replay', name, from));
+    .addOption(from.argParser(start).default(0, 'beginning'))
+    .action((name: string, options: { from: number }) => decide(context, 'replay', name, options.from));
   add('skip', 'skip an event that a sink refused: it is never delivered there')
     .argument('<name>')
     .argument('[seq]', 'number of the event', wholeNumber('<seq>', 1))

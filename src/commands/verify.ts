@@ -49,6 +49,8 @@ async function compare(
     `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
     `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
   ];
+  if (drifted > 0)
+    text.push('Drift does not count: the source has changed these products since, and the next run reads them.');
   if (unproven > 0) text.push(`${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
   if (differences > 0) {
     context.setExitCode(EXIT.differences);

@@ -101,12 +101,12 @@ export async function feedSink(options: FeedOptions): Promise<void> {
     return false;
   }
 
-  /** Makes batches smaller if the sink was too slow for the last one. @returns what to add to the reason */
+  /** Makes batches smaller if the last one may have been too large for the sink. @returns what to add to the reason */
   function slowness(error: unknown): string {
     const events = session?.inFlight?.size ?? 0;
     if (!isSinkError(error) || !error.timedOut || events === 0) return '';
     const next = context.batchSize.timedOut(events);
-    if (events === 1) return '. It does not answer a single event in time';
+    if (events === 1) return failures === 0 ? '' : '. It does not take a single event either';
     return `. The next batch has at most ${next} ${next === 1 ? 'event' : 'events'} instead of ${events}`;
   }
 

@@ -81,7 +81,7 @@ export function parkRefused(context: FeedContext, session: Session, event: SinkE
     return;
   }
   if (search.countRefusal() >= MAX_REFUSALS) {
-    search.accepted();
+    search.reset();
     stopSink(context, sink, REFUSED, `${MAX_REFUSALS} events in a row were refused: ${reason}`);
     return;
   }

@@ -1,6 +1,9 @@
 import type { SinkEvent } from './sink.ts';
 
-/** Finds the event that a sink refuses, by halving batches. */
+/**
+ * Finds the event that a sink refuses, by halving batches. Batches after it are small at first, and twice as large after each
+ * that is accepted: a store that refuses one event often refuses others.
+ */
 export function createRefusalSearch() {
   let limit = Number.POSITIVE_INFINITY;
   /** The search covers the events up to this one. */
@@ -9,7 +12,6 @@ export function createRefusalSearch() {
 
   /** Ends the search: the refused event is parked. */
   function found(): void {
-    limit = Number.POSITIVE_INFINITY;
     until = 0;
   }
 
@@ -32,9 +34,16 @@ export function createRefusalSearch() {
     },
     /** Counts a refused event. @returns how many were refused in a row, without an accepted batch between them */
     countRefusal: () => ++refusedInARow,
-    /** Notes that the sink accepted a batch. */
-    accepted: () => {
+    /** Notes that the sink accepted a batch. @param most as many as the sink takes */
+    accepted: (most: number) => {
       refusedInARow = 0;
+      if (until === 0) limit = 2 * limit < most ? 2 * limit : Number.POSITIVE_INFINITY;
+    },
+    /** Starts over: the sink is stopped. */
+    reset: () => {
+      refusedInARow = 0;
+      until = 0;
+      limit = Number.POSITIVE_INFINITY;
     },
   };
 }

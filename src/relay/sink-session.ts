@@ -123,7 +123,7 @@ export async function openSession(context: FeedContext) {
         lines === null ? sink.deliver(events(), mark, deadline) : sink.deliverLines?.(lines, mark, deadline);
       await answerWithin(CALL_TIMEOUT_MS, call, signal);
       session.inFlight = null;
-      context.search.accepted();
+      context.search.accepted(sink.batch.events);
       const isFast = context.batchSize.delivered(size, sink.batch.events);
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
     },

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { smallBatches, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
@@ -132,6 +132,52 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     expect((await target.read()).products).toEqual(storable());
     await harness.deliver(books(14_000, 3));
     expect((await target.read()).products).toEqual(storable());
+  });
+
+  it('parks an event although the server reports all parameters of a statement that failed', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    const padded = books(6_000, 1).map(({ vbid }) => ({
+      vbid,
+      body: JSON.stringify({ vbid, title: 'x'.repeat(400) }),
+    }));
+    await postgres.client.query('ALTER SYSTEM SET log_parameter_max_length_on_error = -1');
+    await postgres.client.query('SELECT pg_reload_conf()');
+    try {
+      harness.change([...padded, { vbid: 'NUL', body: '{"vbid":"NUL","zz":"a\\u0000b"}' }]);
+      await resume(harness, config);
+    } finally {
+      await postgres.client.query('ALTER SYSTEM RESET log_parameter_max_length_on_error');
+      await postgres.client.query('SELECT pg_reload_conf()');
+    }
+    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
+    expect([...(await target.read()).products]).toHaveLength(6_000);
+  });
+
+  it('parks an event that a trigger rejects', async () => {
+    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
+    await postgres.client.query(`
+      CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN IF new.vbid = 'P7' THEN RAISE EXCEPTION 'not for sale'; END IF; RETURN new; END $$;
+      CREATE TRIGGER reject BEFORE INSERT ON ${target.table} FOR EACH ROW EXECUTE FUNCTION reject()`);
+    await resume(harness, config, books(40, 2));
+    const reason = 'PostgreSQL: not for sale (P0001)';
+    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'P7', state: 'refused', reason }]);
+    expect([...(await target.read()).products]).toHaveLength(39);
+  });
+
+  it('gets smaller batches while a lock holds them up', async () => {
+    const { harness, target } = await fed(postgresTarget(postgres.port), 100);
+    await harness.stop();
+    const url = new URL(target.url);
+    url.searchParams.set('lock_timeout', '100');
+    await postgres.client.query(`BEGIN; SELECT FROM ${target.table} WHERE vbid = 'P60' FOR UPDATE`);
+    harness.change(books(100, 2));
+    harness.start(configAt(url.href));
+    await until('a smaller batch fails, too', () => harness.sink().error?.includes('25 events instead of 50') ?? false);
+    expect(harness.sink().error).toContain('(55P03)');
+    await postgres.client.query('COMMIT');
+    await harness.caughtUp();
+    expect((await target.read()).products).toEqual(harness.living());
   });
 
   it('stores each version after a refused event, although other batches were prepared', async () => {

@@ -65,6 +65,17 @@ describe('a store that does not answer in time', () => {
     expect((await target.read()).seqs).toEqual(numbers(1, 200).filter((seq) => ![12, 60, 61].includes(seq)));
   });
 
+  it('is not searched again from full batches for each of many events that it refuses', async () => {
+    const refused = numbers(1, 400).filter((seq) => seq % 20 === 7);
+    const { harness, target, config, asked } = await slowFile(100, refused);
+    await resume(harness, config, books(400, 1));
+    expect(parked(harness)).toEqual(refused);
+    expect((await target.read()).seqs).toHaveLength(380);
+    // With full batches, 20 searches would deliver about 200 events each.
+    expect(asked.reduce((sum, events) => sum + events, 0)).toBeLessThan(2_000);
+    expect(asked.at(-1)).toBeGreaterThan(1);
+  });
+
   it('is reported with the size of its next batch while it is retried, and in the log', async () => {
     const { harness, config } = await slowFile(0);
     const { lines, log } = readableLog();
@@ -75,7 +86,7 @@ describe('a store that does not answer in time', () => {
     const slow = lines.filter(({ code }) => code === 'SINK_UNAVAILABLE').map(({ reason }) => reason);
     expect(slow.slice(0, 2)).toEqual([
       'no answer. The next batch has at most 1 event instead of 3',
-      'no answer. It does not answer a single event in time',
+      'no answer. It does not take a single event either',
     ]);
     expect(harness.sink().state).toBe('running');
     expect(parked(harness)).toEqual([]);

@@ -19,6 +19,21 @@ function blocks(language: string, page = PAGE): string[] {
   return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
 }
 
+it('docs/sql.md lists the columns of the view catalog, in their order', () => {
+  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
+  onTestFinished(() => store.close());
+  const mirror = new Database(store.path, { readonly: true });
+  onTestFinished(() => {
+    mirror.close();
+  });
+  const columns = mirror.prepare("SELECT name FROM pragma_table_info('catalog')").pluck().all();
+  const [, table = ''] = /these columns, in this order:\n\n(.*?)\n\n/s.exec(PAGE) ?? [];
+  const listed = table
+    .split('\n')
+    .flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name));
+  expect(listed).toEqual(columns);
+});
+
 describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
   it('has examples that work while the mirror is open', async () => {
     const sandbox = await startSandbox({ items: 30, details: true, withdrawnForMs: 0 });

@@ -45,7 +45,10 @@ export function wholeNumber(name: string, min: number, max = Number.MAX_SAFE_INT
   return (value) => {
     const number = readWholeNumber(value, min, max);
     if (number !== null) return number;
-    throw usageError(`${name}: ${JSON.stringify(value)} is not a whole number ${range}`, 'See --help.');
+    throw usageError(
+      `${name}: ${JSON.stringify(value)} is not a whole number ${range}`,
+      'See the command with --help.',
+    );
   };
 }
 

@@ -10,7 +10,8 @@ import { Transform } from 'node:stream';
 
 const HEADER_BYTES = 5;
 const MIN_LENGTH = 4;
-const MAX_REPORT_LENGTH = 2 ** 20;
+/** A server may be set to report all parameters of a statement that failed: those of a batch, with each quote doubled. */
+const MAX_REPORT_LENGTH = 2 ** 26;
 const REPORTS = Buffer.from('EN');
 
 function isWholeReport(content: Buffer): boolean {
@@ -25,12 +26,18 @@ function isWholeReport(content: Buffer): boolean {
 
 /** Makes a function that gets a server's messages in pieces. It throws an Error at one that is malformed. */
 function createCheck(): (piece: Buffer) => void {
-  let pending: Buffer = Buffer.alloc(0);
+  /** The beginning of a message, and how many of its bytes are needed. Pieces are joined once: a report may have many. */
+  let pending: Buffer[] = [];
+  let missing = HEADER_BYTES;
   let skipping = 0;
   const malformed = (): Error => new Error('the server sent a malformed message; is it a PostgreSQL?');
   return (piece) => {
-    let data = pending.length === 0 ? piece : Buffer.concat([pending, piece]);
+    pending.push(piece);
+    missing -= piece.length;
+    if (missing > 0) return;
+    let data = pending.length === 1 ? piece : Buffer.concat(pending);
     for (;;) {
+      missing = HEADER_BYTES;
       const skipped = Math.min(skipping, data.length);
       skipping -= skipped;
       data = data.subarray(skipped);
@@ -42,11 +49,13 @@ function createCheck(): (piece: Buffer) => void {
         continue;
       }
       if (length > MAX_REPORT_LENGTH) throw malformed();
-      if (data.length < 1 + length) break;
+      missing = 1 + length;
+      if (data.length < missing) break;
       if (!isWholeReport(data.subarray(HEADER_BYTES, 1 + length))) throw malformed();
       data = data.subarray(1 + length);
     }
-    pending = data;
+    pending = data.length === 0 ? [] : [data];
+    missing -= data.length;
   };
 }
 

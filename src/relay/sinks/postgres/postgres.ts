@@ -7,7 +7,7 @@ import { createConnectedSink } from '../connected-sink.ts';
 import { connect } from './connect.ts';
 import { ensureLayout, inTransaction, resolveNames, type TableNames } from './layout.ts';
 import { statementsOf } from './statements.ts';
-import { isTimeout, openTable, UNKNOWN_OWNER } from './table.ts';
+import { openTable, UNKNOWN_OWNER } from './table.ts';
 
 /**
  * A table with one row per product, and one with its prices, written set-based. The mark is in `catchword_cursor`, written
@@ -44,10 +44,11 @@ const CHECK_LOCK_TIMEOUT_MS = 3_000;
 function toSinkError(error: unknown): SinkError {
   const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
   const message = `PostgreSQL: ${messageOf(error) || 'cannot be reached'}${code === '' ? '' : ` (${code})`}`;
-  // 0A: the encoding or the version of the database cannot represent the data.
-  const isRefused = /^(2[23]|54|0A)/.test(code);
+  // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
+  const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
   const failure = isRefused ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
-  return new SinkError(failure, message, { cause: error, timedOut: isTimeout(error) });
+  // A lock, a deadlock, a limit of the server, a proxy or an operator may end whatever takes long: with fewer rows it does not.
+  return new SinkError(failure, message, { cause: error, timedOut: failure === 'unavailable' });
 }
 
 const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };

@@ -33,9 +33,12 @@ const cursorSchema = markSchema.extend({
 });
 type Cursor = z.output<typeof cursorSchema>;
 
-/** Whether a statement took too long, or needed more memory than there is. */
-export function isTimeout(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return error.code === '57014' || error.code === '53200';
+/** Cancelled, in time or by a lock; no memory, or no space for a temporary file; undone because of another transaction. */
+const TOO_MUCH = ['57014', '25P04', '55P03', '53200', '53400', '40001', '40P01'];
+
+/** Whether a statement of fewer rows may succeed. */
+function isTooMuch(error: unknown): boolean {
+  if (error instanceof pg.DatabaseError) return TOO_MUCH.includes(error.code ?? '');
   return error instanceof Error && error.message === 'Query read timeout';
 }
 
@@ -108,7 +111,7 @@ export async function openTable(
         if (reached === null) return last;
         last = reached;
       } catch (error) {
-        if (!isTimeout(error) || size === 1) throw error;
+        if (!isTooMuch(error) || size === 1) throw error;
         size = Math.floor(size / 2);
       }
     }
