@@ -13,8 +13,10 @@ import {
   inDirectory,
   type Measured,
   measure,
+  measureNight,
   measureSync,
   median,
+  mutate,
   print,
   serveSandbox,
 } from './process.ts';
@@ -50,8 +52,6 @@ async function measureRound(directory: string): Promise<Round> {
   const sandbox = await serveSandbox('--items', String(products), flags.details ? '--details' : '--no-details');
   const db = join(directory, 'catalog.db');
   const before = join(directory, 'before.db');
-  const mutate = (update: number) =>
-    fetch(`${sandbox.url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify({ update, seed: update }) });
   const step = async (what: string, work: () => Promise<Measured>) => {
     const start = cpuSeconds(sandbox.pid);
     const measured = await work();
@@ -80,12 +80,11 @@ async function measureRound(directory: string): Promise<Round> {
     await sync('load, unchanged', '--full');
     await sync('delta of nothing');
     copy(db, before);
-    await mutate(1_000);
+    await mutate(sandbox.url, 1_000, 1);
     await sync('delta of 1,000');
     await update('its rows, at once', ALL_AT_ONCE);
     copy(db, before);
-    await mutate(products / 100);
-    await sync('load, 1% changed', '--full');
+    await step('load, 1% changed', async () => (await measureNight(sandbox.url, db, products / 100, 2)).measured);
     await update('its rows in 64 pages at a time', '64000');
   } finally {
     await sandbox.stop();

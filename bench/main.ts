@@ -22,8 +22,10 @@ import {
   inDirectory,
   type Measured,
   measure,
+  measureNight,
   measureSync,
   median,
+  mutate,
   print,
   serveSandbox,
 } from './process.ts';
@@ -51,10 +53,6 @@ interface Sample {
   readonly ratio: number | null;
   readonly measured: Measured;
   readonly bytesAProduct: number | null;
-}
-
-async function mutate(url: string, mutation: Record<string, number>): Promise<void> {
-  await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify(mutation) });
 }
 
 /** Bytes of the change log for each product. */
@@ -93,12 +91,10 @@ async function measureAll(size: Size, url: string, redisUrl: string | undefined,
   add('status', status.wallMs, status, 0, false);
   const node = await measure(['-e', '0']);
   add('node -e 0', node.wallMs, node, 0, false);
-  await mutate(url, { update: CHANGES, seed: Math.floor(Math.random() * 1e9) });
+  await mutate(url, CHANGES, 1);
   const delta = await measureSync(environment(url, db));
   add(`delta of ${CHANGES} changes`, delta.measured.wallMs, delta.measured, CHANGES, false);
-  // Last, because a delta asks for the changes of five minutes.
-  await mutate(url, { update: items / 100, seed: Math.floor(Math.random() * 1e9) });
-  const night = await measureSync(environment(url, db), '--full');
+  const night = await measureNight(url, db, items / 100, 2);
   add('full load, 1% changed', night.ms, night.measured, items, true);
   if (redisUrl !== undefined) {
     const throughDb = join(directory, 'redis.db');

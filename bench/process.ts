@@ -166,6 +166,26 @@ export async function measureSync(env: Record<string, string>, ...args: readonly
   return { ms: Date.parse(run.finished_at) - Date.parse(run.started_at), requests: run.requests, measured };
 }
 
+/** Changes products of a sandbox. */
+export async function mutate(url: string, update: number, seed: number): Promise<void> {
+  await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify({ update, seed }) });
+}
+
+/** With the default, each run asks for the changes of the five minutes before. */
+export const SHORT_OVERLAP = { CATCHWORD_DELTA_OVERLAP: '1s' };
+
+/** Waits until no run with `SHORT_OVERLAP` asks for changes that were made before. */
+export async function outlast(): Promise<void> {
+  await delay(3_000);
+}
+
+/** Changes products, and makes the full run of a night: nearly all changes of a day are older than its overlap. */
+export async function measureNight(url: string, db: string, update: number, seed: number) {
+  await mutate(url, update, seed);
+  await outlast();
+  return await measureSync(environment(url, db, SHORT_OVERLAP), '--full');
+}
+
 /** Creates a directory for `work`, and removes it afterwards. */
 export async function inDirectory<T>(work: (directory: string) => Promise<T>): Promise<T> {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-bench-'));

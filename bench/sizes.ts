@@ -5,7 +5,6 @@
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { table } from '../src/report/text.ts';
 import { chart } from './chart.ts';
@@ -14,9 +13,13 @@ import {
   inDirectory,
   type Measured,
   measure,
+  measureNight,
   measureSync,
   median,
+  mutate,
+  outlast,
   print,
+  SHORT_OVERLAP,
   serveSandbox,
 } from './process.ts';
 
@@ -31,19 +34,13 @@ const NAMES = ['bare script', 'first load', 'nothing changed', '1% changed'];
 const DELTAS = 5;
 const DELTA_CHANGES = 1_000;
 
-async function mutate(url: string, update: number, seed: number): Promise<void> {
-  await fetch(`${url}/_sandbox/mutate`, { method: 'POST', body: JSON.stringify({ update, seed }) });
-}
-
 /** @returns the median of some deltas, each of new changes; milliseconds of the whole process */
 async function measureDeltas(url: string, env: Record<string, string>): Promise<number> {
   const times: number[] = [];
-  // With the default overlap, a delta would list the changes of the one before again.
-  const own = { ...env, CATCHWORD_DELTA_OVERLAP: '1s' };
   for (let delta = 0; delta < DELTAS; delta++) {
-    await delay(3_000);
+    await outlast();
     await mutate(url, DELTA_CHANGES, delta);
-    times.push((await measureSync(own)).measured.wallMs);
+    times.push((await measureSync(env)).measured.wallMs);
   }
   return median(times);
 }
@@ -53,14 +50,15 @@ async function measureSize(items: number): Promise<Measured[]> {
   const sandbox = await serveSandbox('--items', String(items), '--no-details');
   try {
     return await inDirectory(async (directory) => {
-      const db = environment(sandbox.url, join(directory, 'catalog.db'));
+      const file = join(directory, 'catalog.db');
+      const db = environment(sandbox.url, file, SHORT_OVERLAP);
       const bare = await measure([BARE, sandbox.url, String(items / 1000), join(directory, 'bare.db')]);
       const full = async () => (await measureSync(db, '--full')).measured;
       const [first, unchanged] = [await full(), await full()];
       const deltaMs = await measureDeltas(sandbox.url, db);
       print(`${items} products: a delta of ${DELTA_CHANGES} changes takes ${(deltaMs / 1e3).toFixed(2)} s`);
-      await mutate(sandbox.url, items / 100, DELTAS);
-      return [bare, first, unchanged, await full()];
+      const night = await measureNight(sandbox.url, file, items / 100, DELTAS);
+      return [bare, first, unchanged, night.measured];
     });
   } finally {
     await sandbox.stop();

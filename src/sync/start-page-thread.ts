@@ -64,7 +64,11 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
     validate: (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => {
       const isFirst = ++pages <= FIRST_PAGES && firstBytes < FIRST_BYTES;
       firstBytes += bytes.length;
-      if (thread === null || isFirst) return pageOf(bytes, task);
+      if (thread === null || isFirst) {
+        const page = pageOf(bytes, task);
+        if (thread !== null && page.envelope.totalPages > FIRST_PAGES) thread ??= start();
+        return page;
+      }
       thread ??= start();
       const id = pages;
       const own = alone(bytes);
