@@ -162,7 +162,7 @@ export class SinkError extends Error {
   readonly failure: SinkFailure;
   /** The pause that the store asked for, milliseconds. */
   readonly retryAfterMs: number | undefined;
-  /** Whether the store may have got too much at once, because it did not answer in time: the relay delivers fewer events. */
+  /** Whether the store may have got too much at once, as one that did not answer in time: the relay delivers fewer events. */
   readonly timedOut: boolean;
 
   constructor(failure: SinkFailure, message: string, options: SinkErrorOptions = {}) {

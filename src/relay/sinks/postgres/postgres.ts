@@ -47,7 +47,7 @@ function toSinkError(error: unknown): SinkError {
   // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
   const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
   const failure = isRefused ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
-  // A lock, a deadlock, a limit of the server, a proxy or an operator may end whatever takes long: with fewer rows it does not.
+  // A lock, a deadlock, a limit of the server, a proxy or an operator may have ended a statement because it took long.
   return new SinkError(failure, message, { cause: error, timedOut: failure === 'unavailable' });
 }
 
