@@ -66,7 +66,9 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
       firstBytes += bytes.length;
       if (thread === null || isFirst) {
         const page = pageOf(bytes, task);
-        if (thread !== null && page.envelope.totalPages > FIRST_PAGES) thread ??= start();
+        // The page of a lookup has the product's id for its number.
+        const manyFollow = task.vbid === undefined && page.envelope.totalPages > FIRST_PAGES;
+        if (thread === undefined && manyFollow) thread = start();
         return page;
       }
       thread ??= start();
