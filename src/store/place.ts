@@ -8,8 +8,8 @@ import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
  *
  * POSIX drops every lock that a process holds on a file as soon as the process closes any descriptor of that file.
  * SQLite uses such locks. Without them, another program that closes the mirror assumes that it is the last one and
- * deletes the WAL, to which this process still writes. So only SQLite may open an existing mirror, its WAL or its
- * shared memory; all other code uses the path (`stat`, `access`, `chmod`).
+ * deletes the WAL, to which this process still writes. So only SQLite may open an existing mirror or its shared
+ * memory; all other code uses the path (`stat`, `access`, `chmod`). The WAL itself is never locked, and may be read.
  */
 
 /** Suffixes of the files that SQLite keeps next to the mirror, with the mirror's own mode. */

@@ -1,4 +1,4 @@
-import type { BigIntStats } from 'node:fs';
+import { type BigIntStats, closeSync, openSync, readSync } from 'node:fs';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import { createFileIdentity } from './file-identity.ts';
 import { lookAt } from './place.ts';
@@ -18,6 +18,9 @@ const ROUNDED_NS = 20_000_000n;
 const ROUNDED_SECONDS_NS = 2_000_000_000n;
 const SECOND_NS = 1_000_000_000n;
 
+/** Bytes of the WAL's header. */
+const SALT = { start: 16, end: 24 };
+
 type FileState = Pick<BigIntStats, 'size' | 'mtimeNs'>;
 
 const NOTHING: FileState = { size: -1n, mtimeNs: 0n };
@@ -33,11 +36,24 @@ function parseState(text: string | null): FileState {
 interface Progress {
   readonly frames: number;
   readonly moved: number;
+  /** The salt in the header of the WAL, which is another one after each restart; empty if the WAL is. */
+  readonly salt: string;
+  /** Another number after each commit of another connection. SQLite knows it without the file and the WAL. */
+  readonly version: number;
+}
+
+/**
+ * Whether the WAL began again between two checks, although its count does not show it: it grew as long as before, or was
+ * emptied twice. The salt alone may be that of a WAL that was copied over this one, and the version that of any commit.
+ */
+function hasBegunAgain(before: Progress, now: Progress): boolean {
+  const isOtherWal = before.salt !== '' && now.salt !== before.salt;
+  return now.version !== before.version && (now.frames === 0 || isOtherWal);
 }
 
 /** Whether SQLite moved frames into the file between two checks. Frames that were only added do not change the file. */
 function hasCheckpointed(before: Progress, now: Progress): boolean {
-  return now.moved !== before.moved || now.frames < before.frames;
+  return now.moved !== before.moved || now.frames < before.frames || hasBegunAgain(before, now);
 }
 
 /** The same for this process's own write, which adds frames. It may have restarted the WAL, if all frames were moved. */
@@ -56,14 +72,31 @@ function isWritten(before: FileState, now: FileState): boolean {
   return now.size !== before.size || passed > rounded || passed < -rounded;
 }
 
+/** Reads it past SQLite, which does not tell it. Without harm, because SQLite holds no lock on the WAL itself. */
+function saltOf(wal: string): string {
+  try {
+    const header = Buffer.alloc(SALT.end);
+    const file = openSync(wal, 'r');
+    try {
+      return header.toString('hex', SALT.start, readSync(file, header));
+    } finally {
+      closeSync(file);
+    }
+  } catch {
+    // Whether the WAL is there at all, `createFileIdentity` checks.
+    return '';
+  }
+}
+
 export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
 /** Reads the state of the file and of its WAL, and notes it in the mirror. */
-function createFileStates(sqlite: Database, path: string) {
+function createFileStates(sqlite: Database, path: string, real: string) {
   const { tuple, value, number, write } = createQueries(sqlite);
   const readCount = tuple<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');
+  const readVersion = number('PRAGMA data_version');
   const noted = value<[], string | null>('SELECT file_state FROM mirror WHERE id = 1');
   const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
 
@@ -73,7 +106,8 @@ function createFileStates(sqlite: Database, path: string) {
     file: (): FileState => lookAt(path) ?? NOTHING,
     progress: (): Progress => {
       const count = readCount();
-      return { frames: count?.[1] ?? 0, moved: count?.[2] ?? 0 };
+      const frames = count?.[1] ?? 0;
+      return { frames, moved: count?.[2] ?? 0, salt: saltOf(`${real}-wal`), version: readVersion() };
     },
     isNoted: (found: FileState): boolean => {
       try {
@@ -98,7 +132,7 @@ export type SameFile = ReturnType<typeof createSameFile>;
  * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
  * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
  * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
- * does, and does not count a checkpoint that a kill or a full disk interrupts; and each write and each checkpoint is
+ * does (the salt of the WAL shows that), and does not count a checkpoint that a kill or a full disk interrupts; and each write and each checkpoint is
  * noted in the mirror, so that processes that rarely check see what the others accepted.
  *
  * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
@@ -107,8 +141,8 @@ export type SameFile = ReturnType<typeof createSameFile>;
  */
 export function createSameFile(sqlite: Database, path: string, real: string, opened: string | null) {
   const identity = createFileIdentity(path, real, opened, sqlite.readonly);
-  const states = createFileStates(sqlite, path);
-  let progress: Progress = { frames: -1, moved: -1 };
+  const states = createFileStates(sqlite, path, real);
+  let progress: Progress = { frames: -1, moved: -1, salt: '', version: -1 };
   let file = NOTHING;
   let hasWritten = false;
   /** Frames at the last attempt to move them. */

@@ -68,11 +68,7 @@ it('processes accept every order of writes, checks and checkpoints', () => {
           else if (what === 'close') {
             store.close();
             stores[who] = openStore(db);
-          } else {
-            outside.prepare(`PRAGMA wal_checkpoint(${what})`).all();
-            // Processes check every five seconds; other programs do not empty the WAL twice within that time.
-            for (const each of stores) each.check();
-          }
+          } else outside.prepare(`PRAGMA wal_checkpoint(${what})`).all();
         }
         for (const store of stores) store.check();
       } finally {
@@ -82,6 +78,66 @@ it('processes accept every order of writes, checks and checkpoints', () => {
     }),
     { numRuns: Number(process.env.CATCHWORD_TEST_RUNS ?? (process.env.CI === undefined ? 6 : 12)) },
   );
+});
+
+/** A mirror whose WAL is shorter than it, and another program, which moves the WAL only on command. */
+function withOutsider(): { db: string; store: Store; outside: Database.Database } {
+  const { db, stores } = openStores(1);
+  const outside = new Database(db);
+  outside.pragma('wal_autocheckpoint = 0');
+  const store = stores[0] as Store;
+  store.walCheckpoint();
+  writeBytes(store, 10);
+  passTime();
+  return { db, store, outside };
+}
+
+it.each([
+  ['empties the WAL and compacts the mirror', ['PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM']],
+  [
+    'does so twice, so that the WAL is as long as after the first time',
+    ['PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM', 'look', 'PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM'],
+  ],
+  [
+    'compacts a mirror whose WAL is empty, and empties the WAL again',
+    ['PRAGMA wal_checkpoint(TRUNCATE)', 'look', 'VACUUM', 'PRAGMA wal_checkpoint(TRUNCATE)'],
+  ],
+])('a process continues after another program %s between two of its checks', (_, steps) => {
+  const { store, outside } = withOutsider();
+  for (const step of steps) {
+    passTime();
+    if (step === 'look') store.check();
+    else outside.exec(step);
+  }
+  outside.close();
+  expect(() => store.check()).not.toThrow();
+  expect(() => writeBytes(store, 20)).not.toThrow();
+  store.close();
+});
+
+it('a backup that is copied over the mirror and its WAL ends the process, although the salt is another one', () => {
+  const { db, store, outside } = withOutsider();
+  const backup = join(temporaryDirectory(), 'catalog.db');
+  const source = openStore(backup);
+  writeBytes(source, 30);
+  const copies = ['', '-wal'].map((end) => [`${db}${end}`, readFileSync(`${backup}${end}`)] as const);
+  source.close();
+  store.check();
+  for (const [path, content] of copies) writeFileSync(path, content);
+  expect(() => store.check()).toThrow(REPLACED);
+  outside.close();
+});
+
+it('a file that is copied over the mirror after a commit of another program ends the process', () => {
+  const { db, store, outside } = withOutsider();
+  outside.exec('PRAGMA wal_checkpoint(TRUNCATE)');
+  const older = readFileSync(db);
+  store.check();
+  outside.exec("UPDATE mirror SET retry_reason = 'x'");
+  passTime();
+  writeFileSync(db, older);
+  expect(() => store.check()).toThrow(REPLACED);
+  outside.close();
 });
 
 it('does not change a file that is copied over the mirror during a write and does not fit the WAL', () => {
