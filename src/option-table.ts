@@ -71,7 +71,9 @@ const MIRROR = {
     'groups of details to include; after a change, the next run reads every product again',
   ),
   currency: option('CATCHWORD_CURRENCY', '', form.list).means('currencies of prices, as ISO 4217 codes'),
-  ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', form.pointers).means('fields whose changes are ignored'),
+  ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', form.pointers).means(
+    'fields whose changes are ignored; * stands for every element of an array, or every member of an object',
+  ),
   withdrawnAs: option('CATCHWORD_WITHDRAWN_AS', 'updated', form.oneOf('updated', 'removed')).means(
     'how a change to `distributable: false` is recorded',
   ),

@@ -67,13 +67,26 @@ function items(given: string): string[] {
 
 export const list = form('a comma-separated list', items);
 
+/** Why a pointer matches no field, or all, after "must"; null if it may match one. */
+function pointerProblem(item: string): string | null {
+  if (!item.startsWith('/')) return `have a slash before each name: write /${item.replace(/^#\/?/, '')}, not ${item}`;
+  if (item === '/*') return `name a field: ${item} ignores every change`;
+  if (/~(?![01])/.test(item)) return `have ~0 for each ~ in a name, and ~1 for each /: ${item} has another ~`;
+  return /\/(\/|$)/.test(item) ? `have a name after each slash: ${item} has one without` : null;
+}
+
 /** Becomes the parts of each pointer. */
-export const pointers = form('JSON pointers such as /price,/variants', (given) => {
-  const found = items(given);
-  if (!found.every((item) => item.startsWith('/'))) return undefined;
-  const unescaped = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
-  return found.map((item) => item.slice(1).split('/').map(unescaped));
-});
+export const pointers = z
+  .string()
+  .superRefine((given, context) => {
+    const [problem] = items(given).flatMap((item) => pointerProblem(item) ?? []);
+    if (problem !== undefined) context.addIssue(`must ${problem}`);
+  })
+  .transform((given) => {
+    const unescaped = (part: string): string => part.replaceAll('~1', '/').replaceAll('~0', '~');
+    return items(given).map((item) => item.slice(1).split('/').map(unescaped));
+  })
+  .describe('JSON pointers such as /price,/variants/*/updated');
 
 /** Becomes the number of products that neighbouring windows share; 0 reads plain pages. */
 export const seam = form('a whole number from 1 to 400, or off', (given) =>

@@ -1,7 +1,9 @@
 import { elementsOf, objectMembers } from './json-text.ts';
 
-/** A JSON pointer (RFC 6901) as its unescaped parts. */
+/** A JSON pointer (RFC 6901) as its unescaped parts. A part `*` stands for every element of an array, or every member. */
 export type Pointer = readonly string[];
+
+const ANY = '*';
 
 /** A number's exact decimal value, without rounding: sign, digits without leading or trailing zeros, power of ten. */
 function canonicalNumber(token: string): string {
@@ -21,7 +23,9 @@ function canonicalNumber(token: string): string {
 
 /** The pointers that lead into the member `name`, without that first part. */
 function pointersInto(pointers: readonly Pointer[], name: string): readonly Pointer[] {
-  return pointers.length === 0 ? pointers : pointers.filter(([head]) => head === name).map(([, ...rest]) => rest);
+  return pointers.length === 0
+    ? pointers
+    : pointers.filter(([head]) => head === name || head === ANY).map(([, ...rest]) => rest);
 }
 
 function endsHere(pointers: readonly Pointer[]): boolean {
@@ -47,6 +51,8 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
     return `{${members.map(([key, member]) => `${JSON.stringify(key)}:${member}`).join(',')}}`;
   }
   if (value.startsWith('[')) {
+    // As of an object whose members are all omitted: how many there are does not count either.
+    if (ignored.some(([head, ...rest]) => head === ANY && rest.length === 0)) return '[]';
     const elements = elementsOf(value).map((element, at) => {
       const inner = pointersInto(ignored, String(at));
       // A placeholder, so that the other elements keep their indexes.

@@ -1,5 +1,5 @@
 import { canonicalJson, type Pointer } from './canonical-json.ts';
-import { objectMembers, objectText } from './json-text.ts';
+import { elementsOf, objectMembers, objectText } from './json-text.ts';
 
 export type { Pointer } from './canonical-json.ts';
 
@@ -50,9 +50,34 @@ export function revert(newer: string, difference: Difference): string {
   return objectText(members);
 }
 
+function escaped(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1');
+}
+
 /** JSON pointers of the top-level fields that changed. */
 export function changedPointers({ before, added }: Difference): string[] {
-  return [...objectMembers(before).keys(), ...added].map(
-    (key) => `/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-  );
+  return [...objectMembers(before).keys(), ...added].map((key) => `/${escaped(key)}`);
+}
+
+/**
+ * JSON pointers of the innermost fields that differ, with `*` for the elements of arrays of the same length.
+ * @param ignored fields to omit from the comparison
+ */
+export function changedFields(older: string, newer: string, ignored: readonly Pointer[]): ReadonlySet<string> {
+  const found = new Set<string>();
+  function compare(was: string, is: string, at: string): void {
+    if (was === is) return;
+    if (was.startsWith('{') && is.startsWith('{')) {
+      const [before, now] = [objectMembers(was), objectMembers(is)];
+      for (const key of new Set([...before.keys(), ...now.keys()])) {
+        compare(before.get(key) ?? '', now.get(key) ?? '', `${at}/${escaped(key)}`);
+      }
+      return;
+    }
+    const [before = [], now = []] = [was, is].map((text) => (text.startsWith('[') ? elementsOf(text) : []));
+    if (before.length === 0 || before.length !== now.length) found.add(at);
+    else for (const [index, element] of before.entries()) compare(element, now[index] ?? '', `${at}/*`);
+  }
+  compare(canonicalJson(older, ignored), canonicalJson(newer, ignored), '');
+  return found;
 }

@@ -48,6 +48,11 @@ export interface Evidence {
   readonly seen: number;
   readonly numItems: number;
   readonly lists: readonly ListEvidence[];
+  /**
+   * Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for the
+   * elements of arrays; null if it is not known.
+   */
+  readonly commonChange?: string | null;
 }
 
 /** One execution. Times are milliseconds since 1970. */

@@ -1,5 +1,6 @@
 import { printable } from '../printable.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
+import { restlessRun, restlessText } from '../report/run-text.ts';
 import { isHalted, sinkLag } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
@@ -94,6 +95,13 @@ function failingRuns(store: Store): Found[] {
   return found;
 }
 
+function restlessCatalog(store: Store, nowMs: number): Found[] {
+  const run = restlessRun(store, nowMs);
+  if (run === undefined) return [];
+  const { title, advice } = restlessText(run);
+  return [{ topic: 'updates', describe: says(`Run ${run.id} ${title}`, `${advice} See: npx catchword run ${run.id}`) }];
+}
+
 function heldRemovals(store: Store): Found[] {
   const held = store.runs.held();
   const [first] = held;
@@ -162,6 +170,7 @@ export function findingsOf(store: Store, nowMs: number, { readyMaxAgeMs, disk }:
   const found = store.read(() => [
     ...staleMirror(store, nowMs, readyMaxAgeMs),
     ...failingRuns(store),
+    ...restlessCatalog(store, nowMs),
     ...heldRemovals(store),
     ...sinksInTrouble(store, nowMs),
     ...longPause(store, nowMs),

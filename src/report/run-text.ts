@@ -1,4 +1,6 @@
 import type { Run } from '../catalog/run.ts';
+import { printable } from '../printable.ts';
+import type { RestlessRun } from '../store/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
@@ -20,6 +22,25 @@ export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'mi
   return `${head}${unseen}; a last delta at ${end} decides`;
 }
 
+/** Characters of a field's name that are shown. */
+const SHOWN = 200;
+/** A night and a little: the next one may end later. */
+const RESTLESS_MS = 26 * 3_600_000;
+
+/** The newest run, of about a day, that updated nearly every product; undefined if none did. */
+export function restlessRun({ recentRuns }: Pick<Store, 'recentRuns'>, nowMs: number): RestlessRun | undefined {
+  return recentRuns.restless(nowMs - RESTLESS_MS);
+}
+
+/** Says that a run updated nearly every product, and what an operator can do about it. */
+export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
+  const title = `updated nearly every product: ${count(updated)}`;
+  if (field === null) return { title, advice: 'Which field changed most often is not known.' };
+  const name = printable(field).slice(0, SHOWN);
+  const advice = `The field ${name} changed most often. If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.`;
+  return { title, advice };
+}
+
 /** What a run did, for a person. */
 export function runSummary(c: Colours, run: Run, nowMs: number): string {
   const tookMs = (run.finishedAt ?? nowMs) - run.startedAt;
@@ -31,6 +52,8 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
     `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
     `  changes  ${counts.join(', ')}`,
   ];
+  const field = run.evidence?.commonChange;
+  if (field !== undefined) lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
   if (run.missing > 0 && settling === null)

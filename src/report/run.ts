@@ -2,9 +2,10 @@ import type { Evidence, Run } from '../catalog/run.ts';
 import { iso } from '../iso-time.ts';
 import type { Store } from '../store/store.ts';
 
-function evidenceJson({ numItems, lists, ...rest }: Evidence) {
+function evidenceJson({ numItems, lists, commonChange, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
-  return { ...rest, num_items: numItems, lists: listed };
+  const common = commonChange === undefined ? {} : { common_change: commonChange };
+  return { ...rest, num_items: numItems, lists: listed, ...common };
 }
 
 /** A run with the names of the view `run_log`, and with the reasons of its proof and the evidence for it. */

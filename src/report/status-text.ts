@@ -2,7 +2,7 @@ import type { Run, RunKind } from '../catalog/run.ts';
 import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
-import { settlingText } from './run-text.ts';
+import { restlessText, settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink.ts';
 import { errorText } from './sink-text.ts';
 import { completeAt, type statusOf } from './status.ts';
@@ -82,6 +82,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
   const never = 'never (the first full load has not finished)';
   const upTo = `up to ${time(store.watermark() ?? 0)}`;
   const failure = last && failureText(last, status);
+  const restless = status.restless_run;
   const held = status.held_runs.map(({ run, removals, reason }) => {
     const why = reason === null ? '' : ` (${reason})`;
     return `run ${run}: ${plural(removals, 'removal')} to decide on${why}: npx catchword run ${run}`;
@@ -101,6 +102,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
     ['last run', last && lastRunText(last)],
     ['', failure && yellow(failure)],
     ['settling', last && settlingText(last)],
+    ['updates', restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`)],
     ['next', plannedText(status)],
     ...missedTexts(status).map((text): [string, string] => ['missed', yellow(text)]),
     ...held.map((text): [string, string] => ['held', yellow(text)]),

@@ -4,6 +4,7 @@ import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
+import { restlessRun } from './run-text.ts';
 import { localIso } from './text.ts';
 
 /** Why a run held its removals back. */
@@ -58,6 +59,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const completedAt = completeAt(store);
   const held = store.runs.held();
   const learned = store.source.learnedRate();
+  const restless = restlessRun(store, nowMs);
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -81,6 +83,8 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
       reason: heldReason(run),
     })),
     last_run: last === undefined ? null : runJson(last),
+    restless_run:
+      restless === undefined ? null : { run: restless.id, updated: restless.updated, field: restless.field },
     /** Null if no daemon is alive to start a run. */
     next_full: daemon === null ? null : iso(plans.nextFull),
     next_delta: daemon === null ? null : iso(plans.nextDelta),

@@ -4,6 +4,11 @@ import type { Queries } from './queries.ts';
 /** A run that has ended by itself. */
 export type EndedRun = Pick<Run, 'id' | 'state' | 'proof' | 'error' | 'finishedAt'>;
 
+/** A run that updated nearly every product, and the field that changed most often; see Evidence. */
+export interface RestlessRun extends Pick<Run, 'id' | 'updated'> {
+  readonly field: string | null;
+}
+
 /** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
 const MAX_SUMMED = 1_500;
 
@@ -17,6 +22,11 @@ export function createRecentRunReader({ row, rows, number }: Queries) {
     `SELECT total(created) AS created, total(updated) AS updated, total(removed) AS removed, total(restored) AS restored
      FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED}) WHERE finished_at > :since`,
   );
+  const restless = row<[{ since: number }], RestlessRun>(
+    `SELECT id, updated, evidence ->> '$.commonChange' AS field
+     FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
+     WHERE finished_at > :since AND json_type(evidence, '$.commonChange') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+  );
   const held = rows<[number], { readonly id: number; readonly reasons: string }>(
     "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
   );
@@ -26,6 +36,8 @@ export function createRecentRunReader({ row, rows, number }: Queries) {
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
     /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */
     changesSince: (since: number) => changes({ since }) as Record<ChangeOp, number>,
+    /** The newest run that ended since and updated nearly every product; undefined if none did. */
+    restless: (since: number) => restless({ since }),
     /** The first runs whose removals wait for a decision. */
     held: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
       held(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),

@@ -6,6 +6,7 @@ import type { Reader } from '../store/reader.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/writers.ts';
 import { passClocks } from './assess-run.ts';
+import { commonChange } from './common-change.ts';
 import type { Conclusion } from './conclude-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteFullRead } from './source.ts';
@@ -71,6 +72,7 @@ export function finishRun(
     if (run.state === 'cancelled') throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
     const swept = run.kind === 'full' ? sweep(writer, run, conclusion, settings) : null;
     const counts = writer.runs.counts(runId);
+    const common = commonChange(writer, runId, counts.updated, settings.ignoreFields);
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
     const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);
@@ -93,7 +95,7 @@ export function finishRun(
       proof: conclusion.proof,
       reasons: [...conclusion.reasons, ...(held ? [`held: ${swept.holdReason}`] : [])],
       error: null,
-      evidence: conclusion.evidence,
+      evidence: { ...conclusion.evidence, ...common },
     });
     writer.schedule.clearRetry(run.kind);
     moveWatermark(writer, run, conclusion, held, settings.overlapMs);

@@ -52,6 +52,9 @@ const EVIDENCE = z.object({
   seen: count('Products that the run saw.'),
   num_items: count('Products that the source counts.'),
   lists: z.array(LIST_EVIDENCE).readonly().meta({ description: 'The lists that were read in several windows.' }),
+  common_change: textOrNull(
+    'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
+  ).optional(),
 });
 
 export const RUN = z
@@ -127,6 +130,16 @@ export const STATUS = z
       )
       .meta({ description: 'The same runs, with what they would remove.' }),
     last_run: RUN.nullable().meta({ description: 'The newest run.' }),
+    restless_run: z
+      .object({
+        run: count('The number of the run.'),
+        updated: count('Products that it updated.'),
+        field: textOrNull('The field that changed most often, as in `common_change`.'),
+      })
+      .nullable()
+      .meta({
+        description: 'The newest run of the last 26 hours that updated nearly every product; null if none did.',
+      }),
     next_full: timeOrNull('When the next full run starts. Null if no daemon is alive to start it.'),
     next_delta: timeOrNull('When the next delta starts. Null if no daemon is alive to start it.'),
     next_full_local: timeOrNull('`next_full` by the clock of `timezone`.'),

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { changedPointers, difference, isEmpty, revert, sameContent } from '../../src/catalog/content.ts';
+import { changedFields, changedPointers, difference, isEmpty, revert, sameContent } from '../../src/catalog/content.ts';
 import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 import { exactValue, rawNumber, rawObject, rawValue } from './raw-json.ts';
 
@@ -41,6 +41,27 @@ describe('content', () => {
     expect(sameContent('{"a":[1,2]}', '{"a":[9,2]}', [['a', '0']])).toBe(true);
     expect(sameContent('{"a":[1,2]}', '{"a":[1,9]}', [['a', '0']])).toBe(false);
     expect(sameContent('{"a":[1]}', '{"a":[]}', [['a', '0']])).toBe(false);
+  });
+
+  it('omits what * stands for: every element of an array, or every member of an object', () => {
+    const same = (pointer: string[], a: string, b: string) => sameContent(`{"a":${a}}`, `{"a":${b}}`, [pointer]);
+    expect(same(['a', '*', 'b'], '[{"b":1,"c":1},{"b":2}]', '[{"b":3,"c":1},{}]')).toBe(true);
+    expect(same(['a', '*', 'b'], '[{"b":1,"c":1}]', '[{"b":1,"c":2}]')).toBe(false);
+    expect(same(['a', '*', 'b'], '[{"b":1}]', '[{"b":1},{"b":1}]')).toBe(false);
+    expect(same(['a', '*', 'b'], '{"x":{"b":1}}', '{"x":{"b":2}}')).toBe(true);
+    expect(same(['a', '*'], '[1,2]', '[3]')).toBe(true);
+    expect(same(['a', '*'], '{"x":1}', '{"y":1,"z":2}')).toBe(true);
+    expect(same(['a', '*'], '{}', '[]')).toBe(false);
+  });
+
+  it('names the innermost fields that differ, as pointers that ignore them', () => {
+    const older = '{"a":[{"b":1,"c":[1]},{"b":2}],"d/e":{"~":1,"same":1.0},"gone":1,"seen":1}';
+    const newer = '{"seen":2,"a":[{"b":5,"c":[1,2]},{"b":2}],"d/e":{"~":2,"same":1},"new":{"x":1}}';
+    const found = changedFields(older, newer, [['seen']]);
+    expect([...found].sort()).toEqual(['/a/*/b', '/a/*/c', '/d~1e/~0', '/gone', '/new']);
+    const ignored = [...found, '/seen'].map((pointer) => pointer.slice(1).split('/'));
+    const unescaped = ignored.map((parts) => parts.map((part) => part.replace('~1', '/').replace('~0', '~')));
+    expect(sameContent(older, newer, unescaped)).toBe(true);
   });
 
   it.each([

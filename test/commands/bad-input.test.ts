@@ -88,6 +88,16 @@ describe('bad input', () => {
     }
   });
 
+  it.each([
+    ['views', /must have a slash before each name: write \/views, not views/],
+    ['/price,#/variants', /write \/variants, not #\/variants/],
+    ['/a~2', /~0 for each ~ in a name, and ~1 for each \/: \/a~2 has/],
+    ['/price/', /a name after each slash: \/price\/ has one without/],
+    ['/*', /must name a field: \/\* ignores every change/],
+  ])('says which ignored field cannot match, and what to write: %s', async (value, message) => {
+    await expectRefusal(['sync'], { CATCHWORD_IGNORE_FIELDS: value }, 2, message);
+  });
+
   it('reports an unreachable source and leaves no unfinished run', async () => {
     const directory = await expectRefusal(['sync'], { CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 75, /ECONNREFUSED/);
     const store = openStore(join(directory, 'catalog.db'));

@@ -2,7 +2,7 @@ import { type Run, whyNoRun } from '../../catalog/run.ts';
 import { CatchwordError } from '../../errors.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
-import { settlingText } from '../../report/run-text.ts';
+import { restlessText, settlingText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
@@ -201,6 +201,14 @@ function Figures({ scene }: { readonly scene: Scene }) {
   );
 }
 
+/** That nearly every product was updated, and by what. */
+function Restless({ run }: { readonly run: Run }) {
+  const field = run.evidence?.commonChange;
+  if (field === undefined) return null;
+  const { title, advice } = restlessText({ ...run, field });
+  return <p class="note warn">{`It ${title}. ${advice}`}</p>;
+}
+
 function Headline({ scene }: { readonly scene: Scene }) {
   const { run, watch, isOver } = scene;
   return (
@@ -217,6 +225,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       {!isOver && <Waiting scene={scene} />}
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
+      <Restless run={run} />
       <Figures scene={scene} />
     </>
   );

@@ -1,0 +1,76 @@
+import { dirname, join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { findingsOf } from '../../src/notify/findings.ts';
+import { openStore } from '../../src/store/store.ts';
+import { runHere as cli } from '../support/in-process.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { type RawSource, startRawSource } from '../support/raw-source.ts';
+import { serve } from '../web/place.ts';
+
+const IGNORED = { CATCHWORD_IGNORE_FIELDS: '/seen,/variants/*/updated' };
+
+/** Products of which all but the first `same` differ each night in two fields. */
+function catalog(count: number, night: number, same = 0): Buffer[] {
+  return Array.from({ length: count }, (_, at) => {
+    const now = at < same ? 0 : night;
+    const variants = `[{"sku":"a","updated":${now}},{"sku":"b","updated":${now}}]`;
+    return Buffer.from(
+      `{"vbid":"P${at}","title":"T","seen":${now},"price":{"eur":${at % 3 === 0 ? now : 0}},"variants":${variants}}`,
+    );
+  });
+}
+
+async function scene(count: number): Promise<{ source: RawSource; db: string; settings: Record<string, string> }> {
+  const source = await startRawSource(catalog(count, 0));
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
+  expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();
+  return { source, db, settings };
+}
+
+function topicsAt(db: string, nowMs: number) {
+  const store = openStore(db, { mustExist: true });
+  onTestFinished(() => store.close());
+  const options = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, disk: () => ({ free: 1, size: 1 }) };
+  const found = findingsOf(store, nowMs, options);
+  return found.filter(({ topic }) => topic === 'updates').map(({ describe }) => Object.values(describe()).join('. '));
+}
+
+it('says that nearly every product was updated, and which field to ignore, until a day has passed', async () => {
+  const { source, db, settings } = await scene(120);
+  source.items = catalog(120, 1, 10);
+  const run = await load({ ...settings, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'full');
+  expect(run).toMatchObject({ updated: 110, evidence: { commonChange: '/variants/*/updated' } });
+  const said =
+    'updated nearly every product: 110. The field /variants/*/updated changed most often. If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.';
+  expect(topicsAt(db, Date.now())).toEqual([`Run 2 ${said} See: npx catchword run 2`]);
+  expect(topicsAt(db, Date.now() + 27 * 3_600_000)).toEqual([]);
+  expect((await cli(['status'], settings, dirname(db))).stdout).toContain(`run 2 ${said}`);
+  expect((await cli(['run', '2'], settings, dirname(db))).stdout).toContain(said);
+  const status = JSON.parse((await cli(['status', '--json'], settings, dirname(db))).stdout) as Record<string, unknown>;
+  expect(status.restless_run).toEqual({ run: 2, updated: 110, field: '/variants/*/updated' });
+  expect(status.last_run).toMatchObject({ evidence: { common_change: '/variants/*/updated' } });
+  const { web } = await serve(db);
+  expect(await (await fetch(`${web.url}/runs/2`)).text()).toContain(`It ${said}`);
+  expect(await (await fetch(`${web.url}/api/status`)).json()).toMatchObject({ restless_run: status.restless_run });
+  await web.stop();
+});
+
+it('records no change to the elements that are ignored, and says nothing of the others', async () => {
+  const { source, settings } = await scene(120);
+  source.items = catalog(120, 1);
+  const run = await load({ ...settings, ...IGNORED }, 'full');
+  // A third have another price.
+  expect(run.updated).toBe(40);
+  expect(run.evidence?.commonChange).toBeUndefined();
+});
+
+it.each([
+  ['fewer than nine of ten products were updated', 120, 20],
+  ['the catalog is small', 99, 0],
+])('says nothing if %s', async (_, count, same) => {
+  const { source, settings } = await scene(count);
+  source.items = catalog(count, 1, same);
+  expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();
+});
