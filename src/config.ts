@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
-import type { Environment } from './environment.ts';
-import { CatchwordError, systemCodeOf } from './errors.ts';
+import type { z } from 'zod';
+import { type Environment, readText } from './environment.ts';
+import { CatchwordError } from './errors.ts';
 import { OPTIONS, type Option, type Values } from './option-table.ts';
 
 /** A sink or a channel as the environment configures it: `CATCHWORD_SINK_<NAME>`, `CATCHWORD_NOTIFY_<NAME>`. */
@@ -19,21 +19,34 @@ export interface Config extends Values {
   readonly channels: readonly SinkSetting[];
 }
 
-/** Errors of this file do not repeat the value of `_FILE`: it may be the secret itself, set there by mistake. */
-function secretFromFile(env: string, environment: Environment): string | undefined {
+/** A value that quotes enclose. */
+const QUOTED = /^(["']).*\1$/s;
+
+/**
+ * A value without the line breaks at its end. No error of this file repeats the value of a secret or of `_FILE`, which may
+ * be the secret itself, set there by mistake.
+ * @throws CatchwordError CONFIG_INVALID if it is in quotes, unless its schema is that of passwords, which may be
+ */
+function bare(setting: string, value: string | undefined, schema?: z.ZodType): string | undefined {
+  const given = value?.replace(/[\r\n]+$/, '');
+  if (given === undefined || schema === OPTIONS.userPassword.schema || !QUOTED.test(given)) return given;
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: the value is in quotes, which would be a part of it`, {
+    setting,
+    hint: 'Write it without them: a shell and .env remove quotes, docker --env-file keeps them.',
+  });
+}
+
+function secretFromFile(env: string, environment: Environment, schema?: z.ZodType): string | undefined {
   const setting = `${env}_FILE`;
-  const path = environment[setting];
-  if (!path) return undefined;
-  let problem = 'the file that it names is empty';
-  let hint = 'Write the secret into it.';
-  try {
-    const text = readFileSync(path, 'utf8').trim();
-    if (text !== '') return text;
-  } catch (cause) {
-    problem = `cannot read the file that it names (${systemCodeOf(cause) ?? 'unknown error'})`;
-    hint = 'Set it to the path of a file that this user may read.';
-  }
-  throw new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
+  const given = bare(setting, environment[setting]);
+  if (!given) return undefined;
+  const invalid = (problem: string, hint: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
+  const parsed = OPTIONS.db.schema.safeParse(given);
+  if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
+  const text = readText('the file that it names', given, setting).trim();
+  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
+  return bare(`${setting}: the file that it names`, text, schema);
 }
 
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
@@ -63,8 +76,9 @@ function readNamed(
   return [...new Set(names)].sort().flatMap((name) => {
     const env = `${prefix}${name}`;
     if (name.endsWith('_SECRET')) return [];
-    const url = environment[env] || attempt(() => secretFromFile(env, environment));
-    const secret = environment[`${env}_SECRET`] || attempt(() => secretFromFile(`${env}_SECRET`, environment));
+    const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
+    const url = read(env);
+    const secret = read(`${env}_SECRET`);
     if (url === undefined || url === '') return [];
     return [{ env, name: name.toLowerCase(), url, secret: secret || undefined }];
   });
@@ -111,8 +125,11 @@ export function readSettings(environment: Environment, needsSource = false) {
   const values: Record<string, unknown> = {};
   for (const [key, option] of Object.entries<Option>(OPTIONS)) {
     const value = attempt(() => {
-      const { env, fallback, secret } = option;
-      const given = environment[env] || (secret ? secretFromFile(env, environment) : undefined) || fallback;
+      const { env, fallback, schema, secret } = option;
+      const given =
+        bare(env, environment[env], schema) ||
+        (secret ? secretFromFile(env, environment, schema) : undefined) ||
+        fallback;
       if (given !== undefined) return parseSetting(option, given);
       if (needsSource && (key === 'baseUrl' || key === 'apiKey')) throw notSet(key);
       return undefined;

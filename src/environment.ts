@@ -1,12 +1,40 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
+import { CatchwordError, systemCodeOf } from './errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Adds the variables of `.env` in `directory` to those of a process, which take precedence. */
+/** The encodings other than UTF-8 that PowerShell and editors of Windows write, by the mark at the start of a file. */
+const ENCODINGS: Readonly<Record<string, string>> = { fffe: 'utf-16le', feff: 'utf-16be' };
+
+/**
+ * Reads a file that people write settings into, in UTF-8, or in what its byte order mark names.
+ * @param name how an error names it: a path may be a secret that was set there by mistake
+ * @throws CatchwordError CONFIG_INVALID if it cannot be read, or is not text
+ */
+export function readText(name: string, path: string, setting?: string): string {
+  const invalid = (problem: string, hint: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', setting === undefined ? problem : `${setting}: ${problem}`, { hint, setting });
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (cause) {
+    const hint = 'It must be a file that this user may read.';
+    throw invalid(`cannot read ${name} (${systemCodeOf(cause) ?? 'unknown error'})`, hint);
+  }
+  // It also removes the mark.
+  const text = new TextDecoder(ENCODINGS[bytes.toString('hex', 0, 2)]).decode(bytes);
+  if (!text.includes('\0')) return text;
+  throw invalid(`${name} is not text in UTF-8, or in UTF-16 with a byte order mark`, 'Save it as UTF-8.');
+}
+
+/**
+ * Adds the variables of `.env` in `directory` to those of a process, which take precedence.
+ * @throws CatchwordError CONFIG_INVALID if there is such a file, but not one that can be read as text
+ */
 export function withDotEnv(own: Environment, directory: string) {
   const file = `${directory}/.env`;
-  const added = existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {};
+  const added = existsSync(file) ? parseEnv(readText('.env', file)) : {};
   const names = Object.keys(added).filter((name) => own[name] === undefined);
   return { environment: { ...added, ...own }, fromDotEnv: new Set(names) };
 }

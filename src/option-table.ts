@@ -26,10 +26,10 @@ const SERVICE = {
   userReference: option('CATCHWORD_USER_REFERENCE', undefined, form.reference).means(
     "reference of the token's user; lets catchword renew the token",
   ),
-  tokenStore: option('CATCHWORD_TOKEN_STORE', undefined, form.text).means(
+  tokenStore: option('CATCHWORD_TOKEN_STORE', undefined, form.path).means(
     'file that keeps a renewed access token; read first',
   ),
-  userPassword: secret('CATCHWORD_USER_PASSWORD', form.text).means('password of the user to create'),
+  userPassword: secret('CATCHWORD_USER_PASSWORD', form.anything).means('password of the user to create'),
   apiKeyHeader: option('CATCHWORD_API_KEY_HEADER', 'X-Service-API-Key', form.headerName).means('header of the API key'),
   accessTokenHeader: option('CATCHWORD_ACCESS_TOKEN_HEADER', 'X-Service-Access-Token', form.headerName).means(
     'header of the access token',
@@ -61,7 +61,7 @@ const PACE = {
 };
 
 const MIRROR = {
-  db: option('CATCHWORD_DB', 'data/catalog.db', form.text).means('the mirror, an SQLite file'),
+  db: option('CATCHWORD_DB', 'data/catalog.db', form.path).means('the mirror, an SQLite file'),
   dbMode: option('CATCHWORD_DB_MODE', undefined, form.fileMode).means("mode of the mirror's files; a new one is 0600"),
   minFreeBytes: option('CATCHWORD_MIN_FREE', '100MB', form.bytes).means(
     "free space on the mirror's disk below which runs read no page; off: they read until the disk is full",
@@ -144,7 +144,7 @@ const PROCESSES = {
   logOutput: option('LOG_OUTPUT', 'stderr', form.oneOf('stderr', 'split')).means(
     'where services log; split: errors to stderr, everything else to stdout',
   ),
-  noColour: option('NO_COLOR', undefined, form.text).means('any value turns colours off'),
+  noColour: option('NO_COLOR', undefined, form.anything).means('any value turns colours off'),
 };
 
 const NOTIFICATIONS = {

@@ -89,7 +89,7 @@ async function printError(context: ProcessContext, message: string, hint?: strin
 }
 
 /** Prints an error. @returns the exit code of a command that ends with it */
-async function reportError(context: CommandContext, error: unknown): Promise<number> {
+async function reportError(context: ProcessContext, error: unknown): Promise<number> {
   // Commander has answered an incomplete command, such as a bare `catchword sink`, with help on stderr.
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   // The reader of stdout closed it (`| head`).
@@ -119,6 +119,12 @@ function flushed(stream: NodeJS.WritableStream): Promise<void> {
  * @returns the exit code; undefined for a command that ended without one, which a signal may have stopped
  */
 export async function run(argv: readonly string[], host: ProcessContext): Promise<number | undefined> {
+  let settings: ReturnType<typeof withDotEnv>;
+  try {
+    settings = withDotEnv(host.environment, process.cwd());
+  } catch (error) {
+    return await reportError(host, error);
+  }
   const lost = new AbortController();
   let written = '';
   let reported: Promise<void> | undefined;
@@ -134,7 +140,7 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     let exitCode: number | undefined;
     const context: CommandContext = {
       ...host,
-      ...withDotEnv(host.environment, process.cwd()),
+      ...settings,
       signal,
       wrote: (what) => {
         written = `${what}, but `;

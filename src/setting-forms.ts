@@ -26,6 +26,15 @@ function matching(pattern: RegExp, description: string) {
 
 export const text = z.string().describe('text');
 
+/** Text that quotes may be a part of. */
+export const anything = z.string().describe('text');
+
+/** The path of a file; relative to the working directory. */
+export const path = z
+  .string()
+  .refine((given) => !given.startsWith('~'), 'must be written in full: only a shell replaces ~, so use $HOME there')
+  .describe('a path');
+
 export function oneOf<const Word extends string>(...words: readonly Word[]) {
   return form(`one of ${words.join(', ')}`, (given) => words.find((word) => word === given));
 }
@@ -176,7 +185,9 @@ function address(protocols: RegExp, description: string, problemOf: (url: URL) =
 export const baseUrl = address(/^https?:$/, 'an http or https address', (url) =>
   url.username !== '' || url.password !== '' || (url.port !== '' && isTornApart(url))
     ? 'must not contain a user name or password'
-    : null,
+    : url.search !== '' || url.hash !== ''
+      ? 'must not contain a query or a fragment: requests have their own. Remove what follows ? or #'
+      : null,
 )
   .transform((given) => given.replace(/[/?#]+$/, ''))
   .describe('an http or https address');

@@ -129,6 +129,10 @@ function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boole
 /** Finds the first fault of an address. @returns the message and the hint */
 function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | null {
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
+  const files = ['sslrootcert', 'sslcert', 'sslkey'].map((option) => url.searchParams.get(option) ?? '');
+  const paths = isPath ? [url.pathname] : kind === 'postgres' ? files : [];
+  if (paths.some((path) => path.startsWith('~')))
+    return ['a path starts with ~', 'It must be written in full: only a shell replaces ~, so use $HOME there.'];
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
   }

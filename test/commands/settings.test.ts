@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/commands/shared/settings.ts';
@@ -61,6 +61,113 @@ describe('wrong settings', () => {
       /^3 settings.*API_KEY_FILE: cannot read.*LOG_LEVEL.*SINK_A_FILE: cannot read/s,
     );
   });
+});
+
+describe('settings of Windows, Docker and shells', () => {
+  const utf16 = (text: string): Buffer => Buffer.from(`\ufeff${text}`, 'utf16le');
+  const KEY = 'CATCHWORD_API_KEY';
+
+  /** The settings in a directory, by name, with what the command printed. */
+  async function read(environment: Record<string, string>, files: Readonly<Record<string, string | Buffer>> = {}) {
+    const directory = temporaryDirectory();
+    for (const [name, content] of Object.entries(files)) writeFileSync(join(directory, name), content);
+    const { stdout, stderr, code } = await runHere(['settings', '--json'], environment, directory);
+    const rows = stdout === '' ? [] : (JSON.parse(stdout) as { name: string; value: string | null }[]);
+    return { value: (name: string) => rows.find((row) => row.name === name)?.value, stderr, code };
+  }
+
+  it.each([
+    ['UTF-8 with a byte order mark', Buffer.from('\ufeffCATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n')],
+    ['UTF-16 with a byte order mark', utf16('CATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n')],
+    ['UTF-16 of the other byte order', utf16('CATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n').swap16()],
+  ])('reads .env in %s', async (_, content) => {
+    const { value, code } = await read({}, { '.env': content });
+    expect([code, value('CATCHWORD_SEAM'), value('CATCHWORD_NAME')]).toEqual([0, '7', 'x']);
+  });
+
+  it('refuses a .env in UTF-16 without a byte order mark, and one that is a directory', async () => {
+    const { stderr, code } = await read({}, { '.env': Buffer.from('CATCHWORD_SEAM=7\n', 'utf16le') });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(/^error \.env is not text.*\[CONFIG_INVALID\]\nhint {2}Save it as UTF-8\.\n$/);
+    const directory = temporaryDirectory();
+    mkdirSync(join(directory, '.env'));
+    const ended = await runHere(['settings'], {}, directory);
+    expect(ended).toMatchObject({ code: 2, stderr: expect.stringContaining('cannot read .env (EISDIR)') });
+  });
+
+  it.each([
+    ['UTF-8 with a byte order mark', Buffer.from('\ufefftopsecret\r\n')],
+    ['UTF-16 with a byte order mark', utf16('topsecret\r\n')],
+  ])('reads the file of a secret in %s', (_, content) => {
+    const file = join(temporaryDirectory(), 'key');
+    writeFileSync(file, content);
+    expect(checkedSettings({ CATCHWORD_API_KEY_FILE: file }, 'nothing').apiKey).toBe('topsecret');
+  });
+
+  it.each([
+    ['quoted', '"topsecret"\n', /CATCHWORD_API_KEY_FILE: the file that it names: the value is in quotes/],
+    [
+      'UTF-16 without a mark',
+      Buffer.from('topsecret', 'utf16le'),
+      /CATCHWORD_API_KEY_FILE: the file that it names is not text/,
+    ],
+  ])('refuses the file of a secret that is %s', async (_, content, message) => {
+    const { stderr, code } = await read({ CATCHWORD_API_KEY_FILE: 'key' }, { key: content });
+    expect(code).toBe(2);
+    expect(stderr).toMatch(message);
+    expect(stderr).not.toContain('topsecret');
+  });
+
+  it('drops the line breaks behind a value', () => {
+    const environment = { [KEY]: 'topsecret\r\n', CATCHWORD_BASE_URL: 'http://127.0.0.1:1/\r', CATCHWORD_SEAM: '7\n' };
+    const expected = { apiKey: 'topsecret', baseUrl: 'http://127.0.0.1:1', seam: 7 };
+    expect(checkedSettings(environment, 'nothing')).toMatchObject(expected);
+  });
+
+  it.each([[KEY], ['CATCHWORD_API_KEY_FILE'], ['CATCHWORD_DB'], ['CATCHWORD_SINK_A'], ['CATCHWORD_SINK_A_SECRET']])(
+    'refuses a value in quotes: %s',
+    async (name) => {
+      const { stderr, code } = await read({ CATCHWORD_SINK_A: 'jsonl:a', [name]: '"topsecret"' });
+      expect(code).toBe(2);
+      expect(stderr).toMatch(new RegExp(`^error ${name}: the value is in quotes.*\\nhint .*docker --env-file`));
+      expect(stderr).not.toContain('topsecret');
+    },
+  );
+
+  it('accepts quotes around a password', () => {
+    expect(checkedSettings({ CATCHWORD_USER_PASSWORD: '"x"' }, 'nothing').userPassword).toBe('"x"');
+  });
+
+  it.each([
+    ['CATCHWORD_DB', '~/catalog.db'],
+    ['CATCHWORD_TOKEN_STORE', '~/token'],
+    ['CATCHWORD_API_KEY_FILE', '~/key'],
+    ['CATCHWORD_SINK_A_FILE', '~root/sink'],
+    ['CATCHWORD_SINK_A', 'jsonl:~/changes.jsonl'],
+    ['CATCHWORD_SINK_A', 'module:~/sink.mjs'],
+    ['CATCHWORD_SINK_A', 'postgres://u@db.example/shop?sslrootcert=~/ca.pem'],
+  ])('refuses a path that only a shell completes: %s=%s', (name, value) => {
+    expect(() => checkedSettings({ [name]: value }, 'nothing')).toThrow(
+      expect.objectContaining({
+        code: 'CONFIG_INVALID',
+        message: expect.stringMatching(new RegExp(`^${name}: `)),
+        hint: 'It must be written in full: only a shell replaces ~, so use $HOME there.',
+      }),
+    );
+  });
+
+  it.each([['http://127.0.0.1/api?key=topsecret'], ['http://127.0.0.1/#topsecret']])(
+    'refuses the query or fragment of a base URL: %s',
+    (value) => {
+      expect(() => checkedSettings({ CATCHWORD_BASE_URL: value }, 'nothing')).toThrow(
+        expect.objectContaining({
+          code: 'CONFIG_INVALID',
+          message: expect.not.stringContaining('topsecret'),
+          hint: expect.stringContaining('Remove what follows ? or #.'),
+        }),
+      );
+    },
+  );
 });
 
 describe('unknown variables', () => {
