@@ -129,9 +129,43 @@ describe('the body gate', () => {
     ['no content type', {}, body],
     ['problem+json', { 'content-type': 'application/problem+json; charset=utf-8' }, body],
     ['a byte order mark', JSON_TYPE, `\ufeff${body}`],
+    ['JSON labelled as a page', { 'content-type': 'text/html; charset=utf-8' }, body],
+    ['JSON labelled as a file, and zipped', { ...gzip, 'content-type': 'application/octet-stream' }, zipped],
+    ['UTF-16', { 'content-type': 'application/json; charset="UTF-16LE"' }, Buffer.from(`\ufeff${body}`, 'utf16le')],
   ])('accepts %s', async (_name, headers, sent) => {
     const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent));
     expect((await ask(transport)).text).toBe(body);
+  });
+
+  it.each([
+    ['Latin-1', 'application/json; charset=ISO-8859-1', Buffer.from('{"a":"Caf\u00e9"}', 'latin1')],
+    ['Windows-1252', 'application/json;Charset="windows-1252"', Buffer.from('{"a":"Caf\u00e9"}', 'latin1')],
+    ['UTF-8 with the default label of a server', 'application/json; charset=latin1', Buffer.from('{"a":"Caf\u00e9"}')],
+    ['Shift_JIS', 'application/json; charset=Shift_JIS', Buffer.from('{"a":"\x8e\x9a"}', 'latin1'), '字'],
+  ])('decodes %s', async (_name, type, sent, text = 'Caf\u00e9') => {
+    const transport = await transportTo((_request, response) =>
+      response.writeHead(200, { 'content-type': type }).end(sent),
+    );
+    const answer = await ask(transport);
+    expect([answer.text, Buffer.from(answer.body).toString()]).toEqual([`{"a":"${text}"}`, `{"a":"${text}"}`]);
+  });
+
+  it('decodes XML in the charset of its declaration', async () => {
+    const xml = '<?xml version="1.0" encoding="ISO-8859-1"?><user name="Caf\u00e9"/>';
+    const sent = Buffer.from(xml, 'latin1');
+    const type = { 'content-type': 'application/xml' };
+    const transport = await transportTo((_request, response) => response.writeHead(200, type).end(sent));
+    expect((await ask(transport)).text).toContain('Caf\u00e9');
+  });
+
+  it.each([
+    ['an unknown charset', 'x-ours', '{}', 'charset that it declares: x-ours'],
+    ['bytes that are not what the charset says', 'utf-16le', 'odd', 'charset that it declares: utf-16le'],
+  ])('names %s', async (_name, charset, sent, message) => {
+    const type = { 'content-type': `application/json; charset=${charset}` };
+    const transport = await transportTo((_request, response) => response.writeHead(200, type).end(sent));
+    const error = await failure(ask(transport));
+    expect(error).toMatchObject({ code: 'SOURCE_BODY', message: expect.stringContaining(message) as string });
   });
 
   it.each([
@@ -143,6 +177,8 @@ describe('the body gate', () => {
     ['a gzip bomb', gzip, gzipSync(' '.repeat(100_000)), 'SOURCE_BODY'],
     ['too many bytes', JSON_TYPE, ' '.repeat(60_000), 'SOURCE_BODY'],
     ['HTML', { 'content-type': 'text/html' }, '<html>', 'SOURCE_NOT_SERVICE'],
+    ['HTML that cannot be decoded', { 'content-type': 'text/html; charset=x' }, '<html>', 'SOURCE_NOT_SERVICE'],
+    ['a number labelled as a page', { 'content-type': 'text/html' }, '503', 'SOURCE_NOT_SERVICE'],
   ])('rejects %s', async (_name, headers, sent, code) => {
     const limits = { maxWireBytes: 50_000, maxBytes: 20_000 };
     const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent), { limits });

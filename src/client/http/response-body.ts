@@ -75,13 +75,40 @@ async function decode(bytes: Uint8Array, headers: Headers, { maxBytes }: BodyLim
   throw bodyError("the answer's gzip is followed by other data");
 }
 
-/** The bytes of a body after decompression, without a byte order mark. @throws CatchwordError SOURCE_BODY */
+const CHARSET = /;\s*charset\s*=\s*["']?([^\s;"']+)/i;
+const XML_ENCODING = /^\s*<\?xml[^>]*\sencoding\s*=\s*["']([^"']+)/i;
+/** Bytes. The declaration of XML is shorter. */
+const DECLARATION = 200;
+
+/** As UTF-8, if the answer declares another charset. */
+function toUtf8(body: Uint8Array, headers: Headers): Uint8Array {
+  const start = String.fromCharCode(...body.subarray(0, DECLARATION));
+  const declared = CHARSET.exec(header(headers, 'content-type') ?? '') ?? XML_ENCODING.exec(start);
+  const label = declared?.[1] ?? 'utf-8';
+  try {
+    const decoder = new TextDecoder(label, { fatal: true });
+    // Bytes that are not UTF-8 may concern one item only, so they are found later.
+    if (decoder.encoding === 'utf-8') return body;
+    // Servers add Latin-1 by default to JSON, which is UTF-8; other text in Latin-1 is not valid UTF-8.
+    if (decoder.encoding === 'windows-1252' && isUtf8(body)) return body;
+    return new TextEncoder().encode(decoder.decode(body));
+  } catch (error) {
+    const hint = 'Ask the service for UTF-8, or for a charset that is what it says.';
+    throw bodyError(
+      `the answer cannot be decoded from the charset that it declares: ${label.slice(0, 40)}`,
+      hint,
+      error,
+    );
+  }
+}
+
+/** The bytes of a body after decompression, in UTF-8 without a byte order mark. @throws CatchwordError SOURCE_BODY */
 export async function bodyOf(
   bytes: Uint8Array,
   headers: Headers,
   limits: BodyLimits,
 ): Promise<Uint8Array<ArrayBuffer>> {
-  const { buffer, byteOffset, byteLength } = await decode(bytes, headers, limits);
+  const { buffer, byteOffset, byteLength } = toUtf8(await decode(bytes, headers, limits), headers);
   if (byteLength > limits.maxBytes) throw bodyError(`the answer is larger than ${limits.maxBytes} bytes`);
   const body = new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength);
   return MARK.every((byte, at) => body[at] === byte) ? body.subarray(MARK.length) : body;
@@ -96,13 +123,23 @@ export function textOfBody(body: Uint8Array): string {
 /** Some services label errors as plain text. An answer without a type is parsed as what was asked for. */
 const DATA = /^(application|text)\/([\w.-]+\+)?(json|xml|plain)$/;
 
+function isJson(body: Uint8Array): boolean {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
+  try {
+    // A number or a word could be a message for people.
+    return /^\s*[[{]/.test(text) && JSON.parse(text) !== null;
+  } catch {
+    return false;
+  }
+}
+
 /**
- * Checks that a body with content is JSON or XML by its type, and not a page for people.
+ * Checks that a body with content is JSON or XML by its type, or JSON whatever its type says, and not a page for people.
  * @throws CatchwordError SOURCE_NOT_SERVICE
  */
-export function checkType(bytes: Uint8Array, headers: Headers): void {
+export function checkType(body: Uint8Array, headers: Headers): void {
   const type = header(headers, 'content-type')?.split(';')[0]?.trim().toLowerCase() ?? '';
-  if (bytes.length === 0 || type === '' || DATA.test(type)) return;
+  if (body.length === 0 || type === '' || DATA.test(type) || isJson(body)) return;
   throw new CatchwordError('SOURCE_NOT_SERVICE', `the answer is ${type.slice(0, 40)}, not JSON or XML`, {
     hint: 'Check {setting}; the answer may come from a proxy or be a maintenance page.',
     setting: 'CATCHWORD_BASE_URL',

@@ -148,8 +148,12 @@ export function createTransport(
     const refusal = isGood ? undefined : refusalError(asked, answerOf(await textOfRefusal()));
     if (refusal !== undefined && !accepts.includes(status)) throw refusal;
     try {
-      checkType(bytes, headers);
-      const decoded = await read();
+      const decoded = await read().catch((error: unknown) => {
+        // A page for people is called so even if it cannot be decoded.
+        checkType(bytes, headers);
+        throw error;
+      });
+      checkType(decoded, headers);
       const isPageOfCatalog = asked.format === 'page';
       const text = isPageOfCatalog ? errorTextOf(decoded) : textOfBody(decoded);
       if (refusal !== undefined && isPage(text)) throw refusal;
