@@ -23,8 +23,8 @@ export function retryDelayMs(
   return Math.max(askedMs, backoffMs(attempt, random));
 }
 
-/** Characters of the header that an error quotes. */
-const SHOWN = 40;
+/** Characters of the header that an error quotes, with its name. */
+const SHOWN = 53;
 
 /**
  * Parses `Retry-After`: whole seconds, or an HTTP date.
@@ -35,11 +35,51 @@ const SHOWN = 40;
 export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
   const askedMs = /^\d+$/.test(text) ? Number(text) * 1_000 : untilDate(text, nowMs);
-  if (askedMs === undefined) return undefined;
+  return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
+}
+
+/** @param header in which the source asked, with its value */
+function pauseOf(askedMs: number, header: string) {
   if (askedMs <= LONGEST_PAUSE_MS) return { ms: askedMs, note: '' };
-  const shown = text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text;
-  const note = `it asked for a pause with Retry-After: ${shown}; catchword waits at most 24 h`;
-  return { ms: LONGEST_PAUSE_MS, note };
+  const shown = header.length > SHOWN ? `${header.slice(0, SHOWN)}…` : header;
+  return { ms: LONGEST_PAUSE_MS, note: `it asked for a pause with ${shown}; catchword waits at most 24 h` };
+}
+
+type Headers = Readonly<Record<string, string | string[] | undefined>>;
+
+/** The number in a header, which may be followed by parameters or by those of other limits. */
+function numberIn(headers: Headers, name: string): number | undefined {
+  const [, digits] = /^\s*(\d{1,15}(?:\.\d+)?)\s*(?:[;,]|$)/.exec([headers[name]].flat()[0] ?? '') ?? [];
+  return digits === undefined ? undefined : Number(digits);
+}
+
+/** Milliseconds until a time that is given in seconds from now, or in seconds or milliseconds since 1970. */
+function untilReset(reset: number, nowMs: number): number | undefined {
+  if (reset >= 1e12) return Math.max(0, reset - nowMs);
+  if (reset >= 1e9) return Math.max(0, reset * 1_000 - nowMs);
+  // Longer than a day is neither.
+  return reset * 1_000 <= LONGEST_PAUSE_MS ? reset * 1_000 : undefined;
+}
+
+/** The names that services give to the headers of their limits. */
+const LIMITS = ['ratelimit', 'x-ratelimit', 'x-rate-limit'];
+
+/**
+ * The pause that an answer asks for: `Retry-After`, or without it the time until its limit of requests starts over.
+ * @param status services send the headers of a limit with other answers, too: they count if the limit is used up
+ * @param nowMs the time that dates are compared with, milliseconds since 1970
+ * @returns as `parseRetryAfter`
+ */
+export function askedPause(headers: Headers, status: number, nowMs: number): ReturnType<typeof parseRetryAfter> {
+  const pause = parseRetryAfter([headers['retry-after']].flat()[0], nowMs);
+  if (pause !== undefined) return pause;
+  for (const limit of LIMITS) {
+    const reset = numberIn(headers, `${limit}-reset`);
+    const askedMs = reset === undefined ? undefined : untilReset(reset, nowMs);
+    const remaining = numberIn(headers, `${limit}-remaining`) ?? (status === 429 ? 0 : 1);
+    if (askedMs !== undefined && remaining < 1) return pauseOf(askedMs, `${limit}-reset: ${reset}`);
+  }
+  return undefined;
 }
 
 function untilDate(text: string, nowMs: number): number | undefined {

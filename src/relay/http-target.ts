@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
-import { parseRetryAfter } from '../backoff.ts';
+import { askedPause } from '../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { httpConnector } from '../http-connector.ts';
 import { isPrivateLiteral, publicLookup } from '../public-address.ts';
@@ -68,8 +68,7 @@ function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
   if (status >= 300 && status < 400) {
     return new SinkError('misconfigured', `${message}: redirects are not followed; use the final address`);
   }
-  const [retryAfter] = [headers['retry-after']].flat();
-  const retryAfterMs = parseRetryAfter(retryAfter, Date.now())?.ms;
+  const retryAfterMs = askedPause(headers, status, Date.now())?.ms;
   const timedOut = status === 408 || status === 504;
   const failure = timedOut || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
   return new SinkError(failure, message, { timedOut, ...(retryAfterMs !== undefined && { retryAfterMs }) });

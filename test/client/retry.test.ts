@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
+import { askedPause, parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
 import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 
@@ -44,6 +44,38 @@ describe('Retry-After', () => {
 
   it.each([undefined, '', '-5', '1.5', 'soon', '2026-11-20'])('%s is ignored', (value) => {
     expect(parseRetryAfter(value, now)).toBeUndefined();
+  });
+});
+
+describe('the headers of limits', () => {
+  const now = Date.UTC(2026, 10, 20, 2, 0, 0);
+  const seconds = now / 1_000;
+
+  it.each<[number, Record<string, string>, number | undefined]>([
+    [429, { 'ratelimit-reset': '30' }, 30_000],
+    [429, { 'ratelimit-reset': '30;w=60', 'ratelimit-remaining': '0' }, 30_000],
+    [429, { 'x-ratelimit-reset': '1.5' }, 1_500],
+    [429, { 'x-ratelimit-reset': `${seconds + 40}`, 'x-ratelimit-remaining': '0' }, 40_000],
+    [429, { 'x-ratelimit-reset': `${now + 40_000}` }, 40_000],
+    [429, { 'x-ratelimit-reset': `${seconds - 40}` }, 0],
+    [429, { 'x-rate-limit-reset': `${seconds + 900}` }, 900_000],
+    [429, { 'x-ratelimit-reset': `${seconds + 200_000}` }, 86_400_000],
+    [429, { 'x-ratelimit-reset': '30', 'retry-after': '5' }, 5_000],
+    [429, { 'x-ratelimit-reset': '30', 'retry-after': 'soon' }, 30_000],
+    [429, { 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '12' }, undefined],
+    [429, { 'x-ratelimit-reset': '100000' }, undefined],
+    [429, { 'x-ratelimit-reset': '-5' }, undefined],
+    [429, { 'x-ratelimit-reset': 'Fri, 20 Nov 2026 02:00:30 GMT' }, undefined],
+    [429, { 'x-ratelimit-remaining': '0' }, undefined],
+    [503, { 'x-ratelimit-reset': '30' }, undefined],
+    [503, { 'x-ratelimit-reset': '30', 'x-ratelimit-remaining': '0' }, 30_000],
+  ])('%i %j', (status, headers, expected) => {
+    expect(askedPause(headers, status, now)?.ms).toBe(expected);
+  });
+
+  it('are named if they ask for more than a day', () => {
+    const pause = askedPause({ 'x-ratelimit-reset': `${seconds + 200_000}` }, 429, now);
+    expect(pause?.note).toMatch(/^it asked for a pause with x-ratelimit-reset: \d+; catchword waits at most 24 h$/);
   });
 });
 

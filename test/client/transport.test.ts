@@ -91,6 +91,8 @@ describe('an error status', () => {
     [302, { location: `http://elsewhere.example/?key=${KEY}` }, '', { code: 'SOURCE_NOT_SERVICE', retryable: false }],
     [422, {}, '{"errors":["from: no","page: no"]}', { code: 'SOURCE_REFUSED', retryable: false }],
     [429, { 'retry-after': '7' }, '', { code: 'SOURCE_RATE_LIMITED', retryable: true, retryAfterMs: 7_000 }],
+    [429, { 'X-RateLimit-Reset': '7' }, '', { code: 'SOURCE_RATE_LIMITED', retryable: true, retryAfterMs: 7_000 }],
+    [422, { 'X-RateLimit-Reset': '7' }, '', { retryAfterMs: undefined }],
     [429, { 'retry-after': 'soon' }, '', { code: 'SOURCE_RATE_LIMITED', retryAfterMs: undefined }],
     [500, {}, '{"errors":["Catalog not found"]}', { code: 'SOURCE_AUTH', retryable: false }],
     [500, {}, '{"errors":', { code: 'SOURCE_UNAVAILABLE', retryable: true }],

@@ -1,4 +1,4 @@
-import { parseRetryAfter } from '../../backoff.ts';
+import { askedPause } from '../../backoff.ts';
 import { CatchwordError, type ErrorCode } from '../../errors.ts';
 import { dateOf, header } from '../headers.ts';
 import type { Answer, Request } from '../http/exchange.ts';
@@ -102,8 +102,7 @@ export function refusalError(request: Request, answer: Answer): CatchwordError {
   const { code, ...details } =
     serviceCode === undefined ? byStatus(request, answer, message.text) : verdictOf(serviceCode);
   const mayAskForPause = status === 429 || status >= 500 || status === 408;
-  const asked = mayAskForPause ? header(headers, 'retry-after') : undefined;
-  const pause = parseRetryAfter(asked, dateOf(headers) ?? answer.receivedAt);
+  const pause = mayAskForPause ? askedPause(headers, status, dateOf(headers) ?? answer.receivedAt) : undefined;
   const text = message.text === '' ? '' : `: ${message.text}`;
   const codeText = serviceCode === undefined || serviceCode === status ? '' : ` (code ${serviceCode})`;
   const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;
