@@ -39,7 +39,9 @@ function reasonsOf(assessment: Assessment, settled: boolean): string[] {
     list !== undefined &&
       !countAgrees(seen, list) &&
       `the source says that it has ${list.total} products, and ${seen.size} were read`,
-    list !== undefined && list.rejected > 0 && 'items were rejected, and each may be a product that was not seen',
+    list !== undefined &&
+      lists.some(({ rejected }) => rejected > 0) &&
+      'items were rejected, and each may be a product that was not seen',
   ];
   return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
 }
@@ -106,7 +108,7 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
       list !== undefined &&
       // Not `seen`: deltas also hold products that are gone.
       countAgrees(listed, list) &&
-      list.rejected === 0 &&
+      lists.every(({ rejected }) => rejected === 0) &&
       list.windows.every(({ doubt }) => doubt === null),
   };
 }

@@ -484,4 +484,11 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (canOverlap(shared, most)) sets.join(otherAt, at);',
     'if (canOverlap(shared, most) || shared.count > 0) sets.join(otherAt, at);',
   ),
+  bugFor(
+    'test/sync/assess-run.test.ts',
+    'an item that a delta rejected does not keep a run from concluding',
+    'src/sync/conclude-run.ts',
+    'lists.some(({ rejected }) => rejected > 0)',
+    'list.rejected > 0',
+  ),
 ];

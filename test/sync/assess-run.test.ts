@@ -93,6 +93,11 @@ describe('the proof of a full run', () => {
       [{ perPage: 20, windows: [{ ids: ids(1, 13), total: 14, rejected: 1 }] }],
       'items were rejected, and each may be a product that was not seen',
     ],
+    [
+      'an item that only its delta rejected',
+      [EXACT, { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] }],
+      'items were rejected, and each may be a product that was not seen',
+    ],
   ])('is open after %s', (_what, passes, reason) => {
     const { proof, reasons } = concluded(passes);
     expect(proof).toBe('open');
@@ -133,6 +138,8 @@ describe('a conclusion', () => {
     const rejected = { perPage: 20, windows: [{ ids: ids(1, 14), total: 14, rejected: 1 }] };
     const larger = { perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] };
     expect([EXACT, rejected, larger].map((pass) => concluded([pass]).countAgrees)).toEqual([true, false, false]);
+    const untold = { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] };
+    expect(concluded([EXACT, untold]).countAgrees).toBe(false);
   });
 
   it('starts at the earliest delta', () => {
