@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { type Environment, readText } from './environment.ts';
 import { CatchwordError } from './errors.ts';
 import { OPTIONS, type Option, type Values } from './option-table.ts';
+import { anything, path } from './setting-forms.ts';
 
 /** A sink or a channel as the environment configures it: `CATCHWORD_SINK_<NAME>`, `CATCHWORD_NOTIFY_<NAME>`. */
 export interface SinkSetting {
@@ -25,11 +26,11 @@ const QUOTED = /^(["']).*\1$/s;
 /**
  * A value without the line breaks at its end. No error of this file repeats the value of a secret or of `_FILE`, which may
  * be the secret itself, set there by mistake.
- * @throws CatchwordError CONFIG_INVALID if it is in quotes, unless its schema is that of passwords, which may be
+ * @throws CatchwordError CONFIG_INVALID if it is in quotes, unless its form is `anything`
  */
 function bare(setting: string, value: string | undefined, schema?: z.ZodType): string | undefined {
   const given = value?.replace(/[\r\n]+$/, '');
-  if (given === undefined || schema === OPTIONS.userPassword.schema || !QUOTED.test(given)) return given;
+  if (given === undefined || schema === anything || !QUOTED.test(given)) return given;
   throw new CatchwordError('CONFIG_INVALID', `${setting}: the value is in quotes, which would be a part of it`, {
     setting,
     hint: 'Write it without them: a shell and .env remove quotes, docker --env-file keeps them.',
@@ -42,7 +43,7 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
   if (!given) return undefined;
   const invalid = (problem: string, hint: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
-  const parsed = OPTIONS.db.schema.safeParse(given);
+  const parsed = path.safeParse(given);
   if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
   const text = readText('the file that it names', given, setting).trim();
   if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');

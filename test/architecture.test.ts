@@ -51,7 +51,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   notify: ['config', 'store', 'report', 'relay'],
   events: ['catalog'],
   mirror: ['catalog', 'store', 'events', 'report'],
-  relay: ['catalog', 'config', 'store'],
+  relay: ['catalog', 'config', 'setting-forms', 'store'],
   roles: [
     'catalog',
     'client',
@@ -72,7 +72,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   program: ['*'],
   cli: ['*'],
   'verb-table': ['*'],
-  config: ['environment', 'option-table'],
+  config: ['environment', 'option-table', 'setting-forms'],
   'unknown-settings': ['config', 'environment', 'option-table'],
   'input-stream': [],
   environment: [],

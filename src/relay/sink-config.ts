@@ -4,6 +4,7 @@ import type { SinkSetting } from '../config.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { explainMissing } from '../missing-package.ts';
 import { decoded } from '../percent-decode.ts';
+import * as form from '../setting-forms.ts';
 import { ownSink } from './own-sink.ts';
 import { type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
@@ -131,8 +132,8 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
   const files = ['sslrootcert', 'sslcert', 'sslkey'].map((option) => url.searchParams.get(option) ?? '');
   const paths = isPath ? [url.pathname] : kind === 'postgres' ? files : [];
-  if (paths.some((path) => path.startsWith('~')))
-    return ['a path starts with ~', 'It must be written in full: only a shell replaces ~, so use $HOME there.'];
+  const [unfit] = paths.flatMap((given) => form.path.safeParse(given).error?.issues ?? []);
+  if (unfit !== undefined) return ['a path is not whole', `It ${unfit.message}.`];
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
   }

@@ -132,8 +132,9 @@ export type SameFile = ReturnType<typeof createSameFile>;
  * A different device or inode shows another file. A file that was copied over in place keeps both, but its size or time
  * changes; otherwise only a WAL checkpoint changes these. There are two ways to know of a checkpoint, because each
  * misses some: SQLite counts the frames of the WAL that were moved into the file, but starts at 0 again when the WAL
- * does (the salt of the WAL shows that), and does not count a checkpoint that a kill or a full disk interrupts; and each write and each checkpoint is
- * noted in the mirror, so that processes that rarely check see what the others accepted.
+ * does (which the salt of the WAL shows), and does not count a checkpoint that a kill or a full disk interrupts; and
+ * each write and each checkpoint is noted in the mirror, so that processes that rarely check see what the others
+ * accepted.
  *
  * A change that is still unexplained may be harmless, such as `touch`. So the WAL is set aside only if the file and the
  * WAL do not fit together: that proves that the file is another one.

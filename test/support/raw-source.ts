@@ -2,24 +2,26 @@ import { gzipSync } from 'node:zlib';
 import { serveHttp } from './listen.ts';
 
 export interface RawSource {
-  readonly url: string;
+  url: string;
   /** The items that `GET /v4/products` lists, sent byte by byte. */
   items: readonly Buffer[];
+  /** The items that its deltas list; none at first. */
+  changed: readonly Buffer[];
   /** Requests so far. */
   readonly requests: readonly URL[];
 }
 
 const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1));
 
-/** A source whose items are any bytes, which the sandbox does not send. Its deltas are empty. */
+/** A source whose items are any bytes, which the sandbox does not send. */
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
-  const source = { url: '', items, requests };
+  const source: RawSource = { url: '', items, changed: [], requests };
   source.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     requests.push(url);
     const [page, perPage] = [POSITIVE(url.searchParams.get('page')), POSITIVE(url.searchParams.get('per_page'))];
-    const listed = url.searchParams.has('from') ? [] : source.items;
+    const listed = url.searchParams.has('from') ? source.changed : source.items;
     const shown = listed.slice((page - 1) * perPage, page * perPage);
     const pages = Math.ceil(listed.length / perPage);
     const head = `{"num_items":${listed.length},"page":${page},"per_page":${perPage},"total_pages":${pages},"items":[`;

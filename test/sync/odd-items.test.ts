@@ -81,6 +81,22 @@ it('never removes a product because its title has become invalid UTF-8', async (
   expect([...catalogOf(db).keys()]).toEqual(['A', 'B']);
 });
 
+it('removes nothing because of a run whose delta held an item that it rejected: the item may be the product', async () => {
+  const source = await startRawSource(['A', 'B', 'C'].map((vbid) => book(vbid, 'Café')));
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
+  await load(settings, 'full');
+  // The list agrees with its own total, and does not show C.
+  source.items = source.items.slice(0, 2);
+  source.changed = [book('C', 'Café', 'latin1')];
+  const why = 'items were rejected, and each may be a product that was not seen';
+  for (let night = 1; night <= 3; night++) {
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 1, reasons: [why] });
+  }
+  source.changed = [];
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
+});
+
 it('keeps products apart whose numeric keys are equal as doubles', async () => {
   const items = ['9007199254740993', '9007199254740992', '0', '"1.50"'].map((vbid) =>
     Buffer.from(`{"vbid":${vbid},"title":"T"}`),
