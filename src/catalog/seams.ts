@@ -5,11 +5,9 @@ import { endOf, holdsEnd, startOf, type WindowRead } from './plan.ts';
  *
  * Two windows are *joined* by a product that is in both and was not modified since the first of the two reads. If a
  * chain of joined windows leads from a window at offset 0 to one that holds the end of the list, then every product
- * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof.
- *
- * Near the end of a list by time of change, every product may have been modified. Two neighbours are therefore also
- * joined if they hold exactly the same products at all offsets that both cover, at least five: to hide an unmodified
- * product, all of these would have had to move past it and return to the same place.
+ * that existed, unmodified, during all reads is in one of the windows: docs/page-drift.md has the proof. Products that
+ * were modified join nothing, even where two windows hold the same ones at the same places: a job that edits them in
+ * turn moves all of them past a product that nothing touched.
  *
  * A source may list a product twice, at two distant places, and windows of both places hold it. But two pieces of one
  * list overlap where one of them ends: before what they share, and after it, one of them holds nothing. A few products
@@ -36,17 +34,18 @@ interface SeamInput<W extends SeamWindow> {
   readonly idsOf: (window: W) => readonly number[];
   /** Returns the last pass whose delta listed the product; -1 if none did. A delta's own products may join its windows. */
   readonly modifiedIn: (id: number) => number;
-  /** Returns whether the product is still as it was in this window; default: true. */
-  readonly steady?: (id: number, window: W) => boolean;
+  /** Returns whether the product is still as it was in this window. A change may be in no delta: it is late, or erased. */
+  readonly steady: (id: number, window: W) => boolean;
   /** The highest product id. */
   readonly highest: number;
 }
 
-/** Minimum number of equal products at equal offsets that joins two neighbours, even if all were modified. */
+/** Minimum number of equal products at equal offsets that shows that nothing moved. */
 const STILL = 5;
 
 /**
- * Whether neighbours hold the same products at all offsets that both cover, so nothing moved between the two reads.
+ * Whether neighbours hold the same products at all offsets that both cover, so nothing seems to have moved between the
+ * two reads. That joins no windows.
  * @param shift by how many products the second one starts later
  */
 export function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
@@ -106,7 +105,7 @@ function createSets(size: number) {
 
 /** Joins windows, given in the order of `all`, by the unmodified products that they share. */
 function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<W>) {
-  const { root, modifiedIn, steady = () => true, highest } = input;
+  const { root, modifiedIn, steady, highest } = input;
   const sets = createSets(all.length);
   /** For each product, one plus the index of the window that it was last found in, and its position there. */
   const owner = new (all.length < 65_535 ? Uint16Array : Uint32Array)(highest + 1);
@@ -209,7 +208,7 @@ function reachesEnd(windows: readonly SeamWindow[], sets: Sets): boolean {
  * the windows before it. Visits every id once and keeps 4 bytes for each product, 6 with more than 65,534 windows.
  */
 export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
-  const { windows, root, idsOf } = input;
+  const { windows, root, idsOf, steady } = input;
   const byOffset = (a: W, b: W) => startOf(a) - startOf(b) || a.pass - b.pass;
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
@@ -222,9 +221,12 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   base.forEach((window, at) => {
     const ids = idsOf(window);
     const before = base[at - 1];
-    if (before !== undefined && standStill(startOf(window) - startOf(before), idsBefore, ids)) {
-      sets.join(at - 1, at);
-      still.join(at - 1, at);
+    if (before !== undefined) {
+      const shift = startOf(window) - startOf(before);
+      const isStill =
+        standStill(shift, idsBefore, ids) &&
+        idsBefore.slice(shift, shift + ids.length).every((id) => steady(id, before));
+      if (isStill) still.join(at - 1, at);
     }
     idsBefore = ids;
     const common = joinAll(window, at, ids, true);
@@ -275,11 +277,15 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   return {
     /** A chain of joined windows leads from the head of the list to its end, in a stable order. */
     sealed: joined && counts.disorder() === 0,
-    /** The windows of the first pass alone form such a chain because nothing moved between them while they were read. */
+    /**
+     * The windows of the first pass form a chain of neighbours that hold the same products at the same places, none of
+     * which has changed since. A source can deceive this: it shows that a run need not wait, and proves nothing.
+     */
     stoodStill: reachesEnd(base, still),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
-    gaps: joined ? [] : gaps,
+    /** Also those that a chain of other windows leads around. */
+    gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
     disorder: counts.disorder(),
     /** Items that repeat a product within one window; each once, even if neighbours share them. */

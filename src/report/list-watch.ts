@@ -134,8 +134,8 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
 
   /** Whether the product is still as it was when a window of this pass was applied; `seq`: the newest change then. */
   function isSteady(id: number, inPass: number, seq: number): boolean {
-    // A change that became visible late is not in the delta of a delta, but the mirror has it.
-    return id !== 0 && modifiedIn(id) <= inPass && (pass.kind === 'list' || store.products.changedSeq(id) <= seq);
+    // A change that became visible late, or of a product that was erased since, is in no delta, but the mirror has it.
+    return id !== 0 && modifiedIn(id) <= inPass && store.products.changedSeq(id) <= seq;
   }
 
   function note(window: ReadWindow): void {
@@ -159,8 +159,8 @@ export function createListWatch({ store, pass, foundLength, modifiedIn, withSeam
     isStale = true;
   }
 
-  function isJoined({ still, shared, seq }: Joint): boolean {
-    return still || shared.some((id) => isSteady(id, pass.pass, seq));
+  function isJoined({ shared, seq }: Joint): boolean {
+    return shared.some((id) => isSteady(id, pass.pass, seq));
   }
 
   /** The products of a window that are still as they were then. */

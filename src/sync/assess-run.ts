@@ -1,6 +1,7 @@
 import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
-import { endOf, holdsEnd, windowsOver } from '../catalog/plan.ts';
+import { endOf, holdsEnd, startOf, windowsOver } from '../catalog/plan.ts';
+import { isWithdrawnBody } from '../catalog/product.ts';
 import { examineSeams } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
@@ -25,14 +26,20 @@ export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Applied[
   return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
 }
 
-/** Whether overlapping windows of a pass hold the same products where they overlap: nothing moved while it was read. */
+/** Returns whether a product is still as it was in a window. */
+function createSteady({ products }: Reader) {
+  return (id: number, { seq }: Applied): boolean => products.changedSeq(id) <= seq;
+}
+
+/** Whether overlapping windows of a pass hold the same products where they overlap, and none has changed since. */
 function stoodStill(store: Reader, pass: Pass): boolean {
   const windows = store.runs.checkpoints(pass.runId, pass.pass);
   if (pass.seam === 0) return false;
   const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
   // Treats every product as modified, which saves joining windows by products: that does not count here.
   const modifiedIn = () => Number.POSITIVE_INFINITY;
-  return examineSeams({ windows, root: pass.pass, idsOf, modifiedIn, highest: store.products.lastId() }).stoodStill;
+  const about = { windows, root: pass.pass, idsOf, modifiedIn, steady: createSteady(store) };
+  return examineSeams({ ...about, highest: store.products.lastId() }).stoodStill;
 }
 
 /**
@@ -74,16 +81,33 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   }
 
   const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
-  const steady = (id: number, { seq }: Applied): boolean => store.products.changedSeq(id) <= seq;
+  const steady = createSteady(store);
+
+  /** Items that are neither rejected nor in the mirror, at offsets that no window before them covers. */
+  function unknownIn(windows: readonly Applied[]): number {
+    let reach = 0;
+    let unknown = 0;
+    for (const window of [...windows].sort((a, b) => startOf(a) - startOf(b))) {
+      const own = idsOf(window).slice(Math.max(0, reach - startOf(window)));
+      if (window.rejected === 0) unknown += own.filter((id) => id === 0).length;
+      reach = Math.max(reach, endOf(window));
+    }
+    return unknown;
+  }
+
+  /** Whether the list should count the product: it shows it, or it is sold. Deltas also show what was withdrawn. */
+  function isCounted(id: number): boolean {
+    if (!seen.has(id) || listed.has(id)) return listed.has(id);
+    const product = store.removals.living(id);
+    return product !== undefined && !isWithdrawnBody(product.body);
+  }
 
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
     const exact = isExact(root, reads.get(root.pass) ?? []);
     const seamed = !exact && root.seam > 0;
-    // A change that became visible late is not in the delta of a delta, but its windows hold the changed product.
-    const late = root.kind === 'list' ? {} : { steady };
-    const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, highest, ...late }) : null;
+    const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, steady, highest }) : null;
     const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
     const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
     return {
@@ -94,6 +118,8 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       total: newestTotal(windows),
       /** Items that were rejected, over all windows. */
       rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
+      /** Items that the mirror does not have, although they were not rejected, such as products withdrawn before. */
+      unknown: () => unknownIn(reads.get(root.pass) ?? []),
       /** One response held the whole list. */
       exact,
       /** Null for an exact list, and for one of plain pages. */
@@ -126,6 +152,12 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     seen,
     /** Products in the newest reading of the whole list. */
     listed,
+    /** How many of the products that were seen the source's total should count. */
+    counted: () => {
+      let count = 0;
+      for (let id = 1; id <= highest; id++) if (isCounted(id)) count++;
+      return count;
+    },
     /** The last list that was read cannot have changed meanwhile. */
     closed,
   };

@@ -1,14 +1,17 @@
-import type { IdSet } from '../catalog/id-set.ts';
 import type { ListEvidence, Proof, Run } from '../catalog/run.ts';
 import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Assessment, ReadList } from './assess-run.ts';
+import type { RunSettings } from './run-settings.ts';
 
-/** The newest reading of the whole list, and the deltas: those before the run settled do not count any more then. */
-export function proofLists(assessment: Assessment, settled: boolean): ReadList[] {
-  return assessment.lists.filter((read) => {
-    if (read.pass.kind === 'list') return read === assessment.list;
-    return !settled || read.pass.kind !== 'delta' || read.pass.pass === 0;
+export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs'>;
+
+/** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
+export function proofLists({ lists, list }: Assessment): ReadList[] {
+  return lists.filter((read, at) => {
+    if (read.pass.kind === 'list') return read === list;
+    const { from } = read.pass;
+    return !lists.slice(at + 1).some(({ pass }) => pass.from !== null && from !== null && pass.from <= from);
   });
 }
 
@@ -27,18 +30,19 @@ function whyOpen({ pass, exact, seams }: ReadList): string | null {
 }
 
 /** Every reason why a run is open. */
-function reasonsOf(assessment: Assessment, settled: boolean): string[] {
-  const { lists, list, closed, seen } = assessment;
+function reasonsOf(assessment: Assessment, settings: ConcludeSettings): string[] {
+  const { lists, list, closed } = assessment;
+  const counted = assessment.counted();
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE));
   const reasons = [
-    ...proofLists(assessment, settled).map(whyOpen),
+    ...proofLists(assessment).map(whyOpen),
     !closed && 'the source changed faster than its deltas could be read',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
     list !== undefined &&
-      !countAgrees(seen, list) &&
-      `the source says that it has ${list.total} products, and ${seen.size} were read`,
+      !countAgrees(counted, list, settings) &&
+      `the source says that it has ${list.total} products, and ${counted} were read`,
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
@@ -46,9 +50,11 @@ function reasonsOf(assessment: Assessment, settled: boolean): string[] {
   return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
 }
 
-/** Whether as many products were read as the source's total. @param seen the products that count as read */
-export function countAgrees(seen: IdSet, list: ReadList): boolean {
-  return seen.size + list.rejected + (list.seams?.repeated ?? 0) >= list.total;
+/** Whether as many products were read as the source's total. @param products how many count as read */
+export function countAgrees(products: number, list: ReadList, { withdrawnAs }: ConcludeSettings): boolean {
+  // The mirror does not take up products that were withdrawn before it knew them.
+  const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;
+  return products + unknown + list.rejected + (list.seams?.repeated ?? 0) >= list.total;
 }
 
 function evidenceOf(list: ReadList): ListEvidence {
@@ -70,18 +76,26 @@ function evidenceOf(list: ReadList): ListEvidence {
  * Concludes what a run has proven, from everything that it has read.
  * @param settled whether its last delta was read late enough to show every change
  */
-export function conclude(store: Reader, run: Run, assessment: Assessment, settled: boolean) {
+export function conclude(
+  store: Reader,
+  run: Run,
+  assessment: Assessment,
+  settled: boolean,
+  settings: ConcludeSettings,
+) {
   const { lists, list, closed, seen, listed } = assessment;
-  const reasons = reasonsOf(assessment, settled);
+  const reasons = reasonsOf(assessment, settings);
+  const needed = proofLists(assessment);
+  const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
   const isOpen = reasons.length > 0;
   const isSealed = !isOpen && !isExactDelta;
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
   const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
-  const allRead = deltas.every(({ complete }) => complete);
+  const allRead = neededDeltas.every(({ complete }) => complete);
   const deltasRead = closed && allRead && !doubtful;
-  const restsOn = isSealed ? proofLists(assessment, settled) : deltasRead ? deltas : [];
+  const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   return {
     assessment,
@@ -107,7 +121,7 @@ export function conclude(store: Reader, run: Run, assessment: Assessment, settle
     countAgrees:
       list !== undefined &&
       // Not `seen`: deltas also hold products that are gone.
-      countAgrees(listed, list) &&
+      countAgrees(listed.size, list, settings) &&
       lists.every(({ rejected }) => rejected === 0) &&
       list.windows.every(({ doubt }) => doubt === null),
   };

@@ -120,6 +120,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       if (!known.removed && !isOutdated(known)) withdrawn.add(known.id);
       return known.id;
     }
+    // Deltas go on to tell of products that a run has removed since they were withdrawn.
+    if (known.removed && product.withdrawn && captured.task.from !== null) return known.id;
     const change = difference(known.body, product.body);
     const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
     if (!known.removed && isSame) return known.id;

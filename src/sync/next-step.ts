@@ -13,7 +13,7 @@ type Step =
   | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
   | { readonly kind: 'finish'; readonly conclusion: Conclusion };
 
-export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups'>;
+export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups' | 'withdrawnAs'>;
 
 /** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
 const MAX_DELTAS = 12;
@@ -50,7 +50,7 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settles: passes.filter(({ kind }) => kind === 'settle').length,
     deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
     assessment,
-    conclusion: lazy(() => conclude(store, run, assessment(), settled)),
+    conclusion: lazy(() => conclude(store, run, assessment(), settled, settings)),
     /** Number of living products that a full run has not seen. */
     unseen: lazy(() => (run.kind === 'full' ? store.removals.unseen(assessment().seen).length : 0)),
   };
@@ -132,18 +132,19 @@ function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap({ assessment, settled }: Situation): NextPass | null {
-  const lists = proofLists(assessment(), settled);
+function repairGap({ assessment }: Situation): NextPass | null {
+  const lists = proofLists(assessment());
   const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
   return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
 }
 
 /** An open full run that has not seen everything reads the list again, every second time from its end. */
-function readListAgain({ passes, maxPasses, assessment, conclusion, unseen }: Situation): NextPass | null {
-  const { list, seen } = assessment();
+function readListAgain(situation: Situation): NextPass | null {
+  const { passes, maxPasses, assessment, conclusion, unseen } = situation;
+  const { list, counted } = assessment();
   const readings = passes.filter(({ kind }) => kind === 'list').length;
   if (list === undefined || conclusion().proof !== 'open' || readings >= maxPasses) return null;
-  if (unseen() === 0 && countAgrees(seen, list)) return null;
+  if (unseen() === 0 && countAgrees(counted(), list, situation)) return null;
   return { kind: 'list', from: null, numItems: list.total, reversed: readings % 2 === 1 };
 }
 

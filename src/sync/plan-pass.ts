@@ -6,6 +6,7 @@ import { assessRun, repairsOf } from './assess-run.ts';
 
 /** Maximum products that one run looks up, to bound its requests. */
 const LOOKUPS = 200;
+const CONTROL_EVERY = 5;
 /** A lookup is only a hint: if it fails, the run continues without. */
 const LOOKUP_ATTEMPTS = 3;
 
@@ -15,25 +16,30 @@ interface PlannedPass {
   readonly taskOf: (window: Window) => Partial<FetchTask>;
 }
 
-/** A product that the run has just seen: lookups are trusted only if they find it. */
-export function controlOf(store: Reader, pass: Pass): number | undefined {
+/** Living products that the run has just seen in its list; at most `count`. */
+function controlsOf(store: Reader, pass: Pass, count: number): number[] {
   const list = store.runs
     .passes(pass.runId)
     .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
+  const controls = new Set<number>();
   for (const window of list === undefined ? [] : store.runs.checkpoints(list.runId, list.pass)) {
-    const id = store.runs.idsOf(window.runId, window.pass, window).find((one) => one > 0);
-    if (id !== undefined && store.removals.living(id) !== undefined) return id;
+    for (const id of store.runs.idsOf(window.runId, window.pass, window)) {
+      if (controls.size >= count) return [...controls];
+      if (id > 0 && store.removals.living(id) !== undefined) controls.add(id);
+    }
   }
-  return undefined;
+  return [...controls];
 }
 
+/** Lookups of unseen products, between others that must find a product: only these show that the lookup works. */
 function plannedLookups(store: Reader, pass: Pass): PlannedPass {
-  const control = controlOf(store, pass);
   const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
   // Starts elsewhere in each run: products that lookups find, but lists do not show, must not crowd out the others.
   const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
   const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
-  const ids = control === undefined ? [] : [control, ...turn];
+  const [last, ...controls] = controlsOf(store, pass, Math.ceil(turn.length / CONTROL_EVERY) + 1);
+  const between = turn.flatMap((id, at) => (at % CONTROL_EVERY === 0 ? [controls[at / CONTROL_EVERY], id] : [id]));
+  const ids = [...between, last].filter((id) => id !== undefined);
   return {
     plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
     taskOf: ({ page }) => ({ vbid: store.removals.living(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
@@ -50,7 +56,10 @@ function heldUpTo(store: Reader, { runId, pass: before }: Pass): number {
     .reduce((a, b) => Math.max(a, b), 0);
 }
 
-/** Depends only on the passes before this one, so that a resumed pass has the same plan. */
+/**
+ * Depends on the passes before this one, so that a resumed pass has the same plan. Repairs and lookups also depend on what
+ * the mirror knows meanwhile: a resumed one may read more windows.
+ */
 export function planPass(store: Reader, pass: Pass): PlannedPass {
   const taskOf = (): Partial<FetchTask> => ({});
   if (pass.kind === 'lookup') return plannedLookups(store, pass);

@@ -3,7 +3,6 @@ import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Assessment } from './assess-run.ts';
 import type { Conclusion } from './conclude-run.ts';
-import { controlOf } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
 
 export type SweepSettings = Pick<RunSettings, 'removalLimit' | 'confirmations'>;
@@ -17,15 +16,25 @@ export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLim
   return Math.max(LIMIT_LEAST, Math.floor(((removalLimit.percent ?? 0) / 100) * living));
 }
 
-/** Products that lookups did not find. Lookups count only if they found a product that exists. */
+/** How long before and after a lookup another one must have found a product. */
+const VOUCHED_MS = 60_000;
+
+/**
+ * Products that lookups did not find. A service that finds nothing at all for a while says so of living products, too:
+ * each answer counts only between two lookups that found a product.
+ */
 function notFoundByLookup(store: Reader, run: Run): ReadonlySet<number> {
   const gone = new Set<number>();
-  for (const pass of store.runs.passes(run.id)) {
-    if (pass.kind !== 'lookup') continue;
-    const control = controlOf(store, pass);
-    const answers = store.runs.checkpoints(run.id, pass.pass);
-    if (!answers.some(({ page, items }) => page === control && items === 1)) continue;
-    for (const { page, items, doubt } of answers) if (items === 0 && doubt === null) gone.add(page);
+  for (const { kind, pass } of store.runs.passes(run.id)) {
+    if (kind !== 'lookup') continue;
+    const answers = store.runs.checkpoints(run.id, pass);
+    const found = answers.filter(({ items }) => items === 1).map(({ requestedAt }) => requestedAt);
+    for (const { page, items, doubt, requestedAt } of answers) {
+      if (items > 0 || doubt !== null) continue;
+      const near = found.filter((at) => Math.abs(at - requestedAt) <= VOUCHED_MS);
+      const isBetween = near.some((at) => at <= requestedAt) && near.some((at) => at >= requestedAt);
+      if (near.length > 1 && isBetween) gone.add(page);
+    }
   }
   return gone;
 }

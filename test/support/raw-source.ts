@@ -7,6 +7,10 @@ export interface RawSource {
   items: readonly Buffer[];
   /** The items that its deltas list; none at first. */
   changed: readonly Buffer[];
+  /** What happens to the source before it answers a request. */
+  before: (url: URL) => void;
+  /** What a lookup finds; null: nothing. */
+  find: (vbid: string) => Buffer | null;
   /** Requests so far. */
   readonly requests: readonly URL[];
 }
@@ -16,10 +20,18 @@ const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1
 /** A source whose items are any bytes, which the sandbox does not send. */
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
-  const source: RawSource = { url: '', items, changed: [], requests };
+  const source: RawSource = { url: '', items, changed: [], before: () => {}, find: () => null, requests };
   source.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     requests.push(url);
+    source.before(url);
+    const [, vbid] = /\/products\/(.+)$/.exec(url.pathname) ?? [];
+    if (vbid !== undefined) {
+      const found = source.find(vbid);
+      response.writeHead(found === null ? 404 : 200, { 'content-type': 'application/json' });
+      response.end(found ?? '{"errors":["Book not found"]}');
+      return;
+    }
     const [page, perPage] = [POSITIVE(url.searchParams.get('page')), POSITIVE(url.searchParams.get('per_page'))];
     const listed = url.searchParams.has('from') ? source.changed : source.items;
     const shown = listed.slice((page - 1) * perPage, page * perPage);

@@ -17,9 +17,14 @@ function list(second: Partial<WindowSketch> = {}, more: Partial<PassSketch> = {}
 const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
 const EXACT: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 14) }] };
 
-function concluded(passes: readonly PassSketch[], sketch: Partial<RunSketch> = {}, settled = true) {
+function concluded(
+  passes: readonly PassSketch[],
+  sketch: Partial<RunSketch> = {},
+  settled = true,
+  withdrawnAs: 'updated' | 'removed' = 'updated',
+) {
   const { store, run } = sketchRun({ products: 14, passes, ...sketch });
-  return conclude(store, run, assessRun(store, run.id), settled);
+  return conclude(store, run, assessRun(store, run.id), settled, { withdrawnAs });
 }
 
 describe('the proof of a full run', () => {
@@ -121,6 +126,37 @@ describe('the proof of a delta run', () => {
       proof: 'open',
       deltasRead: false,
     });
+  });
+});
+
+describe('the count of products', () => {
+  const reason = 'the source says that it has 14 products, and 13 were read';
+
+  it('leaves out withdrawn products that only a delta shows: as many living ones may be unseen', () => {
+    const passes = [
+      { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] },
+      { ...DELTA, windows: [{ ids: [14] }] },
+    ];
+    expect(concluded(passes, { withdrawn: [14] })).toMatchObject({ proof: 'open', reasons: [reason] });
+    expect(concluded(passes)).toMatchObject({ proof: 'sealed' });
+    // The list counts those that it shows.
+    const listed = [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }];
+    expect(concluded(listed, { withdrawn: [14] })).toMatchObject({ proof: 'sealed' });
+  });
+
+  it('includes products that were withdrawn before the mirror knew them, if it does not take up these', () => {
+    const passes = [list({ ids: [...ids(9, 13), 0] }), DELTA];
+    expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason], countAgrees: false });
+    const removed = concluded(passes, { products: 13 }, true, 'removed');
+    expect(removed).toMatchObject({ proof: 'sealed', countAgrees: true });
+    // Once, where two windows cover it.
+    const twice: PassSketch = {
+      windows: [
+        { ids: [...ids(1, 9), 0], total: 15 },
+        { page: 2, perPage: 8, ids: [9, 0, ...ids(10, 13)], total: 15 },
+      ],
+    };
+    expect(concluded([twice, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
   });
 });
 

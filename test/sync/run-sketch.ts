@@ -22,6 +22,8 @@ export interface WindowSketch {
   readonly total?: number;
   readonly doubt?: string;
   readonly rejected?: number;
+  /** When it was requested, milliseconds after its pass. */
+  readonly after?: number;
 }
 
 /** A pass that was read. Default: a list in windows of 10 that share 2 products. */
@@ -84,7 +86,7 @@ function addPass({ runs }: KeeperWriter, runId: number, pass: number, sketch: Pa
       perPage: window.perPage ?? rest.perPage ?? 10,
       numItems: window.total ?? window.ids.length,
       totalPages: 1,
-      requestedAt: START + at,
+      requestedAt: START + at + (window.after ?? 0),
       items: window.ids.length + (window.rejected ?? 0),
       created: 0,
       updated: 0,

@@ -3,7 +3,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import { assessRun } from '../../src/sync/assess-run.ts';
 import { type Conclusion, conclude } from '../../src/sync/conclude-run.ts';
 import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
-import { ids, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
+import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 
 const SETTINGS: SweepSettings = { removalLimit: { products: 3 }, confirmations: 2 };
 /** Every product from 1 to 10, in one response. */
@@ -19,7 +19,10 @@ interface Case extends Partial<RunSketch> {
 function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
   const { store, run } = sketchRun({ products: 12, passes: [LIST], ...sketch });
   writeUnder(store.keeperLease, START, ({ removals }) => removals.noteMissing(missedBefore));
-  const concluded = { ...conclude(store, run, assessRun(store, run.id), true), ...conclusion };
+  const concluded = {
+    ...conclude(store, run, assessRun(store, run.id), true, { withdrawnAs: 'updated' }),
+    ...conclusion,
+  };
   return sweep(store, run, concluded, { ...SETTINGS, ...settings });
 }
 
@@ -73,17 +76,28 @@ describe('products that an open run did not see', () => {
   });
 
   const found = { page: 1, perPage: 1, ids: [1] };
-  const notFound = { page: 12, perPage: 1, ids: [] };
+  const notFound = { page: 12, perPage: 1, ids: [], after: 1_000 };
+  const foundLater = { page: 2, perPage: 1, ids: [2], after: 2_000 };
   function lookedUp(...windows: PassSketch['windows']): Case {
     return { ...open, passes: [LIST, { kind: 'lookup', windows }] };
   }
 
   it('are removed when a lookup does not find them', () => {
-    expect(sweepOf(lookedUp(found, notFound))).toMatchObject({ remove: [12], missing: [11] });
+    expect(sweepOf(lookedUp(found, notFound, foundLater))).toMatchObject({ remove: [12], missing: [11] });
+  });
+
+  it('are not removed by a lookup unless others found a product before it and after it, near in time', () => {
+    expect(sweepOf(lookedUp(found, notFound))).toMatchObject({ remove: [] });
+    expect(sweepOf(lookedUp(notFound, foundLater))).toMatchObject({ remove: [] });
+    expect(sweepOf(lookedUp(found, { ...foundLater, after: 500 }, notFound))).toMatchObject({ remove: [] });
+    const hours = { after: 20 * 60 * MINUTE };
+    expect(sweepOf(lookedUp(found, { ...notFound, ...hours }, { ...foundLater, ...hours }))).toMatchObject({
+      remove: [],
+    });
   });
 
   it("are held if the source's total is far from what was read", () => {
-    const { passes = [] } = lookedUp(found, notFound);
+    const { passes = [] } = lookedUp(found, notFound, foundLater);
     const short = { perPage: 20, windows: [{ ids: ids(1, 10), total: 14 }] };
     expect(sweepOf({ ...open, passes: [short, ...passes.slice(1)] })).toMatchObject({
       remove: [12],
@@ -92,12 +106,16 @@ describe('products that an open run did not see', () => {
   });
 
   it('are not removed by lookups that do not find a product that exists, or are doubted', () => {
-    expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound))).toMatchObject({ remove: [] });
-    expect(sweepOf(lookedUp(found, { ...notFound, doubt: 'a cache answered' }))).toMatchObject({ remove: [] });
+    expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound, foundLater))).toMatchObject({ remove: [] });
+    const doubted = { ...notFound, doubt: 'a cache answered' };
+    expect(sweepOf(lookedUp(found, doubted, foundLater))).toMatchObject({ remove: [] });
   });
 
   it('are not removed by lookups of a run that has not settled', () => {
     const conclusion = { ...open.conclusion, mustSettle: true };
-    expect(sweepOf({ ...lookedUp(found, notFound), conclusion })).toMatchObject({ remove: [], missing: [11, 12] });
+    expect(sweepOf({ ...lookedUp(found, notFound, foundLater), conclusion })).toMatchObject({
+      remove: [],
+      missing: [11, 12],
+    });
   });
 });

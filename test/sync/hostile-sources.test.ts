@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { type RawSource, startRawSource } from '../support/raw-source.ts';
+
+/*
+ * Small sources that change at the worst moment, so that a product which is in no window seems to be gone. Windows hold 20
+ * products and share 5: the offsets 0 to 19, then 15 to 29, then 20 to 39.
+ */
+
+const SETTINGS = {
+  CATCHWORD_PER_PAGE: '20',
+  CATCHWORD_SEAM: '5',
+  CATCHWORD_DELTA_OVERLAP: '0s',
+  LOG_LEVEL: 'silent',
+};
+
+function book(vbid: string, more: object = {}): Buffer {
+  return Buffer.from(JSON.stringify({ vbid, title: vbid, ...more }));
+}
+
+function names(letter: string, count: number): string[] {
+  return Array.from({ length: count }, (_, at) => `${letter}${String(at).padStart(2, '0')}`);
+}
+
+/** A mirror of these products, whose source then changes in `before`, which gets each request of the next runs. */
+async function mirrored(vbids: readonly string[], more: Record<string, string> = {}) {
+  const source = await startRawSource(vbids.map((vbid) => book(vbid)));
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { ...SETTINGS, ...more });
+  await load(settings, 'full');
+  return { source, db, settings };
+}
+
+/** Calls `happen` before the first window that does not begin the list is answered. */
+function duringRead(source: RawSource, happen: () => void, page = 2): void {
+  let isOver = false;
+  source.before = ({ searchParams }) => {
+    if (isOver || searchParams.has('from') || Number(searchParams.get('page')) < page) return;
+    isOver = true;
+    happen();
+  };
+}
+
+describe('a living product that is in no window', () => {
+  const P = names('p', 15);
+  const G = names('G', 5);
+  const left = P.filter((vbid) => vbid !== 'p03');
+
+  it.each<[string, object]>([
+    ['edits', { edited: true }],
+    ['touches', {}],
+  ])('is kept if a job %s the products at a seam in turn, so that they return to their places', async (_what, edit) => {
+    const { source, db, settings } = await mirrored([...P, ...G, 'z']);
+    duringRead(source, () => {
+      const edited = G.map((vbid) => book(vbid, edit));
+      source.items = [...[...left, 'z'].map((vbid) => book(vbid)), ...edited];
+      source.changed = edited;
+    });
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0 });
+    expect(catalogOf(db).has('z')).toBe(true);
+    expectExactLog(db);
+  });
+
+  it('is kept if such products were edited, then erased before a delta could tell of it', async () => {
+    const { source, db, settings } = await mirrored([...P, ...G, 'z']);
+    duringRead(source, () => {
+      source.items = [...[...left, 'z'].map((vbid) => book(vbid)), ...G.map((vbid) => book(vbid, { edited: true }))];
+      const shown = source.items;
+      source.before = ({ searchParams }) => {
+        if (searchParams.has('from')) source.items = shown.slice(0, -G.length);
+      };
+    });
+    await load(settings, 'full');
+    expect(catalogOf(db).has('z')).toBe(true);
+    expectExactLog(db);
+  });
+
+  it('is kept if it changed places with another one, and a delta shows one more that was withdrawn', async () => {
+    const all = names('p', 39);
+    const { source, db, settings } = await mirrored([...all, 'withdrawn']);
+    source.items = all.map((vbid) => book(vbid));
+    source.changed = [book('withdrawn', { distributable: false })];
+    const swapped = all.map((vbid) => (vbid === 'p03' ? 'p37' : vbid === 'p37' ? 'p03' : vbid));
+    // Whenever the end of the list is read, the two are where they do not show that p37 is there.
+    source.before = ({ searchParams }) => {
+      if (searchParams.has('from')) return;
+      const isEnd = Number(searchParams.get('page')) * Number(searchParams.get('per_page')) > 30;
+      source.items = (isEnd ? swapped : all).map((vbid) => book(vbid));
+    };
+    const why = 'the source says that it has 39 products, and 38 were read';
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: [why], removed: 0 });
+    expect(catalogOf(db).has('p37')).toBe(true);
+  });
+});
+
+it('is sealed although the list has a product that was withdrawn before the mirror knew it', async () => {
+  const { source, db, settings } = await mirrored(names('p', 45), { CATCHWORD_WITHDRAWN_AS: 'removed' });
+  source.items = [...source.items.slice(0, 17), book('gone', { distributable: false }), ...source.items.slice(18)];
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1, missing: 0 });
+  expect(catalogOf(db).has('gone')).toBe(false);
+});
+
+it('adds nothing for a withdrawn product that a delta shows after a run has removed it', async () => {
+  const { source, db, settings } = await mirrored(names('p', 10));
+  source.items = source.items.slice(0, 9);
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
+  source.changed = [book('p09', { distributable: false })];
+  expect(await load(settings, 'delta')).toMatchObject({ restored: 0, updated: 0 });
+  expect(catalogOf(db).size).toBe(9);
+});
+
+it('removes nothing because of lookups that stop finding anything', async () => {
+  const all = names('p', 45);
+  const lookups = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_SEAM: 'off' };
+  const { source, db, settings } = await mirrored(all, lookups);
+  // Three living products that the list does not show.
+  source.items = source.items.slice(3);
+  let asked = 0;
+  source.find = (vbid) => (asked++ === 0 ? book(vbid) : null);
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 3 });
+  expect(catalogOf(db).size).toBe(45);
+  source.find = (vbid) => (all.indexOf(vbid) < 2 ? null : book(vbid));
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 2, missing: 0 });
+});
