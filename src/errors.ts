@@ -46,7 +46,7 @@ const CODES = {
   SOURCE_NOT_SERVICE: { exit: 2, retryable: true },
   /** The service rejected the request (any other 4xx). */
   SOURCE_REFUSED: { exit: 1, retryable: false },
-  /** 5xx, connection refused or reset, name not found. */
+  /** 5xx, connection refused or reset, name not found; or a request was refused after others of its run were answered. */
   SOURCE_UNAVAILABLE: { exit: 75, retryable: true },
   SOURCE_TIMEOUT: { exit: 75, retryable: true },
   SOURCE_RATE_LIMITED: { exit: 75, retryable: true },

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
+import { iso } from '../iso-time.ts';
 import type { PageItems } from './page-items.ts';
 
 /** What one request reads of the list: offsets (page-1)·perPage … page·perPage-1. `page` ≥ 1; `perPage` 1 to 1000. */
@@ -18,6 +19,8 @@ export interface FetchTask {
   readonly from: number | null;
   /** Whether most of the window's products are probably new to the mirror; default: no. */
   readonly filling?: boolean;
+  /** Whether the source has answered another request of the run with a page; default: no. */
+  readonly answered?: boolean;
   /** Requests until the task fails, the first one included; at least 1. */
   readonly maxAttempts: number;
   /** If set, looks up this one product; the window then only identifies the task, by the product's id. */
@@ -92,6 +95,14 @@ export type FetchOutcome =
 /** Identifies a task within a mirror by its run, pass and window. */
 export function taskId(task: Pick<FetchTask, 'runId' | 'pass' | 'window'>): string {
   return `r${task.runId}-p${task.pass}-${windowKey(task.window)}`;
+}
+
+/** What a task asks for, as an error names it. */
+export function requestOf({ window, from, vbid }: Pick<FetchTask, 'window' | 'from' | 'vbid'>): string {
+  if (vbid !== undefined) return `lookup of ${vbid}`;
+  const { page, perPage } = window;
+  const listed = from === null ? 'the list' : `the delta since ${iso(from)}`;
+  return `page ${page} of ${listed}, offset ${(page - 1) * perPage}, size ${perPage}`;
 }
 
 export function windowKey(window: Window): string {

@@ -1,4 +1,5 @@
 import type { Run } from '../catalog/run.ts';
+import { isPassing } from '../client/errors/service-error.ts';
 import { CatchwordError, hasCode, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import type { Pass } from '../store/runs.ts';
@@ -56,6 +57,15 @@ const RESUMABLE = new Set([
 ]);
 /** The same for a run that has not read a page yet: only if it was stopped from outside, or may not begin. */
 const RESUMABLE_BEFORE_FIRST_PAGE = new Set(['INTERRUPTED', 'LEASE_LOST', 'MIRROR_DISK_LOW']);
+
+/**
+ * Whether a run that the source refused to answer must not go on. After 401 and 403 another key may be set, which may see
+ * other products. What refuses a resumed run from its first request on may do so for ever, and no delta would be read.
+ */
+function isRefusedForGood({ code, status = 500 }: CatchwordError, hasRead: boolean): boolean {
+  if (code !== 'SOURCE_UNAVAILABLE' || isPassing(status)) return false;
+  return status === 401 || status === 403 || !hasRead;
+}
 
 /** Reads a pass, and returns as `readPass`. Reports the progress. */
 function readOne(execution: Execution, pass: Pass): Promise<number | null> {
@@ -156,8 +166,9 @@ async function settle(execution: Execution, { runId, pass }: Pass, missing: numb
 
 /** Notes that the run has failed, unless it can be resumed. */
 function noteFailure({ run, leased, store, clock, log }: Execution, error: CatchwordError): void {
-  const resumable = requireRun(store, run.id).pages > 0 ? RESUMABLE : RESUMABLE_BEFORE_FIRST_PAGE;
-  if (resumable.has(error.code)) return;
+  const { pages } = requireRun(store, run.id);
+  const resumable = pages > 0 ? RESUMABLE : RESUMABLE_BEFORE_FIRST_PAGE;
+  if (resumable.has(error.code) && !isRefusedForGood(error, pages > run.pages)) return;
   try {
     failRun(leased, run.id, error, clock.now());
   } catch (secondary) {

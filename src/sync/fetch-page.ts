@@ -1,15 +1,36 @@
 import { isUtf8 } from 'node:buffer';
+import { type FetchTask, requestOf } from '../catalog/page.ts';
 import { pageOf } from '../catalog/validate-page.ts';
 import { doubtAge } from '../catalog/watermark.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import { notUtf8 } from '../client/http/response-body.ts';
 import { CatchwordError } from '../errors.ts';
-import type { ReadWindow, ValidatePage } from '../queue/queue.ts';
+import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue.ts';
 
 /**
  * Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted.
  */
 const DOUBTED_READS = 3;
+
+/** Whether the source, or what is in front of it, refused a request; but not that the access token is not valid (601). */
+function isRefusal({ code, status = 0, retryable, serviceCode }: CatchwordError): boolean {
+  return serviceCode !== 601 && (code === 'SOURCE_NOT_SERVICE' || (!retryable && status >= 400 && status < 500));
+}
+
+/**
+ * The error of one request. A run whose other requests were answered has the right address and key, so a refusal is more
+ * likely one of a balancer or a firewall: it is retried.
+ */
+function errorOf(error: CatchwordError, task: FetchTask, attempt: number): CatchwordError {
+  const message = `${error.message} (${requestOf(task)}, attempt ${attempt} of ${task.maxAttempts})`;
+  if (task.answered !== true || task.vbid !== undefined || !isRefusal(error)) return error.with({ message });
+  return error.with({
+    code: 'SOURCE_UNAVAILABLE',
+    message: `${message}; other requests of this run were answered`,
+    hint: `Look for what refused this one, such as a balancer or a firewall. If all are refused: ${error.hint ?? ''}`,
+    retryable: true,
+  });
+}
 
 /**
  * Makes one request for one page; the queues decide about retries.
@@ -20,7 +41,7 @@ export function createReadWindow(
   overlapMs: number,
   validate: ValidatePage = pageOf,
 ): ReadWindow {
-  return async (task, signal, attempt, arrived) => {
+  const readOnce: ReadWindow = async (task, signal, attempt, arrived) => {
     const { body, ...response } = await client.read(task, signal);
     arrived?.(body.byteLength);
     const isLastRead = attempt >= Math.min(DOUBTED_READS, task.maxAttempts);
@@ -32,4 +53,8 @@ export function createReadWindow(
     }
     return { page, response };
   };
+  return (task, signal, attempt, arrived) =>
+    readOnce(task, signal, attempt, arrived).catch((error: unknown) => {
+      throw signal.aborted ? error : errorOf(toReadError(error), task, attempt);
+    });
 }

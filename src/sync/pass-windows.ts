@@ -26,8 +26,9 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
   let filling = store.products.lastId() === 0;
 
   function taskOf(window: Window): FetchTask {
-    const maxAttempts = read.size === 0 && pass.pass === 0 ? limits.firstAttempts : limits.maxAttempts;
-    const about = { mirror: store.incarnation, runId, pass: pass.pass, window, from, filling, maxAttempts };
+    const answered = pass.pass > 0 || arrived.size + read.size > 0;
+    const maxAttempts = answered ? limits.maxAttempts : limits.firstAttempts;
+    const about = { mirror: store.incarnation, runId, pass: pass.pass, window, from, filling, answered, maxAttempts };
     return { ...about, ...lookUp(window) };
   }
 

@@ -1,4 +1,4 @@
-import type { CapturedPage, FetchOutcome, FetchTask } from '../catalog/page.ts';
+import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '../catalog/page.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord, hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -38,9 +38,9 @@ export function interruption({ reason }: AbortSignal): CatchwordError {
   });
 }
 
-function unstableSize({ window }: FetchTask, perPage: number): CatchwordError {
+function unstableSize(task: FetchTask, perPage: number): CatchwordError {
   const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
-  const what = `requested ${window.perPage} products a page, got ${perPage}`;
+  const what = `requested ${task.window.perPage} products a page, got ${perPage} (${requestOf(task)})`;
   return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
 }
 

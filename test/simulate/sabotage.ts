@@ -507,6 +507,13 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   // In the simulator the source's total, the settling delta and the order of what windows share make up for these two.
   bugFor(
+    'test/sync/refusals.test.ts',
+    'a request that is refused after the first page is not repeated',
+    'src/sync/fetch-page.ts',
+    'task.answered !== true ||',
+    'true ||',
+  ),
+  bugFor(
     'test/sync/next-step.test.ts',
     'the delta after the list is skipped',
     'src/sync/assess-run.ts',

@@ -7,12 +7,16 @@ export interface RawSource {
   items: readonly Buffer[];
   /** The items that its deltas list; none at first. */
   changed: readonly Buffer[];
-  /** What happens to the source before it answers a request. */
-  before: (url: URL) => void;
-  /** What a lookup finds; null: nothing. */
-  find: (vbid: string) => Buffer | null;
   /** Requests so far. */
   readonly requests: readonly URL[];
+  /** What a request is answered with instead; null: nothing. The source may change first. */
+  instead: (asked: URL) => Instead | null;
+}
+
+interface Instead {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer;
 }
 
 const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1));
@@ -20,16 +24,13 @@ const POSITIVE = (value: string | null): number => Math.max(1, Number(value ?? 1
 /** A source whose items are any bytes, which the sandbox does not send. */
 export async function startRawSource(items: readonly Buffer[], { gzip = false } = {}): Promise<RawSource> {
   const requests: URL[] = [];
-  const source: RawSource = { url: '', items, changed: [], before: () => {}, find: () => null, requests };
+  const source: RawSource = { url: '', items, changed: [], requests, instead: () => null };
   source.url = await serveHttp((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     requests.push(url);
-    source.before(url);
-    const [, vbid] = /\/products\/(.+)$/.exec(url.pathname) ?? [];
-    if (vbid !== undefined) {
-      const found = source.find(vbid);
-      response.writeHead(found === null ? 404 : 200, { 'content-type': 'application/json' });
-      response.end(found ?? '{"errors":["Book not found"]}');
+    const instead = source.instead(url);
+    if (instead !== null) {
+      response.writeHead(instead.status, { 'content-type': 'application/json', ...instead.headers }).end(instead.body);
       return;
     }
     const [page, perPage] = [POSITIVE(url.searchParams.get('page')), POSITIVE(url.searchParams.get('per_page'))];

@@ -34,12 +34,21 @@ async function mirrored(vbids: readonly string[], more: Record<string, string> =
 }
 
 /** Calls `happen` before the first window that does not begin the list is answered. */
-function duringRead(source: RawSource, happen: () => void, page = 2): void {
+function duringRead(source: RawSource, happen: () => void): void {
   let isOver = false;
-  source.before = ({ searchParams }) => {
-    if (isOver || searchParams.has('from') || Number(searchParams.get('page')) < page) return;
+  source.instead = ({ searchParams }) => {
+    if (isOver || searchParams.has('from') || Number(searchParams.get('page')) < 2) return null;
     isOver = true;
     happen();
+    return null;
+  };
+}
+
+function answerLookups(source: RawSource, isThere: (vbid: string) => boolean): void {
+  source.instead = ({ pathname }) => {
+    const [, vbid] = /\/products\/(.+)$/.exec(pathname) ?? [];
+    if (vbid === undefined) return null;
+    return isThere(vbid) ? { status: 200, body: book(vbid) } : { status: 404, body: '{"errors":["Book not found"]}' };
   };
 }
 
@@ -68,8 +77,9 @@ describe('a living product that is in no window', () => {
     duringRead(source, () => {
       source.items = [...[...left, 'z'].map((vbid) => book(vbid)), ...G.map((vbid) => book(vbid, { edited: true }))];
       const shown = source.items;
-      source.before = ({ searchParams }) => {
+      source.instead = ({ searchParams }) => {
         if (searchParams.has('from')) source.items = shown.slice(0, -G.length);
+        return null;
       };
     });
     await load(settings, 'full');
@@ -84,10 +94,11 @@ describe('a living product that is in no window', () => {
     source.changed = [book('withdrawn', { distributable: false })];
     const swapped = all.map((vbid) => (vbid === 'p03' ? 'p37' : vbid === 'p37' ? 'p03' : vbid));
     // Whenever the end of the list is read, the two are where they do not show that p37 is there.
-    source.before = ({ searchParams }) => {
-      if (searchParams.has('from')) return;
+    source.instead = ({ searchParams }) => {
+      if (searchParams.has('from')) return null;
       const isEnd = Number(searchParams.get('page')) * Number(searchParams.get('per_page')) > 30;
       source.items = (isEnd ? swapped : all).map((vbid) => book(vbid));
+      return null;
     };
     const why = 'the source says that it has 39 products, and 38 were read';
     expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: [why], removed: 0 });
@@ -118,9 +129,9 @@ it('removes nothing because of lookups that stop finding anything', async () => 
   // Three living products that the list does not show.
   source.items = source.items.slice(3);
   let asked = 0;
-  source.find = (vbid) => (asked++ === 0 ? book(vbid) : null);
+  answerLookups(source, () => asked++ === 0);
   expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 3 });
   expect(catalogOf(db).size).toBe(45);
-  source.find = (vbid) => (all.indexOf(vbid) < 2 ? null : book(vbid));
+  answerLookups(source, (vbid) => all.indexOf(vbid) >= 2);
   expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 2, missing: 0 });
 });

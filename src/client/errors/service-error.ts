@@ -15,6 +15,11 @@ interface Verdict {
 const API_KEY = 'CATCHWORD_API_KEY';
 const BASE_URL = 'CATCHWORD_BASE_URL';
 
+/** Whether a status says that the service, or what is in front of it, is in trouble, and not that it refuses the request. */
+export function isPassing(status: number): boolean {
+  return status >= 500 || status === 408 || status === 425;
+}
+
 const INVALID: Verdict = { code: 'SERVICE_INVALID', hint: 'Correct the request as the message says.' };
 
 /** Codes of the service, and codes of HTTP that come in a body with another status: error, hint and setting. */
@@ -74,7 +79,10 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
   if (status === 403 && (request.method !== 'GET' || request.whoMayCall !== undefined)) return verdictOf(403);
   if (status === 401 || status === 403) return verdictOf(401);
   if (status === 413 || status === 429) return verdictOf(status);
-  if (status >= 500 || status === 408) return verdictOf(500);
+  if (isPassing(status)) return verdictOf(500);
+  if (status === 304) {
+    return { code: 'SOURCE_NOT_SERVICE', hint: 'Check the caches in between: the request had no condition.' };
+  }
   // An operation that creates may have an identifier in its path, too: then nothing is missing there.
   const isOfOne = request.values !== undefined && request.creates === undefined && !isCatalog;
   if (isOfOne && (status === 404 || status === 410) && !isPage(body)) return verdictOf(404);
@@ -94,15 +102,14 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
  */
 export function refusalError(request: Request, answer: Answer): CatchwordError {
   const { status, headers, origin } = answer;
-  if (status >= 300 && status < 400) return redirected(answer);
+  const pause = askedPause(headers, status, dateOf(headers) ?? answer.receivedAt);
+  if (status >= 300 && status < 400 && status !== 304) return redirected(answer).with({ retryAfterMs: pause?.ms });
   const message = messageIn(treeOfBody(answer.text), answer.hide);
   // The status that carries 601 is not shown; it may be 601 itself.
   const found = message.code ?? (status >= 600 ? status : undefined);
   const serviceCode = found === status && status < 600 ? undefined : found;
   const { code, ...details } =
     serviceCode === undefined ? byStatus(request, answer, message.text) : verdictOf(serviceCode);
-  const mayAskForPause = status === 429 || status >= 500 || status === 408;
-  const pause = mayAskForPause ? askedPause(headers, status, dateOf(headers) ?? answer.receivedAt) : undefined;
   const text = message.text === '' ? '' : `: ${message.text}`;
   const codeText = serviceCode === undefined || serviceCode === status ? '' : ` (code ${serviceCode})`;
   const pauseText = pause === undefined || pause.note === '' ? '' : `; ${pause.note}`;

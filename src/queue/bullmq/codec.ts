@@ -25,6 +25,7 @@ const TASK = z.object({
   from: time.nullable(),
   maxAttempts: z.int().min(1),
   filling: z.boolean().exactOptional(),
+  answered: z.boolean().exactOptional(),
   vbid: z.string().exactOptional(),
 });
 

@@ -1,0 +1,116 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { RunKind } from '../../src/catalog/run.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
+import { query } from '../support/sqlite.ts';
+
+const ITEMS = Array.from({ length: 900 }, (_, index) => Buffer.from(`{"vbid":"B${index}"}`));
+const HTML = { 'content-type': 'text/html' };
+const PROXY_PAGE = '<!doctype html><html><body>Back soon</body></html>';
+
+/** A source of several pages, a place for its mirror, and the requests for one page of its list. */
+async function begin() {
+  const source = await startRawSource(ITEMS);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: 'silent' });
+  const listed = (page: number) => (asked: URL) =>
+    !asked.searchParams.has('from') && asked.searchParams.get('page') === `${page}`;
+  return { source, db, listed, run: (kind: RunKind = 'full') => load(settings, kind) };
+}
+
+async function errorOf(run: Promise<unknown>): Promise<CatchwordError> {
+  const error = await run.catch((thrown: unknown) => thrown);
+  if (!(error instanceof CatchwordError)) throw new Error(`not a CatchwordError: ${String(error)}`);
+  return error;
+}
+
+function runsIn(db: string) {
+  return query<{ state: string; error: string | null }>(db, 'SELECT state, error FROM runs ORDER BY id');
+}
+
+describe('a refusal after the first page', () => {
+  it.each([
+    { status: 400 },
+    { status: 401 },
+    { status: 403, headers: HTML, body: PROXY_PAGE },
+    { status: 403, headers: { 'retry-after': '1' } },
+    { status: 404 },
+    { status: 404, headers: HTML, body: PROXY_PAGE },
+    { status: 405 },
+    { status: 422 },
+    { status: 302, headers: { location: 'http://127.0.0.1:1/login' } },
+    { status: 304 },
+    { status: 425 },
+    { status: 403, body: '{"errors":[{"code":904}]}' },
+  ])('is retried: $status $headers $body', async (refusal) => {
+    const { source, db, listed, run } = await begin();
+    let left = 2;
+    source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? refusal : null);
+    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+    expect(catalogOf(db).size).toBe(900);
+    expect(runsIn(db)).toHaveLength(1);
+  });
+
+  it('that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
+    const { source, listed, run } = await begin();
+    source.instead = (asked) => (listed(5)(asked) ? { status: 404 } : null);
+    const error = await errorOf(run());
+    expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', exitCode: 75, status: 404 });
+    expect(error.message).toMatch(
+      /answered 404 \(page 5 of the list, offset \d+, size \d+, attempt 8 of 8\); other requests of this run were answered$/,
+    );
+    expect(error.hint).not.toMatch(/^Check/);
+    source.instead = () => null;
+    const before = source.requests.length;
+    expect(await run()).toMatchObject({ id: 1, state: 'complete', proof: 'sealed', created: 900 });
+    expect(source.requests.slice(before).filter(listed(1))).toEqual([]);
+  });
+
+  it('that stays when the run is resumed ends it, so that other runs may begin', async () => {
+    const { source, db, listed, run } = await begin();
+    source.instead = (asked) => (listed(5)(asked) ? { status: 400 } : null);
+    await errorOf(run());
+    expect(runsIn(db)).toMatchObject([{ state: 'reading' }]);
+    source.instead = () => ({ status: 400 });
+    expect((await errorOf(run())).message).toContain('page 5 of the list');
+    expect(runsIn(db)).toMatchObject([{ state: 'failed', error: expect.stringContaining('answered 400') as string }]);
+    expect(await errorOf(run())).toMatchObject({ code: 'SOURCE_REFUSED', retryable: false });
+  });
+
+  it('of the key does not let the next one, which may see other products, go on with the run', async () => {
+    const { source, db, listed, run } = await begin();
+    source.instead = (asked) => (listed(5)(asked) ? { status: 403 } : null);
+    expect((await errorOf(run())).hint).toContain('Check CATCHWORD_API_KEY');
+    expect(runsIn(db)).toMatchObject([{ state: 'failed' }]);
+  });
+
+  it('with 601 ends the run at once', async () => {
+    const { source, listed, run } = await begin();
+    source.instead = (asked) => (listed(5)(asked) ? { status: 403, body: '{"errors":[{"code":601}]}' } : null);
+    const error = await errorOf(run());
+    expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+    expect(error.message).toContain('page 5 of the list');
+    expect(source.requests.filter(listed(5))).toHaveLength(1);
+  });
+});
+
+it.each([401, 403, 404, 400])('a refusal of the first request with %i ends the run at once', async (status) => {
+  const { source, run } = await begin();
+  source.instead = () => ({ status });
+  const error = await errorOf(run());
+  expect(error.message).toMatch(/ \(page 1 of the list, offset 0, size 100, attempt 1 of 3\)$/);
+  expect(error.retryable).toBe(false);
+  expect(source.requests).toHaveLength(1);
+});
+
+it('an error of a delta names the delta', async () => {
+  const { source, run } = await begin();
+  await run();
+  source.instead = () => ({ status: 400 });
+  expect((await errorOf(run('delta'))).message).toMatch(
+    /answered 400 \(page 1 of the delta since 2\d{3}-[\d-]+T[\d:.]+Z, offset 0, size \d+, attempt 1 of 3\)$/,
+  );
+});
