@@ -1,4 +1,5 @@
 import type { FetchTask, PageResponse } from '../catalog/page.ts';
+import { validatePage } from '../catalog/validate-page.ts';
 import type { Clock } from '../clock.ts';
 import type { SourceConfig } from '../config.ts';
 import { CatchwordError } from '../errors.ts';
@@ -7,7 +8,7 @@ import { withToken } from './auth/access-token.ts';
 import { connect } from './connection.ts';
 import { callOnce, type Operation } from './http/caller.ts';
 import { prepare } from './http/exchange.ts';
-import { readProduct, readProducts } from './products/product-operations.ts';
+import { readDelta, readProduct, readProducts } from './products/product-operations.ts';
 
 /** Whether a product can have an address of its own: `.` and `..` would lead to another one. */
 export function canLookUp(vbid: string): boolean {
@@ -17,14 +18,14 @@ export function canLookUp(vbid: string): boolean {
 export type CatalogClient = ReturnType<typeof createCatalogClient>;
 
 /**
- * Reads the catalog for the mirror: one request for each call, plus those that renew the access token.
- * @param pacer keeps the pace of the requests that renew the access token; default: they are sent at once
+ * Reads the catalog for the mirror: one request for each call, plus those that renew the access token or check a 404.
+ * @param pacer keeps the pace of these further requests; default: they are sent at once
  */
 export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer) {
   const connection = connect(config, null, clock, pacer);
   const { transport, tokens } = connection;
 
-  async function ask(operation: Operation<PageResponse>, signal: AbortSignal) {
+  async function ask<Result>(operation: Operation<Result>, signal: AbortSignal) {
     const prepared = prepare(operation);
     // The turn that the caller waited for is over if the token is renewed first.
     let needsTurn = tokens.isRenewing() || (tokens.current() === undefined && tokens.fetchable);
@@ -35,14 +36,29 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
     });
   }
 
+  /** A 404 is an empty delta only if the list is at the same address, and the answer stays: else it would hide changes. */
+  async function firstOfDelta(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
+    const delta = readDelta(task, config);
+    const first = await ask(delta, signal);
+    if (!first.isMissing) return first.page;
+    const window = { page: 1, perPage: 1 };
+    await pacer?.acquire(signal);
+    const { body } = await ask(readProducts({ window, from: null }, config), signal);
+    validatePage(body, window);
+    await pacer?.acquire(signal);
+    return (await ask(delta, signal)).page;
+  }
+
   return {
     /**
      * Requests the window of the task, or its one product. The caller keeps the pace and retries.
      * @returns the answer as text, not yet validated
      * @throws CatchwordError SOURCE_*, SERVICE_TOKEN, INTERRUPTED
      */
-    read: async ({ vbid, window, from }: FetchTask, signal: AbortSignal): Promise<PageResponse> => {
-      if (vbid === undefined) return await ask(readProducts({ window, from }, config), signal);
+    read: async (task: FetchTask, signal: AbortSignal): Promise<PageResponse> => {
+      const { vbid, window, from } = task;
+      if (vbid === undefined && from !== null && window.page === 1) return await firstOfDelta(task, signal);
+      if (vbid === undefined) return await ask(readProducts(task, config), signal);
       if (!canLookUp(vbid)) {
         const message = `a product called ${vbid} has no address that it could be looked up by`;
         throw new CatchwordError('SOURCE_REFUSED', message);

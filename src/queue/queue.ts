@@ -35,7 +35,7 @@ export interface PageQueue {
 export type ValidatePage = (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => Page | Promise<Page>;
 
 /**
- * Reads and validates one window, with exactly one request.
+ * Reads and validates one window, with one request, besides those by which the client makes sure of a token or an answer.
  * @param attempt from 1; a doubtful page is retried before it is accepted
  * @param arrived called when the response, of so many bytes, is there and only has to be validated
  * @throws CatchwordError; `retryable` says whether to retry

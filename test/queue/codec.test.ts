@@ -16,6 +16,7 @@ const tasks = fc.record({
   pass: whole,
   window: fc.record({ page: fc.integer({ min: 1, max: 5_000 }), perPage: fc.integer({ min: 1, max: 1_000 }) }),
   from: fc.option(time),
+  answered: fc.boolean(),
   maxAttempts: fc.integer({ min: 1, max: 20 }),
 });
 

@@ -511,7 +511,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a request that is refused after the first page is not repeated',
     'src/sync/fetch-page.ts',
     'task.answered !== true ||',
-    'true ||',
+    'task.answered !== undefined ||',
   ),
   bugFor(
     'test/sync/next-step.test.ts',

@@ -1,6 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import type { FetchTask, PageResponse } from '../../catalog/page.ts';
+import type { FetchTask, PageResponse, Window } from '../../catalog/page.ts';
 import type { SourceConfig } from '../../config.ts';
+import { errorIn } from '../errors/error-message.ts';
+import { treeOfBody } from '../errors/error-tree.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
@@ -24,6 +26,12 @@ function pageOf({ body, headers, bytes, requestedAt, receivedAt }: Answer): Page
   return { body, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
 }
 
+/** The first page of a delta without changes, for an answer that is not a page. */
+function emptyDelta(answer: Answer, { page, perPage }: Window): PageResponse {
+  const empty = { num_items: 0, page, per_page: perPage, total_pages: 0, items: [] };
+  return pageOf({ ...answer, body: new TextEncoder().encode(JSON.stringify(empty)) });
+}
+
 function detailQuery({ includeDetails, currency, currencyParam }: ProductSettings): URLSearchParams {
   const query = new URLSearchParams();
   if (includeDetails.length > 0) query.set('include_details', includeDetails.join(','));
@@ -35,7 +43,8 @@ const GET = { method: 'GET', format: 'page', token: 'if-known', repeatable: true
 
 /**
  * Reads one window of the catalog, or of what changed in a time range: `GET /v4/products` (interface, 4.4). Bytes that are
- * not UTF-8 reject one item, not the page. Times are milliseconds since 1970; null: no limit.
+ * not UTF-8 reject one item, not the page. A delta that is answered with 204 is empty. Times are milliseconds since 1970;
+ * null: no limit.
  */
 export function readProducts(
   { window, from, until = null }: Pick<FetchTask, 'window' | 'from'> & { readonly until?: number | null },
@@ -48,7 +57,31 @@ export function readProducts(
   if (from !== null) query.set('from', new Date(from).toISOString());
   if (until !== null) query.set(settings.untilParam, new Date(until).toISOString());
   for (const [name, value] of detailQuery(settings)) query.set(name, value);
-  return { ...GET, path: '/v4/products', query, read: pageOf };
+  const mayBeEmpty = from !== null && window.page === 1;
+  const read = (answer: Answer) => (mayBeEmpty && answer.status === 204 ? emptyDelta(answer, window) : pageOf(answer));
+  return { ...GET, path: '/v4/products', query, read };
+}
+
+/**
+ * Reads the first page of a delta from a service that may answer 404, with an error of its own, if nothing changed.
+ * @returns the page, and whether the answer was such a 404
+ */
+export function readDelta(
+  asked: Pick<FetchTask, 'window' | 'from'>,
+  settings: ProductSettings,
+): Operation<{ readonly page: PageResponse; readonly isMissing: boolean }> {
+  const operation = readProducts(asked, settings);
+  return {
+    ...operation,
+    accepts: [404],
+    read: (answer) => {
+      const { refusal, text, hide } = answer;
+      if (refusal === undefined) return { page: operation.read(answer), isMissing: false };
+      const isOwn = refusal.code === 'SOURCE_NOT_SERVICE' && errorIn(treeOfBody(text), [], hide) !== undefined;
+      if (!isOwn) throw refusal;
+      return { page: emptyDelta(answer, asked.window), isMissing: true };
+    },
+  };
 }
 
 /**
