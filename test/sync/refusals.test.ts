@@ -33,19 +33,19 @@ function runsIn(db: string) {
 
 describe('a refusal after the first page', () => {
   it.each([
-    { status: 400 },
-    { status: 401 },
-    { status: 403, headers: HTML, body: PROXY_PAGE },
-    { status: 403, headers: { 'retry-after': '1' } },
-    { status: 404 },
-    { status: 404, headers: HTML, body: PROXY_PAGE },
-    { status: 405 },
-    { status: 422 },
-    { status: 302, headers: { location: 'http://127.0.0.1:1/login' } },
-    { status: 304 },
-    { status: 425 },
-    { status: 403, body: '{"errors":[{"code":904}]}' },
-  ])('is retried: $status $headers $body', async (refusal) => {
+    ['400', { status: 400 }],
+    ['401', { status: 401 }],
+    ['403 and the page of a firewall', { status: 403, headers: HTML, body: PROXY_PAGE }],
+    ['403 and Retry-After', { status: 403, headers: { 'retry-after': '1' } }],
+    ['403 and a code of the service', { status: 403, body: '{"errors":[{"code":904}]}' }],
+    ['404', { status: 404 }],
+    ['404 and the page of a balancer', { status: 404, headers: HTML, body: PROXY_PAGE }],
+    ['405', { status: 405 }],
+    ['422', { status: 422 }],
+    ['425', { status: 425 }],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/login' } }],
+    ['304', { status: 304 }],
+  ])('is retried: %s', async (_what, refusal) => {
     const { source, db, listed, run } = await begin();
     let left = 2;
     source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? refusal : null);
