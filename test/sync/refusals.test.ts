@@ -1,10 +1,11 @@
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
 import { CatchwordError } from '../../src/errors.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
 import { query } from '../support/sqlite.ts';
 
 const ITEMS = Array.from({ length: 900 }, (_, index) => Buffer.from(`{"vbid":"B${index}"}`));
@@ -12,10 +13,10 @@ const HTML = { 'content-type': 'text/html' };
 const PROXY_PAGE = '<!doctype html><html><body>Back soon</body></html>';
 
 /** A source of several pages, a place for its mirror, and the requests for one page of its list. */
-async function begin() {
+async function begin(more: Record<string, string> = {}) {
   const source = await startRawSource(ITEMS);
   const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(source.url, db, { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: 'silent' });
+  const settings = settingsFor(source.url, db, { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: 'silent', ...more });
   const listed = (page: number) => (asked: URL) =>
     !asked.searchParams.has('from') && asked.searchParams.get('page') === `${page}`;
   return { source, db, listed, run: (kind: RunKind = 'full') => load(settings, kind) };
@@ -52,6 +53,15 @@ describe('a refusal after the first page', () => {
     expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
     expect(catalogOf(db).size).toBe(900);
     expect(runsIn(db)).toHaveLength(1);
+  });
+
+  it.skipIf(!redisAvailable)('is retried by fetchers behind Redis', async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const { source, listed, run } = await begin({ REDIS_URL: redis.url });
+    let left = 2;
+    source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
+    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
   });
 
   it('that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
