@@ -138,7 +138,7 @@ const HORIZON = 50_000;
  * newest total requires, and another one as long as the last one is full.
  */
 export function createListPlan(options: ListPlanOptions): PassPlan {
-  const { seam, reversed } = options;
+  const { reversed } = options;
   const { windows, index, windowAt } = createSequence(options);
   const read = new Map<number, WindowRead>();
   let total = plannedLength(options.numItems ?? -1);
@@ -151,13 +151,9 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     return Math.min(numItems, reversed ? (options.foundLength ?? numItems) : numItems);
   }
 
-  /** The last joined window must end after the list's end, so that it comes back short; a plain page may end there. */
+  /** The last window must end after the list's end by its total, which may be too low: it has to come back short. */
   function reachesEnd(window: Window): boolean {
-    return seam > 0 ? endOf(window) > total : endOf(window) >= total;
-  }
-
-  function isLastPlainPage(window: WindowRead): boolean {
-    return seam === 0 && window.totalPages === window.page && window.numItems === endOf(window);
+    return endOf(window) > total;
   }
 
   /** Number of windows that the pass needs, as known so far. */
@@ -192,15 +188,16 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     has: (window) => indexOf(window) !== undefined,
     before: (window) => windows[(indexOf(window) ?? 0) - 1],
     note: (window) => {
-      const at = indexOf(window);
-      if (at === undefined) return;
-      read.set(at, window);
       known = undefined;
+      // Also the total of a window that is not in the plan, such as a part of one that cannot be read.
       if (window.requestedAt >= totalAt) {
         totalAt = window.requestedAt;
         total = plannedLength(window.numItems);
       }
-      if (holdsEnd(window) || window.items === 0 || isLastPlainPage(window)) last = Math.min(last, at);
+      const at = indexOf(window);
+      if (at === undefined) return;
+      read.set(at, window);
+      if (holdsEnd(window) || window.items === 0) last = Math.min(last, at);
     },
     missing: (limit, taken) => {
       const count = knownSize();

@@ -48,9 +48,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^the source answers .* products a page/, 'Set CATCHWORD_PER_PAGE to the size that the source answers.'],
   [/in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
   [
-    /did not close: the list moved|changed faster than/,
+    /did not close|changed faster than/,
     'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
   ],
+  [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
   [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
   [/^the source (contradicts itself|says that it has)/, 'The source may be at fault: run npx catchword doctor.'],
   [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],

@@ -32,7 +32,9 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     `UPDATE passes SET num_items = coalesce(num_items, :numItems),
        source_time = min(coalesce(source_time, :time), :time) WHERE run_id = :runId AND pass = :pass`,
   );
-  const ignoreSize = write('UPDATE passes SET per_page = ?, seam = 0, size_ignored = 1 WHERE run_id = ? AND pass = ?');
+  const resize = write(
+    'UPDATE passes SET per_page = :perPage, seam = iif(:isFixed, 0, seam), size_ignored = :isFixed WHERE run_id = :runId AND pass = :pass',
+  );
   const addCheckpoint = write(
     `INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
        removed, restored, rejected, requests, ids, doubt, seq)
@@ -92,8 +94,9 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     /** Notes the total of the pass's first response, and the source time of the earliest one. */
     noteResponse: (runId: number, pass: number, sourceTime: number, numItems: number) =>
       noteResponse({ runId, pass, time: sourceTime, numItems }),
-    /** Notes that the source answers pages of this size, whatever is requested: the pass continues in plain pages. */
-    ignoreSize: (runId: number, pass: number, perPage: number) => ignoreSize(perPage, runId, pass),
+    /** Changes the page size of a pass. @param isFixed the source answers it whatever is requested: plain pages follow */
+    resize: (runId: number, pass: number, perPage: number, isFixed: boolean) =>
+      resize({ runId, pass, perPage, isFixed: Number(isFixed) }),
     /** Restarts the run's settling wait, which is counted from its last window. */
     addCheckpoint: (checkpoint: Checkpoint): void => {
       addCheckpoint({ ...checkpoint, ids: encodeIds(checkpoint.ids) });

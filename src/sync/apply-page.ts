@@ -9,6 +9,7 @@ import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { createAppliedReads } from './applied-reads.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, newProducts, type WaitingPage } from './draft-page.ts';
 import type { RunSettings } from './run-settings.ts';
+import type { Unreadable } from './unread-windows.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;
@@ -76,6 +77,21 @@ function createPageWriter(context: DraftContext) {
   };
 }
 
+/** Writes an empty checkpoint for a window that the source does not answer. */
+function writeUnreadable(
+  { runs, changes }: KeeperWriter,
+  runId: number,
+  pass: number,
+  { window, doubt, numItems }: Unreadable,
+  requestedAt: number,
+): Applied {
+  const none = { items: 0, created: 0, updated: 0, removed: 0, restored: 0, rejected: 0, requests: 0 };
+  const about = { runId, pass, ...window, ...none, numItems, totalPages: 0 };
+  const applied = { ...about, doubt, requestedAt, seq: changes.lastSeq() };
+  runs.addCheckpoint({ ...applied, ids: [] });
+  return applied;
+}
+
 /**
  * Applies pages of one run.
  *
@@ -94,8 +110,7 @@ export function createApplier(options: ApplierOptions) {
   let maybeChanged = new Set<number>();
   /** Whether a page in the batch was not compared yet, so that it may change any product. */
   let anyUncompared = false;
-  let bytes = 0;
-  let batchSince = 0;
+  let [bytes, batchSince] = [0, 0];
   /** Local start and source time of each pass's first request. */
   const pinned = new Map<number, Clocks>();
   for (const { pass, sourceTime } of store.runs.passes(runId)) {
@@ -201,6 +216,8 @@ export function createApplier(options: ApplierOptions) {
       return full || !pinned.has(captured.task.pass) ? flush() : [];
     },
     flush,
+    noteUnreadable: (pass: number, unreadable: Unreadable): Applied =>
+      leased.write((writer) => writeUnreadable(writer, runId, pass, unreadable, clock.now())),
   };
 }
 

@@ -7,6 +7,7 @@ import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied } from './apply-page.ts';
+import { isUnreadable } from './unread-windows.ts';
 
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
@@ -20,10 +21,9 @@ export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
 }
 
 /** Whether one response held the whole list. */
-export function isExact({ seam }: Pick<Pass, 'seam'>, windows: readonly Applied[]): boolean {
+export function isExact(windows: readonly Applied[]): boolean {
   const [only] = windows;
-  if (windows.length !== 1 || only === undefined || only.page !== 1 || only.doubt !== null) return false;
-  return holdsEnd(only) || (seam === 0 && only.totalPages <= 1 && only.items === only.numItems);
+  return windows.length === 1 && only?.page === 1 && holdsEnd(only);
 }
 
 /** Returns whether a product is still as it was in a window. */
@@ -48,7 +48,7 @@ function stoodStill(store: Reader, pass: Pass): boolean {
  */
 export function isClosed(store: Reader, pass: Pass): boolean {
   if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
-  if (isExact(pass, store.runs.checkpoints(pass.runId, pass.pass))) return true;
+  if (isExact(store.runs.checkpoints(pass.runId, pass.pass))) return true;
   return pass.kind !== 'list' && stoodStill(store, pass);
 }
 
@@ -105,7 +105,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
-    const exact = isExact(root, reads.get(root.pass) ?? []);
+    const exact = isExact(reads.get(root.pass) ?? []);
     const seamed = !exact && root.seam > 0;
     const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, steady, highest }) : null;
     const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
@@ -177,7 +177,7 @@ export function passClocks(store: Reader, runId: number): Clocks[] {
 
 /** Windows over the gaps of a list, wider than in the previous round; empty if there would be too many. */
 export function repairsOf({ pass: { pass, perPage, seam }, windows, total, seams, repairs }: ReadList): Window[] {
-  if (seams === null || seams.disorder > 0) return [];
+  if (seams === null || seams.disorder > 0 || windows.some(({ doubt }) => isUnreadable(doubt))) return [];
   const own = windows.filter((window) => window.pass === pass);
   // If many pages are shorter than their totals say, repairs would be too.
   if (own.filter(({ doubt }) => doubt !== null).length > REPAIRS * own.length) return [];

@@ -19,7 +19,7 @@ function endless(reason: string): CatchwordError {
  * repeat for a while when products are inserted before the current position.
  * @returns takes each window that was read; throws CatchwordError PAGE_INVALID
  */
-export function watchProgress({ runs }: Reader, { runId, pass, kind }: Pass, windows: PassWindows) {
+export function watchProgress({ runs }: Reader, { runId, pass, kind, seam }: Pass, windows: PassWindows) {
   const seen = createIdSet(0);
   let fruitful = 0;
   let barren = 0;
@@ -43,6 +43,8 @@ export function watchProgress({ runs }: Reader, { runId, pass, kind }: Pass, win
     if (before === undefined) return;
     const known = new Set(runs.idsOf(runId, pass, before));
     if (ids.some((id) => !known.has(id))) return;
-    throw endless(`page ${window.page} repeats the one before it, beyond the end of the list`);
+    // Some sources answer with their last page instead. Windows that overlap do not begin there.
+    if (seam === 0) windows.endAt(window);
+    else throw endless(`page ${window.page} repeats the one before it, beyond the end of the list`);
   };
 }

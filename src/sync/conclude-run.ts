@@ -3,6 +3,7 @@ import { FROM_CACHE } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Assessment, ReadList } from './assess-run.ts';
 import type { RunSettings } from './run-settings.ts';
+import { isUnreadable } from './unread-windows.ts';
 
 export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs'>;
 
@@ -16,9 +17,10 @@ export function proofLists({ lists, list }: Assessment): ReadList[] {
 }
 
 /** Why a list does not prove that nothing is missing from it; null if it does. */
-function whyOpen({ pass, exact, seams }: ReadList): string | null {
+function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
   const what = pass.kind === 'list' ? '' : ' of a delta';
-  if (exact) return null;
+  // What cannot be read is a reason of its own, and opens the seams around it.
+  if (exact || windows.some(({ doubt }) => isUnreadable(doubt))) return null;
   if (seams === null) {
     return pass.sizeIgnored
       ? `the source answers ${pass.perPage} products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=${pass.perPage})`
@@ -26,7 +28,7 @@ function whyOpen({ pass, exact, seams }: ReadList): string | null {
   }
   if (seams.disorder > 0) return `the source lists products in no stable order${what}`;
   if (seams.sealed) return null;
-  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: the list moved faster than it was read`;
+  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: the windows there share no product that stayed as it was`;
 }
 
 /** Every reason why a run is open. */
@@ -34,10 +36,12 @@ function reasonsOf(assessment: Assessment, settings: ConcludeSettings): string[]
   const { lists, list, closed } = assessment;
   const counted = assessment.counted();
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
-  const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE));
+  const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
+  const unreadable = doubts.filter(isUnreadable);
   const reasons = [
+    ...unreadable,
     ...proofLists(assessment).map(whyOpen),
-    !closed && 'the source changed faster than its deltas could be read',
+    !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
     list !== undefined &&

@@ -7,6 +7,7 @@ import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
 import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
+import type { Resize } from './page-size.ts';
 import { pruneLog } from './prune-log.ts';
 import { createRunPruning } from './prune-runs.ts';
 import { interruption, type PassContext, readPass } from './read-pass.ts';
@@ -68,7 +69,7 @@ function isRefusedForGood({ code, status = 500 }: CatchwordError, hasRead: boole
 }
 
 /** Reads a pass, and returns as `readPass`. Reports the progress. */
-function readOne(execution: Execution, pass: Pass): Promise<number | null> {
+function readOne(execution: Execution, pass: Pass): Promise<Resize | null> {
   const { run, store, onProgress } = execution;
   let { pages, items, requests } = store.runs.counts(run.id);
   const earlier = pages - store.runs.checkpoints(run.id, pass.pass).length;
@@ -95,18 +96,19 @@ async function prune({ store, leased, settings, clock, log, pruneRuns }: Executi
   }
 }
 
-/** Reads the last pass to its end; in plain pages if the source ignores the requested page size. */
+/** Reads the last pass to its end; in plain pages if the source ignores the requested size, in smaller ones if it must. */
 async function readLast(execution: Execution): Promise<void> {
   const { run, store, leased, queue, log } = execution;
   for (;;) {
     const pass = store.runs.passes(run.id).at(-1);
     if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
-    const answeredSize = await readOne(execution, pass);
-    if (answeredSize === null) return;
-    const fields = { run: run.id, asked: pass.perPage, answered: answeredSize };
-    log.warn(fields, 'the source ignores the requested page size');
+    const resized = await readOne(execution, pass);
+    if (resized === null) return;
+    const { perPage, isFixed } = resized;
+    const fields = { run: run.id, asked: pass.perPage, answered: perPage };
+    log.warn(fields, isFixed ? 'the source ignores the requested page size' : 'smaller pages are tried');
     await queue.drop(run.id);
-    leased.write(({ runs }) => runs.ignoreSize(run.id, pass.pass, answeredSize));
+    leased.write(({ runs }) => runs.resize(run.id, pass.pass, perPage, isFixed));
   }
 }
 

@@ -6,6 +6,7 @@ import { assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-ru
 import { type Conclusion, conclude, countAgrees, proofLists } from './conclude-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
+import { isUnreadable } from './unread-windows.ts';
 
 type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
@@ -80,6 +81,12 @@ function settlePass({ store, run, passes, overlapMs }: Situation): NextPass {
   return { kind: 'settle', from: settlesFrom(store, run, passes, overlapMs) };
 }
 
+/** A delta that cannot be read whole proves nothing, and further ones hold the same product. */
+function stopAtUnreadable({ store, passes }: Situation): 'finish' | null {
+  const windows = passes.filter(isDelta).flatMap(({ runId, pass }) => store.runs.checkpoints(runId, pass));
+  return windows.some(({ doubt }) => isUnreadable(doubt)) ? 'finish' : null;
+}
+
 /** A settling delta that was read too early, or that moved while it was read, is read again. */
 function settleAgain(situation: Situation): NextPass | 'finish' | null {
   if (situation.last.kind !== 'settle' || situation.settled) return null;
@@ -145,6 +152,8 @@ function readListAgain(situation: Situation): NextPass | null {
   const readings = passes.filter(({ kind }) => kind === 'list').length;
   if (list === undefined || conclusion().proof !== 'open' || readings >= maxPasses) return null;
   if (unseen() === 0 && countAgrees(counted(), list, situation)) return null;
+  // What cannot be read now cannot be read a moment later either.
+  if (list.windows.some(({ doubt }) => isUnreadable(doubt))) return null;
   return { kind: 'list', from: null, numItems: list.total, reversed: readings % 2 === 1 };
 }
 
@@ -161,6 +170,7 @@ function settle(situation: Situation): NextPass | null {
 
 /** Tried in this order. If no rule applies, the run finishes. */
 const RULES: readonly Rule[] = [
+  stopAtUnreadable,
   settleAgain,
   stopReadingDeltas,
   readDelta,

@@ -1,9 +1,11 @@
 import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
+import type { CatchwordError } from '../errors.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied } from './apply-page.ts';
 import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
+import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS } from './unread-windows.ts';
 
 /**
  * The windows of a pass, and where each one is.
@@ -11,7 +13,8 @@ import type { RunSettings } from './run-settings.ts';
  * ```
  *   missing ── request ──► pending ── arrive ──► arrived ── noteApplied ──► read
  *                (queue)      │       (applier's batch)       (checkpoint)
- *                             └─ giveUp (a lookup that failed)
+ *                             ├─ giveUp (a lookup that failed)
+ *                             └─ fail ──► see unread-windows.ts
  * ```
  * The checkpoints in SQLite show which windows are read, so a start and a resume are the same.
  */
@@ -22,12 +25,16 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
   const arrived = new Set<string>();
   const givenUp = new Set<string>();
   const read = new Set<string>();
+  const unread = createUnreadWindows(pass);
+  let probe: FetchTask | null = null;
   /** Whether most products were new in the window that was applied last. */
   let filling = store.products.lastId() === 0;
 
+  const isSourceAnswering = (): boolean => pass.pass > 0 || arrived.size + read.size > 0;
+
   function taskOf(window: Window): FetchTask {
-    const answered = pass.pass > 0 || arrived.size + read.size > 0;
-    const maxAttempts = answered ? limits.maxAttempts : limits.firstAttempts;
+    const answered = isSourceAnswering();
+    const maxAttempts = unread.attempts(window) ?? (answered ? limits.maxAttempts : limits.firstAttempts);
     const about = { mirror: store.incarnation, runId, pass: pass.pass, window, from, filling, answered, maxAttempts };
     return { ...about, ...lookUp(window) };
   }
@@ -37,18 +44,23 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     arrived.delete(key);
     read.add(key);
     if (window.items > 0) filling = 2 * window.created > window.items;
+    if (!isUnreadable(window.doubt)) unread.succeeded(window);
+    // A product that cannot be read does not end the list.
+    else if (!endsReading(window.doubt)) return;
     plan.note(window);
   }
 
   return {
+    /** Whether the source has answered a request of the pass, or one of those to come is narrower. */
+    isBegun: () => arrived.size + read.size + unread.pieces().length > 0,
     /** Windows planned so far. */
     get size() {
       return plan.size;
     },
-    pending: (): FetchTask[] => [...pending.values()],
+    pending: (): FetchTask[] => [...pending.values(), ...(probe === null ? [] : [probe])],
     /** Whether windows wait in the applier's batch. */
     hasArrived: () => arrived.size > 0,
-    isPlanned: (window: Window) => plan.has(window),
+    isPlanned: (window: Window) => plan.has(window) || unread.isPiece(window),
     isPending: (window: Window) => pending.has(windowKey(window)),
     /** Whether the pass needs no answer for the window any more. A queue may deliver a window twice. */
     isAnswered: (window: Window) => [arrived, read, givenUp].some((windows) => windows.has(windowKey(window))),
@@ -59,13 +71,37 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     },
     /** Returns tasks for missing windows, as many as fit into the queue; these are pending from now on. */
     request: (): FetchTask[] => {
-      const taken = (key: string) => pending.has(key) || arrived.has(key) || givenUp.has(key);
-      const tasks = plan.missing(Math.max(0, limits.lookahead - pending.size), taken).map(taskOf);
+      if (unread.isDoubtful() && probe === null) {
+        probe = { ...taskOf(unread.probe()), from: null, maxAttempts: PROBE_ATTEMPTS };
+        return [probe];
+      }
+      if (probe !== null || unread.isFull()) return [];
+      const taken = (key: string) =>
+        [pending, arrived, givenUp, read].some((keys) => keys.has(key)) || unread.skips(key);
+      const pieces = unread.pieces().filter((window) => !taken(windowKey(window)));
+      const free = Math.max(0, limits.lookahead - pending.size - pieces.length);
+      const tasks = [...pieces, ...plan.missing(free, taken)].map(taskOf);
       for (const task of tasks) pending.set(windowKey(task.window), task);
       return tasks;
     },
+    /** Whether the task only asks whether the source answers. */
+    isProbe: ({ window, from }: FetchTask) =>
+      probe !== null && from === null && windowKey(window) === windowKey(probe.window),
+    /** Throws as `noteProbe` in unread-windows.ts. */
+    noteProbe: (isAnswered: boolean): void => {
+      probe = null;
+      unread.noteProbe(isAnswered);
+    },
+    /** @returns whether the rest of the pass is still read */
+    fail: (window: Window, error: CatchwordError): boolean => {
+      if (!unread.fail(window, error, isSourceAnswering())) return false;
+      pending.delete(windowKey(window));
+      return true;
+    },
+    decide: unread.decide,
     arrive: ({ task: { window }, page, response }: CapturedPage): void => {
       const { requestedAt } = response;
+      unread.succeeded({ ...window, numItems: page.envelope.numItems });
       pending.delete(windowKey(window));
       arrived.add(windowKey(window));
       // Noted before it is applied, which may take a while: a window that shows the end of the list ends the planning.
@@ -76,6 +112,8 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       givenUp.add(windowKey(window));
     },
     noteApplied,
+    /** Notes that the list ends before the window. */
+    endAt: (window: Applied): void => plan.note({ ...window, items: 0 }),
     /** Notes all windows that have a checkpoint. */
     noteCheckpoints: (): void => {
       for (const window of store.runs.checkpoints(runId, pass.pass)) noteApplied(window);

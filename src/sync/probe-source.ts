@@ -57,6 +57,16 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
       return { numItems: page.envelope.numItems, tookMs: receivedAt - requestedAt, skewMs };
     },
 
+    /** Why a page of this size cannot be read; null if it can. */
+    refuse: async (perPage: number): Promise<CatchwordError | null> =>
+      await ask({ page: 1, perPage }).then(
+        () => null,
+        (error: unknown) => {
+          if (error instanceof CatchwordError && !signal.aborted) return error;
+          throw error;
+        },
+      ),
+
     /** Tests whether page 2 of 7 is the second half of page 1 of 14. Otherwise windows cannot overlap. */
     async divide() {
       const { page: whole } = await ask({ page: 1, perPage: PROBE });

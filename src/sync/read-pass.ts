@@ -1,4 +1,5 @@
-import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '../catalog/page.ts';
+import type { CapturedPage, FetchOutcome } from '../catalog/page.ts';
+import { startOf } from '../catalog/plan.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, fromErrorRecord, hasCode } from '../errors.ts';
 import type { Logger } from '../log.ts';
@@ -8,6 +9,7 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
+import { type Resize, resizeFor } from './page-size.ts';
 import { createPassWindows } from './pass-windows.ts';
 import { requireSpace } from './require-space.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -38,30 +40,32 @@ export function interruption({ reason }: AbortSignal): CatchwordError {
   });
 }
 
-function unstableSize(task: FetchTask, perPage: number): CatchwordError {
-  const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
-  const what = `requested ${task.window.perPage} products a page, got ${perPage} (${requestOf(task)})`;
-  return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
+/** Calls `tick` regularly. Timed by sleeping, not by the clock, which may be set back meanwhile. */
+async function repeat(clock: Clock, ended: AbortSignal, tick: () => void): Promise<void> {
+  while (!ended.aborted) {
+    await clock.sleep(RECONCILE_MS, ended).catch(() => {});
+    if (!ended.aborted) tick();
+  }
 }
 
 /**
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
  * @param onRead called for each window that was read
- * @returns null when every window of the pass has a checkpoint; the answered page size if the source answers pages of
- *   another size than requested
+ * @returns null when every window of the pass has a checkpoint; another page size if the source answers pages of another
+ *   size than requested, or not that many products in one page
  */
 export async function readPass(
   pass: Pass,
   { store, queue, clock, applier, log, settings, signal, consumer }: PassContext,
   onRead: (captured: CapturedPage, windowsKnown: number) => void,
-): Promise<number | null> {
+): Promise<Resize | null> {
   const windows = createPassWindows(store, pass, settings);
   const checkProgress = watchProgress(store, pass, windows);
   let wake = (): void => {};
   let isReconcileDue = false;
   let failure: unknown;
-  let answeredSize: number | null = null;
+  let resized: Resize | null = null;
 
   function end(error: unknown): void {
     failure ??= error;
@@ -81,51 +85,59 @@ export async function readPass(
     }
   }
 
-  /** The source ignores the requested page size: its pages are valid, but they are not the planned windows. */
-  function resize({ page: { envelope }, task }: CapturedPage): void {
-    if (answeredSize !== null || !windows.isPending(task.window)) return;
-    if (pass.sizeIgnored || envelope.perPage < 1) end(unstableSize(task, envelope.perPage));
-    else answeredSize = envelope.perPage;
-    wake();
-  }
-
   function take(captured: CapturedPage): void {
     windows.arrive(captured);
     onRead(captured, windows.size);
     note(() => applier.take(captured));
+    // After the end by the total, each page is compared with the one before it before another is requested.
+    if (startOf(captured.task.window) >= captured.page.envelope.numItems) note(() => applier.flush());
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
-    if (pass.kind !== 'lookup' || error.code === 'INTERRUPTED') end(fromErrorRecord(error));
-    else {
-      log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, 'a product could not be looked up');
-      windows.giveUp(task.window);
-      wake();
-    }
+    const isLookup = pass.kind === 'lookup' && error.code !== 'INTERRUPTED';
+    const failed = fromErrorRecord(error);
+    if (isLookup) windows.giveUp(task.window);
+    else if (!windows.fail(task.window, failed)) end(failed);
+    const what = isLookup ? 'a product could not be looked up' : 'a page could not be read';
+    if (failure === undefined) log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, what);
+    wake();
   }
 
   /** Takes an outcome of the queue. Never throws: errors end the pass. */
   function handle(outcome: FetchOutcome): void {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
-    if (failure !== undefined || windows.isAnswered(task.window)) return;
-    if (outcome.kind === 'failed') fail(outcome);
-    else if (outcome.captured.page.envelope.perPage !== task.window.perPage) resize(outcome.captured);
-    // Otherwise the window belongs to a plan that was replaced.
-    else if (windows.isPlanned(task.window)) take(outcome.captured);
+    const isProbe = windows.isProbe(task);
+    if (failure !== undefined || (!isProbe && windows.isAnswered(task.window))) return;
+    try {
+      const size = isProbe ? null : resizeFor(pass, outcome, pass.pass === 0 && !windows.isBegun());
+      if (isProbe) windows.noteProbe(outcome.kind === 'captured');
+      else if (size !== null) resized ??= windows.isPending(task.window) ? size : null;
+      else if (outcome.kind === 'failed') fail(outcome);
+      // Otherwise the window belongs to a plan that was replaced.
+      else if (windows.isPlanned(task.window)) take(outcome.captured);
+      wake();
+    } catch (error) {
+      end(error);
+    }
   }
 
   async function loop(): Promise<void> {
     for (;;) {
-      if (answeredSize !== null) note(() => applier.flush());
+      if (resized !== null) note(() => applier.flush());
       if (failure !== undefined) throw failure;
-      if (answeredSize !== null) return;
+      if (resized !== null) return;
       const tasks = windows.request();
       const pending = windows.pending();
       publish('queue', { pages: pending.length });
       if (pending.length === 0) {
+        if (!windows.hasArrived()) {
+          const found = windows.decide();
+          if (found === null) return;
+          note(() => found.map((one) => applier.noteUnreadable(pass.pass, one)));
+          continue;
+        }
         // Pages in the batch may show that the list continues.
-        if (!windows.hasArrived()) return;
         note(() => applier.flush());
         // Pages that were not applied now had been applied before: they were delivered twice.
         if (windows.hasArrived()) windows.noteCheckpoints();
@@ -142,26 +154,19 @@ export async function readPass(
     }
   }
 
-  async function reconcile(ended: AbortSignal): Promise<void> {
-    while (!ended.aborted) {
-      // Timed by sleeping, not by the clock, which may be set back meanwhile.
-      await clock.sleep(RECONCILE_MS, ended).catch(() => {});
-      if (ended.aborted) return;
-      isReconcileDue = true;
-      note(() => applier.flush(BATCH_AGE_MS));
-    }
-  }
-
   const onAbort = (): void => end(interruption(signal));
   if (signal.aborted) onAbort();
   windows.noteCheckpoints();
   signal.addEventListener('abort', onAbort, { once: true });
   consumer.take = handle;
   const ended = new AbortController();
-  const reconciling = reconcile(ended.signal);
+  const reconciling = repeat(clock, ended.signal, () => {
+    isReconcileDue = true;
+    note(() => applier.flush(BATCH_AGE_MS));
+  });
   try {
     await loop();
-    return answeredSize;
+    return resized;
   } finally {
     signal.removeEventListener('abort', onAbort);
     consumer.take = () => {};

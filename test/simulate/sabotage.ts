@@ -61,6 +61,27 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (modifiedIn(id) > 250) continue;',
   ),
   bugFor(
+    'test/sync/unreadable.test.ts',
+    'the total ends the reading of plain pages',
+    'src/catalog/plan.ts',
+    'if (holdsEnd(window) || window.items === 0) last',
+    'if (holdsEnd(window) || window.items === 0 || (options.seam === 0 && window.totalPages === window.page)) last',
+  ),
+  bugFor(
+    'test/sync/unreadable.test.ts',
+    'products that cannot be read do not open the run',
+    'src/sync/conclude-run.ts',
+    'const unreadable = doubts.filter(isUnreadable);',
+    'const unreadable = doubts.filter((doubt) => isUnreadable(doubt) && doubt === "");',
+  ),
+  bugFor(
+    'test/sync/unreadable.test.ts',
+    'a page that fails is not read in narrower windows',
+    'src/sync/unread-windows.ts',
+    'if (!KINDS.has(kind) || !mayNarrow(error, isAnswered)) return false;',
+    'if (!KINDS.has(kind) || !mayNarrow(error, isAnswered) || kind !== "lookup") return false;',
+  ),
+  bugFor(
     'test/sync/hostile-sources.test.ts',
     'the same products at the same places join neighbours',
     'src/catalog/seams.ts',

@@ -2,8 +2,8 @@ import type { RunKind } from '../../src/catalog/run.ts';
 import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';
-import { IN_TIME, type SourceBehaviour } from './source.ts';
-import { enter, ORDINARY, WORLDS, type WorldPart } from './worlds.ts';
+import { FAULTLESS, IN_TIME, type SourceBehaviour } from './source.ts';
+import { enter, ORDINARY, WORLDS, type WorldName, type WorldPart } from './worlds.ts';
 
 const OVERLAP_MS = 300_000;
 export const DAY_MS = 86_400_000;
@@ -97,11 +97,11 @@ function drawJumps(random: Random): Scenario['localJumps'] {
 }
 
 /** Mostly small histories; one in forty reads 20,000 products, 1,000 a page. Half of them are in an unusual world. */
-export function drawScenario(seed: number): Scenario {
+export function drawScenario(seed: number, worlds: readonly WorldName[] = WORLDS): Scenario {
   const drawn = drawOrdinary(seed);
   // Of its own, so that a new world does not change the others.
   const random = createRandom(seed + 2 ** 20);
-  return random() < 0.5 ? drawn : enter(pick(random, WORLDS), drawn, random);
+  return random() < 0.5 ? drawn : enter(pick(random, worlds), drawn, random);
 }
 
 /** The scenario without a world. */
@@ -139,6 +139,7 @@ export function drawOrdinary(seed: number): Scenario {
     behaviour: {
       latencyMs: pick(random, [20, 300, 2_000]),
       jitter: pick(random, [0, 1, 20]),
+      ...FAULTLESS,
       unavailable: faulty ? 0.05 : 0,
       rateLimited: faulty ? 0.02 : 0,
       cutShort: faulty ? 0.03 : 0,

@@ -98,7 +98,11 @@ describe('simulated histories', () => {
   });
 
   it('in unusual worlds that once found a defect keep every invariant', async () => {
-    for (const seed of UNUSUAL) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
+    // In the worlds that there were then.
+    for (const seed of UNUSUAL) {
+      const { violation } = await simulate(seed, { scenario: drawScenario(seed, WORLDS.slice(0, 10)) });
+      expect(violation, `seed ${seed}`).toBeNull();
+    }
   });
 
   it('keep every invariant when the source shows changes late', async () => {

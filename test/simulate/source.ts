@@ -19,6 +19,12 @@ export interface SourceBehaviour {
   repeatedPage: number;
   /** Share of responses with slightly wrong totals. */
   lyingTotals: number;
+  /** Share of products with which no page can be answered. */
+  poisoned: number;
+  /** Share of requests that something in front of the source refuses. */
+  refused: number;
+  /** The most that totals show; null: the number of items. */
+  highestTotal: number | null;
   /** The source's own maximum page size; null: the requested size. */
   maxPageSize: number | null;
   /** Whether the list is empty, with matching totals. */
@@ -57,6 +63,9 @@ export const FAULTLESS = {
   wrongPage: 0,
   repeatedPage: 0,
   lyingTotals: 0,
+  poisoned: 0,
+  refused: 0,
+  highestTotal: null as number | null,
 };
 
 /** Every response shows the catalog as it is. */
@@ -120,6 +129,7 @@ export function createSimulatedSource(
   }
 
   function refused(): CatchwordError | null {
+    if (strikes(behaviour.refused)) return new CatchwordError('SOURCE_NOT_SERVICE', 'simulated 404', { status: 404 });
     if (strikes(behaviour.unavailable)) return new CatchwordError('SOURCE_UNAVAILABLE', 'simulated 503');
     if (strikes(behaviour.rateLimited)) {
       return new CatchwordError('SOURCE_RATE_LIMITED', 'simulated 429', { retryAfterMs: 5_000 });
@@ -170,7 +180,10 @@ export function createSimulatedSource(
     const listed = behaviour.outage ? [] : catalog.list(offset, perPage);
     const items = changed === null ? listed : changed.slice(offset, offset + perPage);
     const listSize = behaviour.countsOnce ? catalog.living.size : catalog.count();
-    const size = changed?.length ?? (behaviour.outage ? 0 : listSize);
+    const poison = items.find(({ id }) => (id * 7_919) % 1_000 < 1_000 * behaviour.poisoned);
+    if (poison !== undefined) throw new CatchwordError('SOURCE_UNAVAILABLE', 'simulated 500', { status: 500 });
+    const found = changed?.length ?? (behaviour.outage ? 0 : listSize);
+    const size = Math.min(found, behaviour.highestTotal ?? found);
     const total = strikes(behaviour.lyingTotals) ? Math.max(0, size + Math.floor(world.random() * 7) - 3) : size;
     if (strikes(behaviour.shortPage)) items.splice(items.length - Math.ceil(items.length / 10));
     const totals = `"num_items":${total},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(total / perPage)}`;

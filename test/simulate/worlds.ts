@@ -38,6 +38,9 @@ export const WORLDS = [
   'products that are listed twice',
   'members that change with each answer',
   'settings that select other products',
+  'products that cannot be read',
+  'requests that are refused',
+  'totals that are too low',
 ] as const;
 export type WorldName = (typeof WORLDS)[number];
 
@@ -209,6 +212,19 @@ const DRAW: Readonly<Record<WorldName, (random: Random, scenario: Scenario) => D
     newCurrencyAfter: whole(random, 1, 3),
     twoKeepers: false,
     behaviour: { maxPageSize: null },
+  }),
+  /** Every page that holds one of a few products fails. Promised: all others are read, and none of them is removed. */
+  'products that cannot be read': (random) => ({
+    behaviour: { ...PLAIN, ...FAULTLESS, poisoned: random() < 0.5 ? 0.001 : 0.004 },
+  }),
+  /** A balancer refuses single requests, as if the address were wrong. Promised: everything. */
+  'requests that are refused': (random) => ({ behaviour: { ...PLAIN, refused: random() < 0.5 ? 0.02 : 0.2 } }),
+  /**
+   * Totals stop at a number, and pages go on; with pages of a fixed size or without. Promised: every product is read. What
+   * is gone may stay, for such a run proves nothing.
+   */
+  'totals that are too low': (random, { perPage }) => ({
+    behaviour: { ...FAULTLESS, maxPageSize: random() < 0.5 ? null : Math.ceil(perPage / 2), highestTotal: 2 * perPage },
   }),
 };
 

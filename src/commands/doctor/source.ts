@@ -19,7 +19,13 @@ async function checkResponse(probe: SourceProbe): Promise<Result> {
   return note(`${answer}; its clock is ${skew}`, 'Nothing is lost: watermarks follow the clock of the source.');
 }
 
-async function checkPageSize(probe: SourceProbe): Promise<Result> {
+async function checkPageSize(probe: SourceProbe, { perPage }: SourceConfig): Promise<Result> {
+  const refusal = await probe.refuse(perPage);
+  if (refusal !== null) {
+    const hint =
+      'Runs try smaller pages by themselves. To save these requests, set CATCHWORD_PER_PAGE to what it answers.';
+    return note(`a page of ${plural(perPage, 'product')} cannot be read: ${refusal.message}`, hint);
+  }
   const { asked, answered, isHalf, isTooSmall } = await probe.divide();
   if (asked.join() !== answered.join()) {
     const hint = 'Full loads then read plain pages, and remove by confirmation only: see docs/page-drift.md.';
@@ -66,7 +72,7 @@ export async function examineSource(
     if (response.level === 'failed') return [response];
     return [
       response,
-      await examine('page size', () => checkPageSize(probe)),
+      await examine('page size', () => checkPageSize(probe, config)),
       await examine('order', () => checkOrder(probe)),
       await examine('lookup', () => checkLookup(probe, config)),
     ];

@@ -1,0 +1,205 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { RunKind } from '../../src/catalog/run.ts';
+import { load } from '../support/load.ts';
+import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { type RawSource, startRawSource } from '../support/raw-source.ts';
+
+const BOOKS = Array.from({ length: 900 }, (_, at) => `B${at}`);
+
+function bodies(vbids: readonly string[]): Buffer[] {
+  return vbids.map((vbid) => Buffer.from(`{"vbid":"${vbid}"}`));
+}
+
+interface Asked {
+  readonly from: boolean;
+  readonly page: number;
+  readonly perPage: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+function askedOf({ searchParams }: URL): Asked {
+  const [page, perPage] = [Number(searchParams.get('page')), Number(searchParams.get('per_page'))];
+  return { from: searchParams.has('from'), page, perPage, start: (page - 1) * perPage, end: page * perPage };
+}
+
+/** Answers these requests with an error. */
+function refuse(source: RawSource, status: number, isRefused: (asked: Asked) => boolean): void {
+  source.instead = (url) => (isRefused(askedOf(url)) ? { status } : null);
+}
+
+const holds =
+  (...offsets: number[]) =>
+  ({ from, start, end }: Asked): boolean =>
+    !from && offsets.some((offset) => start <= offset && offset < end);
+
+async function begin(more: Record<string, string> = {}) {
+  const source = await startRawSource(bodies(BOOKS));
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const common = { CATCHWORD_PER_PAGE: '100', CATCHWORD_DELTA_OVERLAP: '0s', LOG_LEVEL: 'silent' };
+  const settings = settingsFor(source.url, db, { ...common, ...more });
+  return { source, db, run: (kind: RunKind = 'full') => load(settings, kind) };
+}
+
+describe('a product whose pages fail', () => {
+  it.each<[string, number]>([
+    ['in the first page', 3],
+    ['in the middle', 437],
+    ['at the end', 899],
+  ])('%s is named, and all others are read', async (_where, offset) => {
+    const { source, db, run } = await begin();
+    refuse(source, 500, holds(offset));
+    const ended = await run();
+    expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 899 });
+    expect(ended.reasons[0]).toMatch(new RegExp(`^offset ${offset} cannot be read: .*answered 500`));
+    expect(catalogOf(db).has(`B${offset}`)).toBe(false);
+    // Eight attempts, then two or three for each narrower window.
+    expect(source.requests.length).toBeLessThan(120);
+    source.instead = () => null;
+    expect(await run()).toMatchObject({ proof: 'sealed', created: 1 });
+    expectExactLog(db);
+  });
+
+  it('is kept, and no other product is removed meanwhile', async () => {
+    const { source, db, run } = await begin();
+    await run();
+    source.items = bodies(BOOKS.filter((_, at) => at !== 500));
+    refuse(source, 500, holds(437));
+    for (let night = 1; night <= 3; night++) {
+      expect(await run()).toMatchObject({ state: 'complete', proof: 'open', removed: 0, missing: 2 });
+    }
+    source.changed = bodies(['B3']);
+    expect(await run('delta')).toMatchObject({ state: 'complete' });
+    expect(catalogOf(db).size).toBe(900);
+    source.instead = () => null;
+    expect(await run()).toMatchObject({ proof: 'sealed', removed: 1 });
+    expect(catalogOf(db).has('B437')).toBe(true);
+  });
+
+  it('is one of several', async () => {
+    const { source, run } = await begin();
+    refuse(source, 500, holds(10, 437, 438, 700));
+    const ended = await run();
+    expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 896 });
+    expect(
+      ended.reasons.filter((reason) => reason.includes('cannot be read')).map((reason) => reason.slice(0, 10)),
+    ).toEqual(['offset 10 ', 'offset 437', 'offset 438', 'offset 700']);
+  });
+
+  it('is in a delta, whose other products are read; the next delta asks from the same time', async () => {
+    const { source, db, run } = await begin();
+    await run();
+    source.changed = bodies(['N1', 'N2', 'N3', 'N4']);
+    refuse(source, 500, ({ from, start, end }) => from && start <= 2 && 2 < end);
+    const ended = await run('delta');
+    expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 3 });
+    expect(ended.reasons[0]).toMatch(/^offset 2 cannot be read: .*the delta since/);
+    source.instead = () => null;
+    expect(await run('delta')).toMatchObject({ state: 'complete', created: 1, from: ended.from });
+    expect(catalogOf(db).has('N3')).toBe(true);
+  });
+
+  it('is not what fails if there are more than 20', async () => {
+    const { source, run } = await begin();
+    refuse(source, 500, holds(...Array.from({ length: 21 }, (_, at) => 210 + at)));
+    await expect(run()).rejects.toMatchObject({
+      code: 'SOURCE_UNAVAILABLE',
+      message: expect.stringContaining('more than 20 offsets cannot be read') as string,
+    });
+  });
+});
+
+it('fails if the source stops answering at all, and goes on with its pages later', async () => {
+  const { source, run } = await begin();
+  let left = 4;
+  refuse(source, 503, ({ from }) => !from && left-- <= 0);
+  await expect(run()).rejects.toMatchObject({ code: 'SOURCE_UNAVAILABLE', status: 503 });
+  const before = source.requests.length;
+  source.instead = () => null;
+  expect(await run()).toMatchObject({ id: 1, state: 'complete', proof: 'sealed', created: 900 });
+  expect(source.requests.length - before).toBeLessThan(14);
+});
+
+it('reads a page that fails as a whole in narrower windows, and proves the list', async () => {
+  const { source, run } = await begin();
+  refuse(source, 504, ({ page, perPage }) => page === 3 && perPage > 80);
+  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+});
+
+describe('pages that are too large', () => {
+  it.each<[number, number, number]>([
+    [400, 120, 100],
+    [413, 70, 50],
+    [422, 30, 25],
+    [504, 300, 250],
+  ])('are asked for with half the size: %i above %i products', async (status, most, size) => {
+    const { source, run } = await begin({ CATCHWORD_PER_PAGE: size === 250 ? '1000' : '400' });
+    refuse(source, status, ({ perPage }) => perPage > most);
+    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+    const sizes = source.requests.map((url) => askedOf(url).perPage);
+    expect(Math.max(...sizes.slice(-5))).toBe(size);
+  });
+});
+
+describe('a list that the source does not show beyond some offset', () => {
+  it.each([400, 404, 500])('is read up to there, which the run names (%i), and deltas go on', async (status) => {
+    const { source, db, run } = await begin();
+    refuse(source, status, ({ from, end }) => !from && end > 500);
+    const ended = await run();
+    expect(ended).toMatchObject({ state: 'complete', proof: 'open' });
+    const [, offset = ''] = /^offset (\d+) and everything after it cannot be read/.exec(ended.reasons[0] ?? '') ?? [];
+    expect(Number(offset)).toBeGreaterThan(400);
+    expect(catalogOf(db).size).toBeGreaterThan(400);
+    source.changed = bodies(['B1', 'N1']);
+    expect(await run('delta')).toMatchObject({ state: 'complete', created: 1 });
+    // Seven windows cannot be read, and only some of them are asked for.
+    expect(source.requests.length).toBeLessThan(90);
+  });
+});
+
+describe('totals that are too low', () => {
+  /** At most 100 products a page, and totals that stop at `cap`. */
+  function capTotals(source: RawSource, cap: number, beyond: number | 'the last page' | null): void {
+    source.instead = (url) => {
+      const { from, page } = askedOf(url);
+      const listed = from ? source.changed : source.items;
+      const isAfter = page > 1 && (page - 1) * 100 >= listed.length;
+      if (isAfter && typeof beyond === 'number') return { status: beyond };
+      const total = Math.min(cap, listed.length);
+      const start = isAfter && beyond !== null ? listed.length - 100 : (page - 1) * 100;
+      const items = listed.slice(start, start + 100).join(',');
+      const totals = `"num_items":${total},"page":${page},"per_page":100,"total_pages":${Math.ceil(total / 100)}`;
+      return { status: 200, body: `{${totals},"items":[${items}]}` };
+    };
+  }
+
+  it.each([null, 404, 400, 'the last page'] as const)(
+    'do not end the reading of plain pages; after the end: %s',
+    async (beyond) => {
+      const { source, db, run } = await begin({ CATCHWORD_PER_PAGE: '1000' });
+      source.items = bodies(BOOKS.slice(0, 800));
+      capTotals(source, 10_000, beyond);
+      expect(await run()).toMatchObject({ state: 'complete', created: 800 });
+      // The cap appears later.
+      capTotals(source, 500, beyond);
+      for (let night = 1; night <= 3; night++) {
+        expect(await run()).toMatchObject({ state: 'complete', removed: 0, missing: 0 });
+      }
+      expect(catalogOf(db).size).toBe(800);
+    },
+  );
+
+  it('confirm nothing if the source refuses to show what follows', async () => {
+    const { source, db, run } = await begin({ CATCHWORD_PER_PAGE: '1000' });
+    capTotals(source, 10_000, 404);
+    await run();
+    source.items = bodies(BOOKS.slice(0, 500));
+    for (let night = 1; night <= 3; night++) {
+      const ended = await run();
+      expect(ended).toMatchObject({ proof: 'open', removed: 0, missing: 400 });
+      expect(ended.reasons).toContainEqual(expect.stringMatching(/^offset 500 and everything after it cannot be read/));
+    }
+    expect(catalogOf(db).size).toBe(900);
+  });
+});
