@@ -27,6 +27,7 @@ const COMMON = [
   'nearest-name',
   'forced-exit',
   'measure',
+  'trouble',
   'http-connector',
   'undici',
   'gzip-chunk',

@@ -5,6 +5,7 @@ import { requireForcedExit } from '../forced-exit.ts';
 import { serveUntil, startTogether } from '../lifecycle.ts';
 import { createLog, errorFields } from '../log.ts';
 import { explainMissing } from '../missing-package.ts';
+import { createRedisTrouble } from '../queue/redis-trouble.ts';
 import * as roles from '../roles/roles.ts';
 import { unknownSettings } from '../unknown-settings.ts';
 import type { CommandContext } from './shared/context.ts';
@@ -23,7 +24,8 @@ async function serve<N extends Need>(context: CommandContext, role: string, need
   for (const reason of unknownSettings(environment)) log.warn({ reason }, 'a variable is not a setting');
   const config = checkedSettings(environment, need);
   const services = await startTogether(async (started) => {
-    await start({ config, clock, log, apart: context.apart === true ? logging : undefined }, started);
+    const trouble = createRedisTrouble({ clock, log });
+    await start({ config, clock, log, trouble, apart: context.apart === true ? logging : undefined }, started);
     return started;
   });
   // A daemon logs by itself whether it is active or stands by.

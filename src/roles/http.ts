@@ -7,7 +7,7 @@ import { plansOf } from '../schedule/due.ts';
 import { startWeb, type WebOptions } from '../web/server.ts';
 import type { HttpConfig } from './http-config.ts';
 
-interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'port'> {
+interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'problem' | 'port'> {
   readonly config: HttpConfig;
   readonly clock: Clock;
   readonly log: Logger;

@@ -11,6 +11,7 @@ import type { Pacer } from '../pace/pacer.ts';
 import type { BullQueue } from '../queue/bullmq/queue.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../queue/queue.ts';
+import type { RedisTrouble } from '../queue/redis-trouble.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
@@ -31,6 +32,8 @@ export interface RoleOptions<C extends Config = SourceConfig> {
   readonly log: Logger;
   /** How threads log that serve HTTP apart from this one; undefined: HTTP is served in this thread, with `clock`. */
   readonly apart?: LogSettings | undefined;
+  /** Of the process; default: each part has its own. */
+  readonly trouble?: RedisTrouble | undefined;
 }
 
 export interface PipelineOptions extends RoleOptions {
@@ -72,7 +75,7 @@ function keeperSettings(config: SourceConfig): RunSettings {
  * @param keeper the queue of the one in this process
  */
 export async function startFetcherService(
-  { config, clock, log }: RoleOptions,
+  { config, clock, log, trouble }: RoleOptions,
   redisUrl: string,
   validate?: ValidatePage,
   keeper?: BullQueue,
@@ -86,7 +89,7 @@ export async function startFetcherService(
       return createReadWindow(client, deltaOverlapMs, validate);
     };
     const source = sourceId(config);
-    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper });
+    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper, trouble });
     services.push({ name: 'jobs', stop: () => fetcher.close() });
     return { name: 'fetcher', stop: () => stopAll(services) };
   });
@@ -117,7 +120,7 @@ export function startEmbeddedQueue(
 
 /** Creates the queue of a keeper in Redis, at the pace that the processes of `paceIn` share. */
 export async function startRedisQueue(
-  { config, clock, log, now, tell = toLog(log) }: PipelineOptions,
+  { config, clock, log, trouble, now, tell = toLog(log) }: PipelineOptions,
   redisUrl: string,
   store: Store,
   paceIn: Store,
@@ -132,7 +135,7 @@ export async function startRedisQueue(
   const paced = fetcherPace(paceIn, options);
   const pause = (): Pause | null => pauses.current(clock.now());
   const isTemporary = store !== paceIn;
-  const noted = { pause, onRateLimited, isTemporary };
+  const noted = { pause, onRateLimited, isTemporary, trouble };
   const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, validate, ...paced, ...noted });
   if (now === true) await queue.forgetPause();
   return { name: 'queue', queue, stop: () => queue.close() };

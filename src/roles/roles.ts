@@ -44,13 +44,17 @@ async function requireEventSource(config: Config): Promise<void> {
 
 /** Serves HTTP for a daemon, in a thread of its own if it may. @param tookOver whether another daemon used the port before */
 async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boolean): Promise<Service> {
-  const { config, clock, log, apart } = options;
+  const { config, clock, log, apart, trouble } = options;
   if (apart !== undefined) {
     const { startWebThread } = await import('./start-web-thread.ts');
-    return await startWebThread({ config: httpConfig(config), port, log: apart, waitsForPort: tookOver });
+    return await startWebThread(
+      { config: httpConfig(config), port, log: apart, waitsForPort: tookOver },
+      undefined,
+      trouble?.problem,
+    );
   }
   const { startHttp } = await import('./http.ts');
-  const http = () => startHttp({ config, port, clock, log });
+  const http = () => startHttp({ config, port, clock, log, problem: trouble?.problem });
   return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
 }
 
@@ -109,7 +113,7 @@ export const startDaemon: StartRole<SourceConfig> = async (options, services) =>
   await checkChannels(config);
   if (port !== null) checkExposure(config.httpHost, config.httpToken);
   async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
-    const kept = await startKeeper({ config, clock, log, fetching: true, threads: options.apart !== undefined });
+    const kept = await startKeeper({ ...options, fetching: true, threads: options.apart !== undefined });
     active.push(kept);
     // Before any run starts, so that a port in use is reported at once.
     if (port !== null) active.push(await startDaemonHttp(options, port, tookOver));
@@ -129,17 +133,19 @@ function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
     const { metricsPort: port, httpHost: host, httpToken: token, rateLimit } = options.config;
     if (port !== null) {
       const { startMetricsServer } = await import('../web/metrics-server.ts');
-      services.push(await startMetricsServer({ host, port, token, rateLimit, log: options.log }));
+      services.push(
+        await startMetricsServer({ host, port, token, rateLimit, log: options.log, problem: options.trouble?.problem }),
+      );
     }
     await start(options, services);
   };
 }
 
 export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
-  const { config, clock, log } = options;
+  const { config, clock, log, trouble } = options;
   const redisUrl = requireRedis(config, 'keeper');
   await checkChannels(config);
-  const kept = await startKeeper({ config, clock, log, fetching: false, threads: options.apart !== undefined });
+  const kept = await startKeeper({ ...options, fetching: false, threads: options.apart !== undefined });
   const { store } = kept;
   const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
   services.push(kept, presence, watchMirror(store, clock));
@@ -148,15 +154,15 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   services.push(...runs, requested, requestLateRuns(schedule));
   const { serveRunRequests } = await import('../queue/bullmq/run-requests.ts');
   const source = sourceId(config);
-  services.push(await serveRunRequests({ redisUrl, log, clock, source, onRequest: requested.request }));
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, trouble, onRequest: requested.request }));
 });
 
-export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log }, services) => {
+export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log, trouble }, services) => {
   const redisUrl = requireRedis(config, 'scheduler');
   const { checkRedis } = await import('../queue/bullmq/check-redis.ts');
   const { connectRunRequests } = await import('../queue/bullmq/run-requests.ts');
   await checkRedis(redisUrl);
-  const requests = connectRunRequests({ redisUrl, log, source: sourceId(config) });
+  const requests = connectRunRequests({ redisUrl, clock, log, trouble, source: sourceId(config) });
   services.push(requests);
   const ticks = createRequestedTicks();
   async function onDue(kind: RunKind, tick: string): Promise<void> {

@@ -12,18 +12,20 @@ const BEAT_MS = 1_000;
 /**
  * Serves HTTP in a thread of its own, so that no request holds up what this thread writes. If that thread ends by an
  * error, even by a defect, the service fails, as it would if it served in this thread.
+ * @param problem what `/healthz` says
  * @throws CatchwordError as `startWeb` does
  */
 export async function startWebThread(
   options: Omit<WebThreadData, 'beatMs'> & Partial<WebThreadData>,
   program = PROGRAM,
+  problem = (): string | null => null,
 ): Promise<Service> {
   const data: WebThreadData = { beatMs: BEAT_MS, ...options };
   const figures = measureThread();
   const thread = new Worker(program, { workerData: data, name: 'web', resourceLimits: THREAD_LIMITS });
   const say = (message: ToWebThread): void => thread.postMessage(message);
   const stopForwarding = forwardMeasures((measured) => say({ type: 'measure', measured }));
-  const beats = setInterval(() => say({ type: 'beat' }), data.beatMs);
+  const beats = setInterval(() => say({ type: 'beat', problem: problem() }), data.beatMs);
   const ended = new Promise<void>((resolve) => {
     thread.once('exit', () => {
       clearInterval(beats);

@@ -38,7 +38,7 @@ const MAX_MISSED = 30;
 export type ToWebThread =
   | { readonly type: 'measure'; readonly measured: Measured }
   | { readonly type: 'figures'; readonly figures: ThreadFigures }
-  | { readonly type: 'beat' }
+  | { readonly type: 'beat'; readonly problem: string | null }
   | { readonly type: 'stop' };
 
 export type FromWebThread =
@@ -53,6 +53,7 @@ async function serve({ config, port, log: settings, waitsForPort, beatMs }: WebT
   const stopping = new AbortController();
   // Counted, not measured with a clock: while the machine is suspended, neither thread runs.
   let missed = 0;
+  let problem: string | null = null;
   const beats = setInterval(() => missed++, beatMs);
   const isStalled = (): boolean => missed >= MAX_MISSED;
   const waiting: ((figures: ThreadFigures) => void)[] = [];
@@ -65,11 +66,11 @@ async function serve({ config, port, log: settings, waitsForPort, beatMs }: WebT
   parentPort?.on('message', (message: ToWebThread) => {
     if (message.type === 'measure') republish(message.measured);
     else if (message.type === 'figures') waiting.shift()?.(message.figures);
-    else if (message.type === 'beat') missed = 0;
+    else if (message.type === 'beat') [missed, problem] = [0, message.problem];
     else stopping.abort();
   });
   const own = { config, port, clock: systemClock, log };
-  const http = () => startHttp({ ...own, figures, isStalled, searchApart: {} });
+  const http = () => startHttp({ ...own, figures, isStalled, problem: () => problem, searchApart: {} });
   try {
     const web = waitsForPort ? await startWhenPortIsFree(http, { clock: systemClock, log }) : await http();
     say({ type: 'started' });

@@ -191,7 +191,12 @@ export const CHANGES = z
   })
   .meta({ description: 'A page of the change log. When `next` equals `last`, you have all of them.' });
 
-export const ALIVE = z.object({ alive: z.literal(true) }).meta({ description: 'The process is alive.' });
+export const ALIVE = z
+  .object({
+    alive: z.literal(true),
+    problem: z.string().exactOptional().meta({ description: 'What it waits for, such as a Redis that is full.' }),
+  })
+  .meta({ description: 'The process is alive.' });
 
 export const READINESS = z.object({
   ready: z.boolean().meta({ description: 'Whether the mirror may be relied on.' }),

@@ -20,6 +20,8 @@ export interface ReadinessOptions {
   readonly unready: (store: Store) => string | null;
   /** Whether the thread that loads and delivers, if another, hangs. */
   readonly isStalled?: (() => boolean) | undefined;
+  /** What the process works around, in words for everybody; null if all is well. */
+  readonly problem?: (() => string | null) | undefined;
 }
 
 /** Why the mirror should not be relied on; null if it may be. */
@@ -39,8 +41,8 @@ const STALLED: HttpError = {
   hint: 'Restart catchword if this lasts.',
 };
 
-/** Answers that the process is alive. @param isStalled whether the thread that does its work, if another, hangs */
-export function addAlive(app: FastifyInstance, isStalled = (): boolean => false): void {
+/** Answers that the process is alive, and names its problem: to start it again would not solve that. */
+export function addAlive(app: FastifyInstance, options: Pick<ReadinessOptions, 'isStalled' | 'problem'>): void {
   const alive = answering(ALIVE, {
     operationId: 'getHealth',
     summary: 'Whether the process is alive',
@@ -49,13 +51,15 @@ export function addAlive(app: FastifyInstance, isStalled = (): boolean => false)
     tags: ['operation'],
     security: [],
   });
-  app.get(HEALTH_PATH, { schema: alive }, async (_request, reply) =>
-    isStalled() ? sendError(reply, STALLED) : { alive: true },
-  );
+  app.get(HEALTH_PATH, { schema: alive }, async (_request, reply) => {
+    if (options.isStalled?.() === true) return sendError(reply, STALLED);
+    const problem = options.problem?.() ?? null;
+    return problem === null ? { alive: true } : { alive: true, problem };
+  });
 }
 
 export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: Logger): void {
-  addAlive(app, options.isStalled);
+  addAlive(app, options);
   const readiness = answering(READINESS.meta({ description: 'The mirror may be relied on.' }), {
     operationId: 'getReadiness',
     summary: 'Whether the mirror may be relied on',

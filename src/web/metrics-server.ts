@@ -18,6 +18,8 @@ export interface MetricsServerOptions {
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
   readonly log: Logger;
+  /** As in `ReadinessOptions`. */
+  readonly problem?: (() => string | null) | undefined;
 }
 
 /**
@@ -30,7 +32,7 @@ export async function startMetricsServer(options: MetricsServerOptions): Promise
   const metrics = startMetrics({ rateLimit });
   const app = createApp(log, `Use /metrics or ${HEALTH_PATH}.`);
   addAuth(app, { token, clock: systemClock, log, login: false });
-  addAlive(app);
+  addAlive(app, options);
   addMetrics(app, metrics);
   try {
     log.info({ address: await listen(app, host, port, 'CATCHWORD_METRICS_PORT') }, 'listening');

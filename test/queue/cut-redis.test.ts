@@ -1,6 +1,8 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import type { Logger } from '../../src/log.ts';
 import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis.ts';
+import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
@@ -16,7 +18,8 @@ describe.skipIf(!redisAvailable)('cutting a connection', () => {
     const note: Logger['warn'] = (...line) => void logged.push(line);
     const log = { debug: note, info: note, warn: note, error: note, fatal: note };
     await redis.kill('SIGSTOP');
-    const connection = connectRedis(redis.url, log, 'wait');
+    const place = { clock: systemClock, log };
+    const connection = connectRedis(redis.url, { ...place, trouble: createRedisTrouble(place) }, 'wait');
     const errors: Error[] = [];
     connection.on('error', (error) => errors.push(error));
     await expect.poll(() => connection.stream?.connecting).toBe(false);

@@ -75,7 +75,7 @@ async function checkRedis({ redisUrl }: Config): Promise<Result> {
   if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
   const { checkRedis: check } = await import('../../queue/bullmq/check-redis.ts');
   const { primary, silent } = await check(redisUrl);
-  const text = `reachable${primary === null ? '' : ` at ${primary}, as the sentinels say`}, never evicts`;
+  const text = `reachable${primary === null ? '' : ` at ${primary}, as the sentinels say`}, takes jobs, never evicts`;
   return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import * as z from 'zod';
 import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
 import { CatchwordError, systemCodeOf } from '../../errors.ts';
+import { tryJob } from './jobs.ts';
 import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis.ts';
 
 /** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
@@ -13,6 +14,8 @@ const ONCE: ClientOptions = {
   retryStrategy: null,
   sentinelRetryStrategy: () => null,
   maxRetriesPerRequest: 0,
+  // A Redis that loads its data says so at once when it is asked for anything.
+  enableReadyCheck: false,
   connectTimeout: CHECK_TIMEOUT_MS,
   socketTimeout: CHECK_TIMEOUT_MS,
 };
@@ -48,16 +51,29 @@ async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promis
   }
 }
 
-/** @param login what is missing in the address if the server rejects the user */
-function queueError(where: string, error: unknown, login: string): CatchwordError {
+/** What Redis says when it will never take a job: rights, commands, keys of a cluster, a replica. */
+const LASTING =
+  /\b(NOPERM|CROSSSLOT|MOVED|ASK|CLUSTERDOWN|READONLY)\b|ACL failure|can't (run|access)|non local key|unknown command/;
+const RIGHTS_HINT = 'See "Redis" in docs/operations.md for what Redis must allow.';
+
+/**
+ * @param login what is missing in the address if the server rejects the user
+ * @param mayFailOver whether a replica may just have been the primary
+ */
+function queueError(where: string, error: unknown, login: string, mayFailOver = false): CatchwordError {
   const cause = reasonOf(error);
-  if (/^(NOAUTH|WRONGPASS|NOPERM|ERR .*AUTH)/.test(cause)) {
+  if (/^(NOAUTH|WRONGPASS|ERR .*AUTH)/.test(cause)) {
     return misconfigured(`${where} rejects this user: ${cause}`, `Put ${login} into REDIS_URL.`);
   }
-  const message = `${where} cannot be reached: ${cause}`;
+  const isAnswer = error instanceof Error && error.name === 'ReplyError';
+  const message = `${where} ${isAnswer ? 'takes no jobs' : 'cannot be reached'}: ${cause}`;
+  const isLasting = isAnswer && LASTING.test(cause) && !(mayFailOver && /\bREADONLY\b/.test(cause));
+  if (isLasting) return misconfigured(message, RIGHTS_HINT);
   if (isDistrusted(systemCodeOf(error) ?? '')) return misconfigured(message, DISTRUSTED_HINT);
   return new CatchwordError('QUEUE_UNAVAILABLE', message, {
-    hint: 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
+    hint: isAnswer
+      ? 'Try again, or correct this in Redis; without REDIS_URL everything runs in one process.'
+      : 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
   });
 }
 
@@ -65,7 +81,7 @@ function queueError(where: string, error: unknown, login: string): CatchwordErro
 async function askSentinels({ name, endpoints, login }: NonNullable<RedisPlace['sentinels']>): Promise<RedisCheck> {
   const answers = await Promise.all(
     endpoints.map(async (endpoint) => {
-      const redis = new Redis({ ...ONCE, ...login, ...endpoint, enableReadyCheck: false });
+      const redis = new Redis({ ...ONCE, ...login, ...endpoint });
       const where = `the sentinel at ${labelOf(endpoint)}`;
       try {
         const answer = await askOnce(redis, () => redis.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name));
@@ -90,19 +106,8 @@ async function askSentinels({ name, endpoints, login }: NonNullable<RedisPlace['
   throw new CatchwordError(misconfiguration?.code ?? 'QUEUE_UNAVAILABLE', silent.join('; '), { hint });
 }
 
-/**
- * Checks that Redis can hold the queue. Uses only `INFO`, because hosted services may forbid `CONFIG`.
- * @throws CatchwordError QUEUE_UNAVAILABLE after a few seconds without a response; QUEUE_MISCONFIGURED if Redis is too
- *   old, may evict keys, rejects the user, or has a certificate that is not trusted
- */
-export async function checkRedis(url: string): Promise<RedisCheck> {
-  const { label, sentinels, open } = redisPlace(url);
-  const check = sentinels === null ? { primary: null, silent: [] } : await askSentinels(sentinels);
-  const where = `Redis at ${check.primary ?? label}`;
-  const redis = open(ONCE);
-  const info = await askOnce(redis, () => redis.info()).catch((error: unknown) => {
-    throw queueError(where, error, 'the user and password');
-  });
+/** @throws CatchwordError QUEUE_MISCONFIGURED if this Redis cannot hold the queue, as its `INFO` says */
+function checkInfo(where: string, info: string): void {
   if (/^redis_mode:sentinel/m.test(info)) {
     throw misconfigured(`${where} is a sentinel`, 'Use redis+sentinel://HOST:PORT/NAME for REDIS_URL.');
   }
@@ -112,7 +117,30 @@ export async function checkRedis(url: string): Promise<RedisCheck> {
     throw misconfigured(`${where} is version ${version}`, `Upgrade Redis to ${MIN_MAJOR}.${MIN_MINOR} or later.`);
   }
   const policy = /^maxmemory_policy:(\S+)/m.exec(info)?.[1] ?? 'noeviction';
-  if (policy === 'noeviction') return check;
+  if (policy === 'noeviction') return;
   const hint = 'Set maxmemory-policy to noeviction, or use another Redis.';
   throw misconfigured(`${where} may evict jobs: its maxmemory-policy is ${policy}`, hint);
+}
+
+/**
+ * Checks that Redis can hold the queue: it adds, takes and removes a job. Hosted services may forbid `CONFIG`.
+ * @throws CatchwordError QUEUE_UNAVAILABLE if it does not respond within a few seconds, or refuses the job for a reason
+ *   that may pass (full, loading, busy); QUEUE_MISCONFIGURED if Redis is too old, may evict keys, rejects the user, lacks
+ *   rights, is a replica or a node of a cluster, or has a certificate that is not trusted
+ */
+export async function checkRedis(url: string): Promise<RedisCheck> {
+  const { label, sentinels, open } = redisPlace(url);
+  const check = sentinels === null ? { primary: null, silent: [] } : await askSentinels(sentinels);
+  const where = `Redis at ${check.primary ?? label}`;
+  const redis = open(ONCE);
+  try {
+    await askOnce(redis, async () => {
+      checkInfo(where, await redis.info());
+      await tryJob(redis);
+    });
+  } catch (error) {
+    if (error instanceof CatchwordError) throw error;
+    throw queueError(where, error, 'the user and password', sentinels !== null);
+  }
+  return check;
 }

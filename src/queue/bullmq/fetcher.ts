@@ -1,12 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import type { Job, Queue } from 'bullmq';
-import { retryDelayMs } from '../../backoff.ts';
+import { backoffMs, retryDelayMs } from '../../backoff.ts';
 import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
 import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import { type ReadWindow, toReadError } from '../queue.ts';
+import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
 import { checkRedis } from './check-redis.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
 import {
@@ -20,6 +21,7 @@ import {
   startWorker,
 } from './jobs.ts';
 import type { BullQueue } from './queue.ts';
+import { reasonOf } from './redis.ts';
 import { createSharedPause } from './shared-pause.ts';
 import { createTurns } from './turns.ts';
 
@@ -32,9 +34,10 @@ export interface FetcherOptions extends QueuePlace {
   readonly keeper?: Pick<BullQueue, 'mirror' | 'handOver'> | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Default: one of its own. */
+  readonly trouble?: RedisTrouble | undefined;
 }
 
-const DELIVERY_RETRY_MS = 2_000;
 /** How often a paused fetcher checks whether an operator has ended the pause. */
 const PAUSE_CHECK_MS = 1_000;
 
@@ -45,7 +48,7 @@ const PAUSE_CHECK_MS = 1_000;
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
-  const { redisUrl, concurrency, clock, log, keeper } = options;
+  const { redisUrl, concurrency, clock, log, keeper, trouble = createRedisTrouble(options) } = options;
   await checkRedis(redisUrl);
   const names = queueNames(options);
   const stop = new AbortController();
@@ -65,14 +68,17 @@ export async function startFetcher(options: FetcherOptions) {
   async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
     if ((await keeper?.handOver(outcome)) === true) return;
     const encoded = await encodeOutcome(outcome);
-    for (;;) {
+    for (let attempt = 1; ; attempt++) {
       try {
         await applyQueueOf(task).add('apply', encoded, { ...JOB_OPTIONS, jobId: jobId(task) });
         return;
       } catch (error) {
         if (stop.signal.aborted) throw error;
-        log.warn({ task: taskId(task), reason: messageOf(error) }, 'Redis cannot store the page, retrying');
-        await clock.sleep(DELIVERY_RETRY_MS, stop.signal);
+        trouble.failed('store a page', reasonOf(error));
+        await clock.sleep(
+          backoffMs(attempt, () => clock.random()),
+          stop.signal,
+        );
       }
     }
   }
@@ -113,7 +119,7 @@ export async function startFetcher(options: FetcherOptions) {
     }
   }
 
-  const fetching = startWorker(options, names.fetch, work, {
+  const fetching = startWorker({ ...options, trouble }, names.fetch, work, {
     concurrency,
     maximumRateLimitDelay: PAUSE_CHECK_MS,
     settings: {

@@ -1,11 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
+import { backoffMs } from '../../backoff.ts';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
 import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
-import { connectRedis, cutRedis } from './redis.ts';
+import type { RedisTrouble } from '../redis-trouble.ts';
+import { connectRedis, cutRedis, reasonOf } from './redis.ts';
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
@@ -21,6 +23,7 @@ export interface QueuePlace {
 interface WorkerPlace extends QueuePlace {
   readonly clock: Clock;
   readonly log: Logger;
+  readonly trouble: RedisTrouble;
 }
 
 /** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
@@ -105,22 +108,80 @@ export function openQueue({ prefix = PREFIX }: QueuePlace, name: string, connect
   return queue;
 }
 
+/**
+ * Adds, takes and removes a job, in a queue that nothing else uses, as keepers and fetchers do.
+ * @throws the first error of Redis
+ */
+export async function tryJob(connection: Redis): Promise<void> {
+  const options = { connection, prefix: PREFIX };
+  const [jobId, token] = ['check', 'token'];
+  const queue = new Queue(`check-${randomUUID()}`, { ...options, skipMetasUpdate: true });
+  const worker = new Worker(queue.name, null, { ...options, autorun: false });
+  // What they tell, the calls below throw, too.
+  queue.on('error', () => {});
+  worker.on('error', () => {});
+  try {
+    await queue.add('check', {}, { ...JOB_OPTIONS, jobId });
+    await worker.getBackend().waitForJob(1);
+    const job = await worker.getNextJob(token, { block: false });
+    await job?.extendLock(token, WORKER_OPTIONS.lockDuration);
+    await job?.moveToCompleted(null, token, false);
+  } finally {
+    // Not by a script, which may be what Redis refuses.
+    const keys = [jobId, `${jobId}:lock`].map((key) => queue.toKey(key));
+    await connection.del(...Object.values(queue.getBackend().keys), ...keys).catch(() => {});
+    await Promise.all([worker.close(true), queue.close()]);
+  }
+}
+
 /** Returns an active job to the queue, for another worker. */
 export async function returnToQueue(job: Job, token: string | undefined): Promise<never> {
   await job.moveToWait(token);
   throw new WaitingError();
 }
 
+/** BullMQ asks again at once when Redis answers with an error. Here it waits first, longer after each error in a row. */
+function patient<Asked extends unknown[], Answer>(
+  ask: (...asked: Asked) => Promise<Answer>,
+  { clock, trouble }: WorkerPlace,
+  closing: AbortSignal,
+): (...asked: Asked) => Promise<Answer> {
+  let errors = 0;
+  return async (...asked) => {
+    if (errors > 0)
+      await clock.sleep(
+        backoffMs(errors, () => clock.random()),
+        closing,
+      );
+    try {
+      const answer = await ask(...asked);
+      errors = 0;
+      trouble.passed();
+      return answer;
+    } catch (error) {
+      errors++;
+      throw error;
+    }
+  };
+}
+
 /** Starts a worker with a connection of its own. */
 export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
-  const { redisUrl, prefix = PREFIX, clock, log } = place;
-  const connection = connectRedis(redisUrl, log, 'wait');
-  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix, connection });
+  const { redisUrl, prefix = PREFIX, clock, log, trouble } = place;
+  const connection = connectRedis(redisUrl, place, 'wait');
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix, connection, autorun: false });
+  const closing = new AbortController();
+  worker.on('closing', () => closing.abort());
   worker.on('error', (error) => {
+    const isOver = closing.signal.aborted || ('code' in error && NO_LONGER_OURS.includes(error.code));
     // While the connection is down, that is already logged.
-    const expected = connection.status !== 'ready' || ('code' in error && NO_LONGER_OURS.includes(error.code));
-    log[expected ? 'debug' : 'warn']({ queue: name, reason: messageOf(error) }, 'queue error');
+    if (isOver || connection.status !== 'ready') log.debug({ queue: name, reason: reasonOf(error) }, 'queue error');
+    else trouble.failed(`work on ${name}`, reasonOf(error));
   });
+  const backend = worker.getBackend();
+  backend.moveToActive = patient(backend.moveToActive.bind(backend), place, closing.signal);
+  backend.waitForJob = patient(backend.waitForJob.bind(backend), place, closing.signal);
+  worker.run().catch((error: unknown) => worker.emit('error', error as Error));
 
   return {
     worker,

@@ -3,10 +3,10 @@ import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
 import { LONGEST_PAUSE_MS, type Pause } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
 import { createLog } from '../../log.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { PageQueue, ValidatePage } from '../queue.ts';
+import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
 import { createDelivery, type Handle } from './delivery.ts';
@@ -24,7 +24,7 @@ import {
   startWorker,
 } from './jobs.ts';
 import { startLateRetries } from './late-retries.ts';
-import { connectRedis, cutRedis } from './redis.ts';
+import { connectRedis, cutRedis, reasonOf } from './redis.ts';
 import { createSharedRate } from './shared-rate.ts';
 
 interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
@@ -38,6 +38,8 @@ interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
   readonly onRateLimited?: (pause: Pause) => void;
   /** The mirror is deleted after this run: nothing of it stays in Redis. */
   readonly isTemporary?: boolean;
+  /** Default: one of its own. */
+  readonly trouble?: RedisTrouble | undefined;
 }
 
 export interface BullQueue extends PageQueue {
@@ -92,11 +94,12 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
   const { redisUrl, clock, log, mirror, learned, onRateLimited, isTemporary } = options;
+  const { trouble = createRedisTrouble(options) } = options;
   const learner = createLearner(clock, learned);
   await checkRedis(redisUrl);
   const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
-  const producer = connectRedis(redisUrl, createLog('silent'), 'fail');
+  const producer = connectRedis(redisUrl, { clock, trouble, log: createLog('silent') }, 'fail');
   const fetchQueue = openQueue(options, names.fetch, producer);
   const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
@@ -114,8 +117,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     try {
       await work();
     } catch (error) {
-      const level = producer.status === 'ready' ? 'warn' : 'debug';
-      log[level]({ what, reason: messageOf(error) }, 'Redis command failed');
+      if (producer.status === 'ready') trouble.failed(what, reasonOf(error));
+      else log.debug({ what, reason: reasonOf(error) }, 'Redis command failed');
     }
   }
 
@@ -169,7 +172,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
         await inTurn(job, handle);
       }
       // Not awaited: while Redis is gone, a run must still be able to stop.
-      consumer = startWorker(options, names.apply(mirror), take, { concurrency: DECODED_PAGES });
+      consumer = startWorker({ ...options, trouble }, names.apply(mirror), take, { concurrency: DECODED_PAGES });
     },
     rest: async () => {
       const resting = consumer;

@@ -1,14 +1,18 @@
 import { isIP } from 'node:net';
 import type { IRedisClient } from 'bullmq';
 import { Redis, type RedisOptions } from 'ioredis';
+import type { Clock } from '../../clock.ts';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
 import { redisUrls } from '../../redis-address.ts';
+import type { RedisTrouble } from '../redis-trouble.ts';
 
 /** Longer than the longest blocking command (10 s): a server that is silent for so long is gone. */
 const SILENCE_MS = 20_000;
 const COMMAND_TIMEOUT_MS = 5_000;
 const MAX_RECONNECT_DELAY_MS = 2_000;
+/** A connection that is lost sooner is opened again after growing pauses, and without further lines in the log. */
+const SHORT_LIFE_MS = 60_000;
 
 export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
@@ -86,33 +90,63 @@ export function redisPlace(address: string): RedisPlace {
   };
 }
 
-/** The reason of an error. A failed connection to a name with several addresses has a code but an empty message. */
+/**
+ * The reason of an error. A failed connection to a name with several addresses has a code but an empty message. Redis
+ * quotes the arguments of a command that it does not know: of AUTH, the password.
+ */
 export function reasonOf(error: unknown): string {
-  return messageOf(error) || systemCodeOf(error) || 'no response';
+  const message = messageOf(error).replace(/, with args beginning with:.*/s, '');
+  return message || systemCodeOf(error) || 'no response';
 }
 
 /** Connections that `cutRedis` has ended. A server may still answer the end of one, with an alert of TLS for example. */
 const cut = new WeakSet<object>();
 
+interface ConnectionOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly trouble: RedisTrouble;
+}
+
 /**
  * Connects, and reconnects whenever the connection is lost. Logs one line when an outage begins and one when it ends.
  * @param whenGone whether commands without a connection `wait` for it (workers) or `fail` (callers that must not hang)
  */
-export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'): Redis {
+export function connectRedis(
+  url: string,
+  { clock, log, trouble }: ConnectionOptions,
+  whenGone: 'wait' | 'fail',
+): Redis {
   const { label, open } = redisPlace(url);
+  let readyAt = Number.NEGATIVE_INFINITY;
+  let shortLives = 0;
+  let isReplica = false;
   const redis = open({
     ...(whenGone === 'wait'
       ? { maxRetriesPerRequest: null }
       : { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS }),
     socketTimeout: SILENCE_MS,
-    retryStrategy: (times) => Math.min(times * 100, MAX_RECONNECT_DELAY_MS),
+    retryStrategy: (times) => {
+      // A connection that was ready before starts to count again.
+      if (times === 1) shortLives = Math.abs(clock.now() - readyAt) < SHORT_LIFE_MS ? shortLives + 1 : 0;
+      return Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS);
+    },
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
-    reconnectOnError: (error) => (error.message.startsWith('READONLY') ? 2 : false),
+    reconnectOnError: ({ message }) => {
+      if (!message.startsWith('READONLY')) return false;
+      isReplica = true;
+      trouble.failed('write', message);
+      return 2;
+    },
   });
   const about = { redis: label };
   let lost = false;
   function onLost(reason: string): void {
-    if (lost || cut.has(redis)) return;
+    if (lost || isReplica || cut.has(redis)) return;
+    if (shortLives > 1) {
+      trouble.failed('keep a connection', reason);
+      return;
+    }
     lost = true;
     log.warn({ ...about, reason }, 'connection to Redis lost, reconnecting');
   }
@@ -122,6 +156,8 @@ export function connectRedis(url: string, log: Logger, whenGone: 'wait' | 'fail'
   redis.on('ready', () => {
     if (lost) log.info(about, 'connection to Redis restored');
     lost = false;
+    isReplica = false;
+    readyAt = clock.now();
   });
   return redis;
 }

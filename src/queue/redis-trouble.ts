@@ -1,0 +1,23 @@
+import type { Clock } from '../clock.ts';
+import type { Logger } from '../log.ts';
+import { createTrouble } from '../trouble.ts';
+
+/** The commands that Redis answers with an error, over all connections of a process. */
+export type RedisTrouble = ReturnType<typeof createRedisTrouble>;
+
+/** Logs such commands, and knows them for `/healthz`. One for each process, so that a reason has one line. */
+export function createRedisTrouble({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
+  const wrong = 'Redis refuses commands, trying again';
+  const trouble = createTrouble({ clock, log, wrong, over: 'Redis takes commands again' });
+  return {
+    /** @param reason as Redis gives it; its first word is the kind of error: OOM, NOPERM */
+    failed: (what: string, reason: string): void =>
+      trouble.failed(/^[A-Z]{2,}\b/.exec(reason)?.[0] ?? 'ERR', { what, reason }),
+    passed: trouble.passed,
+    /** For those who may not see what Redis says. @returns null if all is well */
+    problem: (): string | null => {
+      const kinds = trouble.current();
+      return kinds.length === 0 ? null : `Redis refuses commands: ${kinds.join(', ')}`;
+    },
+  };
+}
