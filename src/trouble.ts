@@ -9,18 +9,12 @@ interface TroubleOptions {
   readonly level?: 'warn' | 'error';
   /** What happens while there is a reason: a constant text. */
   readonly wrong: string;
-  /** The same for the end. */
-  readonly over: string;
+  /** The same for the end; default: it has no line. */
+  readonly over?: string;
 }
 
-interface Known {
-  fields: LogFields;
-  saidAt: number;
-  lastAt: number;
-  /** Failures since the last line, and all of them. */
-  unsaid: number;
-  failures: number;
-}
+/** A reason; `unsaid` counts the failures since its last line. */
+type Known = { readonly fields: LogFields } & Readonly<Record<'saidAt' | 'lastAt' | 'unsaid' | 'failures', number>>;
 
 /**
  * Logs what a loop fails at again and again: one line when a reason begins, one a minute with the number of failures, and
@@ -30,30 +24,25 @@ export function createTrouble({ clock, log, level = 'warn', wrong, over }: Troub
   const reasons = new Map<string, Known>();
   // A clock may be put back.
   const isOld = (at: number): boolean => Math.abs(clock.now() - at) >= MINUTE_MS;
-
-  function passed(): void {
-    for (const [reason, { fields, lastAt, failures }] of reasons) {
-      if (!isOld(lastAt)) continue;
-      reasons.delete(reason);
-      log.info({ ...fields, failures }, over);
-    }
-  }
-
   return {
     /** Notes a failure. @param reason one of few words; `fields` describe it */
     failed: (reason: string, fields: LogFields): void => {
-      const now = clock.now();
-      const { saidAt, unsaid, failures } = reasons.get(reason) ?? { saidAt: null, unsaid: 0, failures: 0 };
-      const known = { fields, saidAt: saidAt ?? now, lastAt: now, unsaid: unsaid + 1, failures: failures + 1 };
-      reasons.set(reason, known);
-      if (saidAt !== null && !isOld(saidAt)) return;
-      log[level]({ ...fields, failures: known.unsaid }, wrong);
-      known.saidAt = now;
-      known.unsaid = 0;
+      const lastAt = clock.now();
+      const before = reasons.get(reason) ?? { saidAt: Number.NEGATIVE_INFINITY, unsaid: 0, failures: 0 };
+      const isDue = isOld(before.saidAt);
+      const [unsaid, failures] = [before.unsaid + 1, before.failures + 1];
+      reasons.set(reason, { ...before, fields, lastAt, failures, unsaid, ...(isDue && { saidAt: lastAt, unsaid: 0 }) });
+      if (isDue) log[level]({ ...fields, failures: unsaid }, wrong);
     },
     /** Notes that a try has succeeded: reasons that have not come back for a minute are over. */
-    passed,
+    passed: (): void => {
+      for (const [reason, { fields, lastAt, failures }] of reasons) {
+        if (!isOld(lastAt)) continue;
+        reasons.delete(reason);
+        if (over !== undefined) log.info({ ...fields, failures }, over);
+      }
+    },
     /** The reasons of the last minute. */
-    current: (): string[] => [...reasons.keys()].filter((reason) => !isOld(reasons.get(reason)?.lastAt ?? 0)),
+    current: (): string[] => [...reasons].filter(([, { lastAt }]) => !isOld(lastAt)).map(([reason]) => reason),
   };
 }

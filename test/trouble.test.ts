@@ -1,13 +1,26 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { systemClock } from '../src/clock.ts';
+import { type Clock, systemClock } from '../src/clock.ts';
 import type { Logger } from '../src/log.ts';
+import { watchDecisions } from '../src/operator/asked.ts';
+import { startScheduler } from '../src/schedule/scheduler.ts';
+import { holdLease } from '../src/store/hold-lease.ts';
 import { createTrouble } from '../src/trouble.ts';
 
 const SECOND = 1_000;
 
-/** A trouble whose clock and log the test controls. */
+/** A trouble whose clock and log the test controls; every sleep passes at once. */
 function scene() {
   let now = 1_000_000;
+  const clock: Clock = {
+    ...systemClock,
+    now: () => now,
+    sleep: async (ms, signal) => {
+      now += ms;
+      await turn();
+      signal?.throwIfAborted();
+    },
+  };
   const lines: string[] = [];
   const note =
     (level: string): Logger['warn'] =>
@@ -20,8 +33,10 @@ function scene() {
     error: note('error'),
     fatal: note('fatal'),
   };
-  const trouble = createTrouble({ clock: { ...systemClock, now: () => now }, log, wrong: 'fails', over: 'works' });
+  const trouble = createTrouble({ clock, log, wrong: 'fails', over: 'works' });
   return {
+    clock,
+    log,
     lines,
     trouble,
     pass: (ms: number): void => {
@@ -69,4 +84,47 @@ it('goes on logging when the clock is put back', () => {
   pass(-3_600 * SECOND);
   trouble.failed('FULL', { reason: 'FULL' });
   expect(lines).toHaveLength(2);
+});
+
+function fail(): never {
+  throw new Error('locked');
+}
+
+/** Waits until ten minutes of the scene have passed. */
+async function tenMinutes(clock: Clock): Promise<void> {
+  const end = clock.now() + 600 * SECOND;
+  while (clock.now() < end) await turn();
+}
+
+it('is what loops use that poll: decisions of operators', async () => {
+  const { clock, log, lines } = scene();
+  const watch = watchDecisions({ decisions: { look: fail }, clock, log, wake: () => {} });
+  await tenMinutes(clock);
+  await watch.stop();
+  expect(lines.slice(0, 2)).toEqual([
+    'warn decisions of operators could not be read: locked (1)',
+    'warn decisions of operators could not be read: locked (60)',
+  ]);
+  expect(lines.length).toBeLessThan(13);
+});
+
+it('is what loops use that poll: the schedule', async () => {
+  const { clock, log, lines } = scene();
+  const ticks = { served: () => clock.now() - 86_400_000, forgetAfter: () => {} };
+  const schedule = { fullCron: 'off', deltaCron: '* * * * *', timezone: 'UTC' };
+  const scheduler = startScheduler({ ...schedule, ticks, clock, log, onDue: async () => fail() });
+  await tenMinutes(clock);
+  await scheduler.stop();
+  const failures = lines.filter((line) => line.includes('could not be requested'));
+  expect(failures[0]).toBe('error a scheduled run could not be requested: locked (1)');
+  expect(failures.length).toBeLessThan(13);
+});
+
+it('is what loops use that poll: leases', async () => {
+  const { clock, log, lines } = scene();
+  const leased = { check: () => {}, write: fail, renew: fail, release: () => {} };
+  const lease = { acquire: () => leased, holder: () => null } as unknown as Parameters<typeof holdLease>[0];
+  await holdLease(lease, clock, log, () => tenMinutes(clock));
+  expect(lines[0]).toBe('warn the lease could not be renewed: locked (1)');
+  expect(lines.length).toBeLessThan(13);
 });

@@ -8,6 +8,7 @@ import { holdLease } from '../store/hold-lease.ts';
 import type { Store } from '../store/store.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import type { Keeper } from '../sync/keeper.ts';
+import { createTrouble } from '../trouble.ts';
 import { type Recorder, whyFailed } from './record.ts';
 import { isReview, REVIEWS } from './review.ts';
 
@@ -173,12 +174,14 @@ interface WatchOptions {
 
 /** Looks for new decisions every second. */
 export function watchDecisions({ decisions, clock, log, wake }: WatchOptions): Service {
+  const trouble = createTrouble({ clock, log, wrong: 'decisions of operators could not be read' });
+
   function turn(): void {
     try {
       if (decisions.look()) wake();
     } catch (error) {
       if (isMirrorLost(error)) throw error;
-      log.warn(errorFields(error), 'decisions of operators could not be read');
+      trouble.failed('', errorFields(error));
     }
   }
 

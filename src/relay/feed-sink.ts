@@ -1,6 +1,7 @@
 import { withAbort } from '../abort.ts';
 import { hasCode, isMirrorLost } from '../errors.ts';
 import type { SinkRow } from '../store/sinks.ts';
+import { createTrouble } from '../trouble.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { deliverReady, parkRefused, parkWaiting, stopSink } from './parked-events.ts';
 import { isSinkError } from './sink.ts';
@@ -70,6 +71,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
   const { row, acks, search, errorText } = context;
   let session: Session | undefined;
   let failures = 0;
+  const trouble = createTrouble({ clock, log, level: 'error', wrong: 'handling a sink failure failed' });
   let recorded = new AbortController();
   const stopListening = store.onChanges(() => recorded.abort());
 
@@ -144,7 +146,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
   /** A failure while handling a failure does not end the other sinks either. */
   async function onSecondFailure(error: unknown): Promise<void> {
     if (isFatal(error)) throw error;
-    log.error({ code: sinkCode(error), sink: config.name, reason: errorText(error) }, 'handling a sink failure failed');
+    trouble.failed('', { code: sinkCode(error), sink: config.name, reason: errorText(error) });
     // The sink returns what it confirmed when it is opened again.
     acks.drop();
     await close();

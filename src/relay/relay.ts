@@ -5,6 +5,7 @@ import { holdLease } from '../store/hold-lease.ts';
 import type { Leased } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import type { RelayWriter } from '../store/writers.ts';
+import { createTrouble } from '../trouble.ts';
 import type { FeedOptions } from './feed-context.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';
@@ -52,6 +53,7 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
 
   async function run(): Promise<void> {
     let isStandby = false;
+    const trouble = createTrouble({ clock, log, level: 'error', wrong: 'the relay failed, retrying' });
     const becomeActive = (leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> => {
       isStandby = false;
       return feedAll(leased, lost);
@@ -65,9 +67,9 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
         if (stopping.signal.aborted) return;
         if (isMirrorLost(error)) throw error;
         const isLeaseTaken = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
-        const level = !isLeaseTaken ? 'error' : isStandby || sinks.length === 0 ? 'debug' : 'info';
-        const message = isLeaseTaken ? 'standing by' : 'the relay failed, retrying';
-        log[level]({ role: 'relay', reason: messageOf(error) }, message);
+        const fields = { role: 'relay', reason: messageOf(error) };
+        if (isLeaseTaken) log[isStandby || sinks.length === 0 ? 'debug' : 'info'](fields, 'standing by');
+        else trouble.failed('', fields);
         isStandby = isLeaseTaken;
         await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
       }

@@ -5,6 +5,7 @@ import type { Clock } from '../clock.ts';
 import { iso } from '../iso-time.ts';
 import { repeat, type Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
+import { createTrouble } from '../trouble.ts';
 import { checkCron } from './check-cron.ts';
 import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
@@ -45,10 +46,17 @@ interface Checks {
   last: number;
   /** The newest tick of each kind for which missed ones were logged. */
   readonly logged: Map<RunKind, number>;
+  /** The schedule is checked every second at most, so that what fails may fail as often. */
+  readonly unrequested: ReturnType<typeof createTrouble>;
+  readonly unchecked: ReturnType<typeof createTrouble>;
 }
 
-export function beginChecks(nowMs: number): Checks {
-  return { since: nowMs, last: nowMs, logged: new Map() };
+function beginChecks({ clock, log }: Pick<ScheduleOptions, 'clock' | 'log'>): Checks {
+  const now = clock.now();
+  const place = { clock, log, level: 'error' } as const;
+  const unrequested = createTrouble({ ...place, wrong: 'a scheduled run could not be requested' });
+  const unchecked = createTrouble({ ...place, wrong: 'the schedule could not be checked' });
+  return { since: now, last: now, logged: new Map(), unrequested, unchecked };
 }
 
 /** Why ticks were not served, as far as this process knows. */
@@ -86,7 +94,7 @@ export async function requestDueRuns(
     try {
       await onDue(kind, tickName(kind, at));
     } catch (error) {
-      log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested');
+      checks.unrequested.failed(kind, { kind, ...errorFields(error) });
     }
   }
   checks.last = now;
@@ -97,12 +105,12 @@ export function startScheduler(options: ScheduleOptions): Service {
   const { clock, log, fullCron, deltaCron, timezone } = options;
   checkCron('CATCHWORD_FULL_CRON', fullCron);
   checkCron('CATCHWORD_DELTA_CRON', deltaCron);
-  const checks = beginChecks(clock.now());
+  const checks = beginChecks(options);
   let checking: Promise<void> | undefined;
 
   function check(): Promise<void> {
     checking ??= requestDueRuns(options, checks)
-      .catch((error: unknown) => log.error(errorFields(error), 'the schedule could not be checked'))
+      .catch((error: unknown) => checks.unchecked.failed('', errorFields(error)))
       .finally(() => {
         checking = undefined;
       });
@@ -137,9 +145,9 @@ export function startScheduler(options: ScheduleOptions): Service {
  * keeper, and there may be several mirrors; or that keeper, or the scheduler, has died.
  */
 export function requestLateRuns(options: ScheduleOptions): Service {
-  const { clock, log } = options;
+  const { clock } = options;
   const startedAt = clock.now();
-  const checks = beginChecks(startedAt);
+  const checks = beginChecks(options);
   async function onDue(kind: RunKind, tick: string): Promise<void> {
     const at = tickTime(tick) ?? 0;
     if (at < startedAt || clock.now() - at >= LATE_REQUEST_MS) await options.onDue(kind, tick);
@@ -147,7 +155,7 @@ export function requestLateRuns(options: ScheduleOptions): Service {
 
   async function turn(): Promise<void> {
     await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
-      log.error(errorFields(error), 'the schedule could not be checked'),
+      checks.unchecked.failed('', errorFields(error)),
     );
   }
 

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Logger } from '../log.ts';
+import { createTrouble } from '../trouble.ts';
 import { type Lease, type Leased, leaseLost } from './lease.ts';
 
 /** A third of the time after which a silent holder loses the lease. */
@@ -20,6 +21,7 @@ export async function holdLease<T, Writer>(
   const leased = lease.acquire(clock.now());
   const over = new AbortController();
   const lost = new AbortController();
+  const trouble = createTrouble({ clock, log, wrong: 'the lease could not be renewed' });
 
   /** @returns false when the lease was lost */
   function renewOnce(): boolean {
@@ -27,7 +29,7 @@ export async function holdLease<T, Writer>(
       return leased.renew(clock.now());
     } catch (error) {
       // It can be retried twice before the lease expires.
-      log.warn({ reason: messageOf(error) }, 'the lease could not be renewed');
+      trouble.failed('', { reason: messageOf(error) });
       return true;
     }
   }

@@ -107,7 +107,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
       code: 'QUEUE_UNAVAILABLE',
       exitCode: 1,
       retryable: true,
-      message: expect.stringMatching(/takes no jobs: OOM/),
+      message: expect.stringMatching(/refuses a command: OOM/),
     });
     const busy = await startOwn(['--busy-reply-threshold', '1']);
     const other = new Redis(busy.url);
@@ -152,7 +152,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     const directory = temporaryDirectory();
     const settings = settingsFor('http://127.0.0.1:1', `${directory}/catalog.db`, { REDIS_URL: redis.url });
     const doctor = await run(['doctor'], settings, directory);
-    expect(doctor.stdout).toMatch(/failed Redis +Redis at 127\.0\.0\.1:\d+ takes no jobs: OOM/);
+    expect(doctor.stdout).toMatch(/failed Redis +Redis at 127\.0\.0\.1:\d+ refuses a command: OOM/);
     for (const role of ['fetcher', 'keeper']) {
       expect(await run([role], settings, directory)).toMatchObject({
         code: 1,

@@ -523,7 +523,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/schedule/scheduler.test.ts',
     'a run that could not be requested ends the check of the others',
     'src/schedule/scheduler.ts',
-    "      log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested');",
+    '      checks.unrequested.failed(kind, { kind, ...errorFields(error) });',
     '      throw error;',
   ),
   // In the simulator the source's total, the settling delta and the order of what windows share make up for these two.

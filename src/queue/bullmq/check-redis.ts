@@ -54,7 +54,6 @@ async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promis
 /** What Redis says when it will never take a job: rights, commands, keys of a cluster, a replica. */
 const LASTING =
   /\b(NOPERM|CROSSSLOT|MOVED|ASK|CLUSTERDOWN|READONLY)\b|ACL failure|can't (run|access)|non local key|unknown command/;
-const RIGHTS_HINT = 'See "Redis" in docs/operations.md for what Redis must allow.';
 
 /**
  * @param login what is missing in the address if the server rejects the user
@@ -66,14 +65,14 @@ function queueError(where: string, error: unknown, login: string, mayFailOver = 
     return misconfigured(`${where} rejects this user: ${cause}`, `Put ${login} into REDIS_URL.`);
   }
   const isAnswer = error instanceof Error && error.name === 'ReplyError';
-  const message = `${where} ${isAnswer ? 'takes no jobs' : 'cannot be reached'}: ${cause}`;
-  const isLasting = isAnswer && LASTING.test(cause) && !(mayFailOver && /\bREADONLY\b/.test(cause));
-  if (isLasting) return misconfigured(message, RIGHTS_HINT);
+  const message = `${where} ${isAnswer ? 'refuses a command' : 'cannot be reached'}: ${cause}`;
+  const mayPass = mayFailOver && /\bREADONLY\b/.test(cause);
+  if (isAnswer && LASTING.test(cause) && !mayPass) {
+    return misconfigured(message, 'See "Redis" in docs/operations.md for what Redis must allow.');
+  }
   if (isDistrusted(systemCodeOf(error) ?? '')) return misconfigured(message, DISTRUSTED_HINT);
   return new CatchwordError('QUEUE_UNAVAILABLE', message, {
-    hint: isAnswer
-      ? 'Try again, or correct this in Redis; without REDIS_URL everything runs in one process.'
-      : 'Start Redis or correct REDIS_URL; without REDIS_URL everything runs in one process.',
+    hint: 'Start or correct Redis, or correct REDIS_URL; without REDIS_URL everything runs in one process.',
   });
 }
 

@@ -1,11 +1,18 @@
 import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts';
+import type { Clock } from '../../clock.ts';
 import { errorFields, type Logger } from '../../log.ts';
 import type { createLearner } from '../../pace/learned-rate.ts';
+import { createTrouble } from '../../trouble.ts';
 
 export type Handle = (outcome: FetchOutcome) => Promise<void>;
 
 /** Delivers outcomes to the keeper of `mirror`, one at a time, in the order of arrival. */
-export function createDelivery(mirror: string, learner: ReturnType<typeof createLearner>, log: Logger) {
+export function createDelivery(
+  mirror: string,
+  learner: ReturnType<typeof createLearner>,
+  { clock, log }: { readonly clock: Clock; readonly log: Logger },
+) {
+  const trouble = createTrouble({ clock, log, level: 'error', wrong: 'a fetched page was not applied' });
   let taker: Handle | undefined;
   /** Runs whose tasks this keeper has asked for. Another queue of the mirror may look up products of a held run. */
   const runs = new Set<number>();
@@ -23,7 +30,8 @@ export function createDelivery(mirror: string, learner: ReturnType<typeof create
       delivered.add(taskId(task));
     } catch (error) {
       // Not retried: the keeper adds the missing page again.
-      log.error(errorFields(error), 'a fetched page was not applied');
+      const fields = errorFields(error);
+      trouble.failed(fields.code ?? '', fields);
     }
   }
 

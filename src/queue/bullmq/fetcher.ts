@@ -75,10 +75,8 @@ export async function startFetcher(options: FetcherOptions) {
       } catch (error) {
         if (stop.signal.aborted) throw error;
         trouble.failed('store a page', reasonOf(error));
-        await clock.sleep(
-          backoffMs(attempt, () => clock.random()),
-          stop.signal,
-        );
+        const pauseMs = backoffMs(attempt, () => clock.random());
+        await clock.sleep(pauseMs, stop.signal);
       }
     }
   }

@@ -4,10 +4,7 @@ import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { backoffMs } from '../../backoff.ts';
 import { type FetchTask, taskId } from '../../catalog/page.ts';
-import type { Clock } from '../../clock.ts';
-import type { Logger } from '../../log.ts';
-import type { RedisTrouble } from '../redis-trouble.ts';
-import { connectRedis, cutRedis, reasonOf } from './redis.ts';
+import { type ConnectionOptions, connectRedis, cutRedis, reasonOf } from './redis.ts';
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
@@ -19,12 +16,7 @@ export interface QueuePlace {
   readonly source: string;
 }
 
-/** What a worker needs besides its job. */
-interface WorkerPlace extends QueuePlace {
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly trouble: RedisTrouble;
-}
+type WorkerPlace = QueuePlace & ConnectionOptions;
 
 /** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
 export function queueNames({ source }: QueuePlace) {
@@ -148,11 +140,8 @@ function patient<Asked extends unknown[], Answer>(
 ): (...asked: Asked) => Promise<Answer> {
   let errors = 0;
   return async (...asked) => {
-    if (errors > 0)
-      await clock.sleep(
-        backoffMs(errors, () => clock.random()),
-        closing,
-      );
+    const pauseMs = backoffMs(errors, () => clock.random());
+    if (errors > 0) await clock.sleep(pauseMs, closing);
     try {
       const answer = await ask(...asked);
       errors = 0;

@@ -107,7 +107,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchers = createFetcherControl(fetchQueue, rate, options);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
-  const delivery = createDelivery(mirror, learner, log);
+  const delivery = createDelivery(mirror, learner, options);
   let consumer: ReturnType<typeof startWorker> | undefined;
   let closed: Promise<void> | undefined;
 

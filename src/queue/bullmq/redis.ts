@@ -95,14 +95,13 @@ export function redisPlace(address: string): RedisPlace {
  * quotes the arguments of a command that it does not know: of AUTH, the password.
  */
 export function reasonOf(error: unknown): string {
-  const message = messageOf(error).replace(/, with args beginning with:.*/s, '');
-  return message || systemCodeOf(error) || 'no response';
+  return messageOf(error).replace(/, with args beginning with:.*/s, '') || systemCodeOf(error) || 'no response';
 }
 
 /** Connections that `cutRedis` has ended. A server may still answer the end of one, with an alert of TLS for example. */
 const cut = new WeakSet<object>();
 
-interface ConnectionOptions {
+export interface ConnectionOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly trouble: RedisTrouble;
@@ -142,7 +141,7 @@ export function connectRedis(
   const about = { redis: label };
   let lost = false;
   function onLost(reason: string): void {
-    if (lost || isReplica || cut.has(redis)) return;
+    if (lost || cut.has(redis)) return;
     if (shortLives > 1) {
       trouble.failed('keep a connection', reason);
       return;
@@ -152,7 +151,9 @@ export function connectRedis(
   }
   // Logs only the message, because the error object contains the command's arguments, a password among them.
   redis.on('error', (error) => onLost(reasonOf(error)));
-  redis.on('reconnecting', () => onLost('closed by the server'));
+  redis.on('reconnecting', () => {
+    if (!isReplica) onLost('closed by the server');
+  });
   redis.on('ready', () => {
     if (lost) log.info(about, 'connection to Redis restored');
     lost = false;
