@@ -9,15 +9,20 @@ export type RedisTrouble = ReturnType<typeof createRedisTrouble>;
 export function createRedisTrouble({ clock, log }: { readonly clock: Clock; readonly log: Logger }) {
   const wrong = 'Redis refuses commands, trying again';
   const trouble = createTrouble({ clock, log, wrong, over: 'Redis takes commands again' });
+  let isLost = false;
   return {
     /** @param reason as Redis gives it; its first word is the kind of error: OOM, NOPERM */
     failed: (what: string, reason: string): void =>
-      trouble.failed(/^[A-Z]{2,}\b/.exec(reason)?.[0] ?? 'ERR', { what, reason }),
+      trouble.failed(/^[A-Z]{2,}\b/.exec(reason)?.[0] ?? 'connection', { what, reason }),
     passed: trouble.passed,
+    /** Notes whether the connection is lost, which has lines of its own. */
+    setLost: (lost: boolean): void => {
+      isLost = lost;
+    },
     /** For those who may not see what Redis says. @returns null if all is well */
     problem: (): string | null => {
-      const kinds = trouble.current();
-      return kinds.length === 0 ? null : `Redis refuses commands: ${kinds.join(', ')}`;
+      const kinds = new Set([...trouble.current(), ...(isLost ? ['connection'] : [])]);
+      return kinds.size === 0 ? null : `problems with Redis: ${[...kinds].join(', ')}`;
     },
   };
 }

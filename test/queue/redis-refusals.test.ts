@@ -1,21 +1,18 @@
 import { readFileSync } from 'node:fs';
-import { Queue } from 'bullmq';
+import { createServer } from 'node:net';
 import { Redis } from 'ioredis';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
 import { CatchwordError } from '../../src/errors.ts';
-import type { Logger } from '../../src/log.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
-import { startWorker } from '../../src/queue/bullmq/jobs.ts';
-import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { addressOf, run, startService } from '../support/cli.ts';
+import { listen } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
+import { redisAvailable } from '../support/redis.ts';
 import { openPlace, pages } from './bull-place.ts';
 import { collect } from './contract.ts';
-import { createGate, createScriptedSource } from './scripted-source.ts';
-
-const PASSWORD = 'Jqh-4711';
+import { PASSWORD, recordingLog, startOwn } from './own-redis.ts';
+import { createScriptedSource } from './scripted-source.ts';
 
 /** The rights that the documents name. */
 function documentedRights(): string {
@@ -25,47 +22,10 @@ function documentedRights(): string {
   return rights;
 }
 
-async function startOwn(args: readonly string[] = []) {
-  const redis = await startRedis({ args });
-  onTestFinished(() => redis.stop());
-  const admin = new Redis(redis.url);
-  onTestFinished(() => admin.disconnect());
-  return {
-    ...redis,
-    admin,
-    /** Gives the user of `shop` exactly these rights. */
-    allow: (rights: string) =>
-      admin.call('ACL', 'SETUSER', 'shop', 'reset', 'on', `>${PASSWORD}`, ...rights.split(' ')),
-    shop: redis.url.replace('//', `//shop:${PASSWORD}@`),
-  };
-}
-
 async function refusal(url: string): Promise<unknown> {
   const error = await checkRedis(url).catch((thrown: unknown) => thrown);
   expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain(PASSWORD);
   return error;
-}
-
-interface Line {
-  readonly level: keyof Logger;
-  readonly fields: Parameters<Logger['warn']>[0];
-  readonly message: string;
-}
-
-function recordingLog(): { readonly lines: Line[]; readonly log: Logger } {
-  const lines: Line[] = [];
-  const note =
-    (level: keyof Logger): Logger['warn'] =>
-    (fields, message) =>
-      void (level === 'debug' || lines.push({ level, fields, message }));
-  const log = {
-    debug: note('debug'),
-    info: note('info'),
-    warn: note('warn'),
-    error: note('error'),
-    fatal: note('fatal'),
-  };
-  return { lines, log };
 }
 
 describe.skipIf(!redisAvailable)('the check of a Redis', () => {
@@ -122,6 +82,25 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     await running;
   });
 
+  it('may pass later while it loads its data', async () => {
+    const info = 'redis_version:7.0.0\r\nmaxmemory_policy:noeviction\r\nloading:1\r\n';
+    const server = createServer((socket) => {
+      socket.on('error', () => {});
+      socket.on('data', (data) => {
+        for (const command of data.toString().split(/^\*/m).slice(1)) {
+          const isInfo = /^info\r$/im.test(command);
+          socket.write(
+            isInfo ? `$${info.length}\r\n${info}\r\n` : '-LOADING Redis is loading the dataset in memory\r\n',
+          );
+        }
+      });
+    });
+    expect(await refusal(`redis://127.0.0.1:${await listen(server)}`)).toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      message: expect.stringMatching(/refuses a command: LOADING/),
+    });
+  });
+
   it('passes with the rights that the documents name, and so does everything else', async () => {
     const redis = await startOwn();
     await redis.allow(documentedRights());
@@ -163,55 +142,6 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
 });
 
 describe.skipIf(!redisAvailable)('while Redis refuses commands', () => {
-  it.each([
-    ['it is full', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', /^OOM/],
-    ['this user may not wait', 'ACL SETUSER shop -bzpopmin', 'ACL SETUSER shop +bzpopmin', /^NOPERM/],
-    ['this user may run no scripts', 'ACL SETUSER shop -@scripting', 'ACL SETUSER shop +@scripting', /^NOPERM/],
-    ['it became a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', /^READONLY/],
-  ])('because %s, a worker tries again after growing pauses, logs one line, and goes on', async (...scene) => {
-    const [, begin, end, reason] = scene;
-    const redis = await startOwn();
-    await redis.allow('~* &* +@all');
-    const order = (text: string) => redis.admin.call(...(text.split(' ') as [string, ...string[]]));
-    const { lines, log } = recordingLog();
-    const asked: number[] = [];
-    const clock: Clock = {
-      ...systemClock,
-      random: () => 0.5,
-      sleep: (ms, signal) => {
-        asked.push(ms);
-        return systemClock.sleep(ms / 50, signal);
-      },
-    };
-    const trouble = createRedisTrouble({ clock, log });
-    const failures = vi.spyOn(trouble, 'failed');
-    const queue = new Queue('own', { connection: redis.admin, prefix: 'catchword' });
-    await queue.waitUntilReady();
-    await order(begin);
-    const done = createGate();
-    const worker = startWorker({ redisUrl: redis.shop, source: 'own', clock, log, trouble }, 'own', async () => {
-      done.open();
-    });
-    await expect.poll(() => failures.mock.calls.length, { timeout: 20_000 }).toBeGreaterThan(4);
-    // The client pauses by itself between two connections.
-    if (!reason.test('READONLY')) expect(asked.slice(0, 3)).toEqual([250, 500, 1_000]);
-    expect(trouble.problem()).toMatch(/^Redis refuses commands: [A-Z]+$/);
-    expect(lines).toEqual([
-      {
-        level: 'warn',
-        fields: { what: expect.any(String), reason: expect.stringMatching(reason), failures: 1 },
-        message: 'Redis refuses commands, trying again',
-      },
-    ]);
-    await order(end);
-    await queue.add('job', {});
-    await done.passed;
-    await worker.close();
-    await queue.close();
-    expect(lines).toHaveLength(1);
-    expect(JSON.stringify(lines)).not.toContain(PASSWORD);
-  });
-
   it('a role says so at /healthz', async () => {
     const redis = await startOwn();
     const directory = temporaryDirectory();
@@ -222,7 +152,10 @@ describe.skipIf(!redisAvailable)('while Redis refuses commands', () => {
     expect(await answer()).toEqual({ alive: true });
     await fetcher.shows('"msg":"started"');
     await redis.admin.config('SET', 'maxmemory', '1');
-    await expect.poll(answer, { timeout: 20_000 }).toEqual({ alive: true, problem: 'Redis refuses commands: OOM' });
+    await expect.poll(answer, { timeout: 20_000 }).toEqual({ alive: true, problem: 'problems with Redis: OOM' });
+    await redis.admin.config('SET', 'maxmemory', '0');
+    await redis.kill('SIGKILL');
+    await expect.poll(answer).toMatchObject({ problem: expect.stringContaining('connection') });
     expect(await fetcher.stop()).toMatchObject({ code: 0 });
   });
 });

@@ -526,6 +526,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     '      checks.unrequested.failed(kind, { kind, ...errorFields(error) });',
     '      throw error;',
   ),
+  bugFor(
+    'test/queue/patient-worker.test.ts',
+    'a worker asks a Redis that refuses commands again at once',
+    'src/queue/bullmq/jobs.ts',
+    '    if (errors > 0) await clock.sleep(pauseMs, closing);\n',
+    '    if (errors > 9_999) await clock.sleep(pauseMs, closing);\n',
+  ),
+  bugFor(
+    'test/trouble.test.ts',
+    'every failure has a line in the log',
+    'src/trouble.ts',
+    'const isDue = isOld(before.saidAt);',
+    'const isDue = lastAt > 0;',
+  ),
   // In the simulator the source's total, the settling delta and the order of what windows share make up for these two.
   bugFor(
     'test/sync/refusals.test.ts',

@@ -147,6 +147,7 @@ export function connectRedis(
       return;
     }
     lost = true;
+    trouble.setLost(true);
     log.warn({ ...about, reason }, 'connection to Redis lost, reconnecting');
   }
   // Logs only the message, because the error object contains the command's arguments, a password among them.
@@ -157,6 +158,7 @@ export function connectRedis(
   redis.on('ready', () => {
     if (lost) log.info(about, 'connection to Redis restored');
     lost = false;
+    trouble.setLost(false);
     isReplica = false;
     readyAt = clock.now();
   });

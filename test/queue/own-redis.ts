@@ -1,0 +1,45 @@
+import { Redis } from 'ioredis';
+import { onTestFinished } from 'vitest';
+import type { Logger } from '../../src/log.ts';
+import { startRedis } from '../support/redis.ts';
+
+export const PASSWORD = 'Jqh-4711';
+
+/** Starts a Redis of this test, with a user whose rights it may change. */
+export async function startOwn(args: readonly string[] = []) {
+  const redis = await startRedis({ args });
+  onTestFinished(() => redis.stop());
+  const admin = new Redis(redis.url);
+  onTestFinished(() => admin.disconnect());
+  return {
+    ...redis,
+    admin,
+    /** Gives the user of `shop` exactly these rights. */
+    allow: (rights: string) =>
+      admin.call('ACL', 'SETUSER', 'shop', 'reset', 'on', `>${PASSWORD}`, ...rights.split(' ')),
+    shop: redis.url.replace('//', `//shop:${PASSWORD}@`),
+  };
+}
+
+interface Line {
+  readonly level: keyof Logger;
+  readonly fields: Parameters<Logger['warn']>[0];
+  readonly message: string;
+}
+
+/** A log whose lines the test reads, but for those that only help to find defects. */
+export function recordingLog(): { readonly lines: Line[]; readonly log: Logger } {
+  const lines: Line[] = [];
+  const note =
+    (level: keyof Logger): Logger['warn'] =>
+    (fields, message) =>
+      void (level === 'debug' || lines.push({ level, fields, message }));
+  const log = {
+    debug: note('debug'),
+    info: note('info'),
+    warn: note('warn'),
+    error: note('error'),
+    fatal: note('fatal'),
+  };
+  return { lines, log };
+}
