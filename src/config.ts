@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { type Environment, readText } from './environment.ts';
 import { CatchwordError } from './errors.ts';
 import { OPTIONS, type Option, type Values } from './option-table.ts';
+import type { ProxySettings } from './proxy.ts';
 import { anything, path } from './setting-forms.ts';
 
 /** A sink or a channel as the environment configures it: `CATCHWORD_SINK_<NAME>`, `CATCHWORD_NOTIFY_<NAME>`. */
@@ -12,6 +13,7 @@ export interface SinkSetting {
   /** May contain credentials. */
   readonly url: string;
   readonly secret: string | undefined;
+  readonly proxies?: ProxySettings;
 }
 
 export interface Config extends Values {
@@ -69,6 +71,7 @@ function readNamed(
   prefix: 'CATCHWORD_SINK_' | 'CATCHWORD_NOTIFY_',
   environment: Environment,
   attempt: Attempt,
+  { httpsProxy, httpProxy, noProxy }: ProxySettings,
 ): SinkSetting[] {
   const names = Object.keys(environment).flatMap((variable) => {
     const [, found, name = ''] = NAMED.exec(variable) ?? [];
@@ -81,7 +84,8 @@ function readNamed(
     const url = read(env);
     const secret = read(`${env}_SECRET`);
     if (url === undefined || url === '') return [];
-    return [{ env, name: name.toLowerCase(), url, secret: secret || undefined }];
+    const proxies = { httpsProxy, httpProxy, noProxy };
+    return [{ env, name: name.toLowerCase(), url, secret: secret || undefined, proxies }];
   });
 }
 
@@ -138,8 +142,8 @@ export function readSettings(environment: Environment, needsSource = false) {
     if (value !== undefined) values[key] = value;
   }
   const read: Partial<Values> = values;
-  const sinks = readNamed('CATCHWORD_SINK_', environment, attempt);
-  const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt);
+  const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
+  const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
   return { values: { ...read, sinks, channels }, problems };
 }
 

@@ -28,13 +28,22 @@ export function readText(name: string, path: string, setting?: string): string {
   throw invalid(`${name} is not text in UTF-8, or in UTF-16 with a byte order mark`, 'Save it as UTF-8.');
 }
 
+/** Other programs read these by their names in lower case, too, which take precedence there. */
+const EITHER_CASE = ['HTTPS_PROXY', 'HTTP_PROXY', 'NO_PROXY'];
+
+function inUpperCase(given: Environment): Environment {
+  const lower = EITHER_CASE.map((name) => [name, given[name.toLowerCase()] || given[name]] as const);
+  return { ...given, ...Object.fromEntries(lower.filter(([, value]) => value !== undefined)) };
+}
+
 /**
  * Adds the variables of `.env` in `directory` to those of a process, which take precedence.
  * @throws CatchwordError CONFIG_INVALID if there is such a file, but not one that can be read as text
  */
-export function withDotEnv(own: Environment, directory: string) {
+export function withDotEnv(ofProcess: Environment, directory: string) {
+  const own = inUpperCase(ofProcess);
   const file = `${directory}/.env`;
-  const added = existsSync(file) ? parseEnv(readText('.env', file)) : {};
+  const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file)) : {});
   const names = Object.keys(added).filter((name) => own[name] === undefined);
   return { environment: { ...added, ...own }, fromDotEnv: new Set(names) };
 }

@@ -1,5 +1,8 @@
 import { subscribe } from 'node:diagnostics_channel';
-import type { Socket } from 'node:net';
+import { request } from 'node:http';
+import type { LookupFunction, Socket } from 'node:net';
+import { messageOf, systemCodeOf } from './errors.ts';
+import { authorityOf, type HttpProxy, proxyError } from './proxy.ts';
 import { buildConnector } from './undici.ts';
 
 /*
@@ -56,24 +59,77 @@ function listen(): void {
   });
 }
 
+interface ConnectOptions {
+  readonly timeout?: number;
+  /** Judges the addresses of the target, also before a proxy connects to it. */
+  readonly lookup?: LookupFunction;
+  readonly ca?: string;
+}
+
+type Own = (socket: Socket) => void;
+
+function openerOf(options: ConnectOptions, own: Own): buildConnector.connector {
+  // It returns the socket, which its type leaves out.
+  const open = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
+  return (target, callback) => own(open(target, callback));
+}
+
+/** Connects to the proxy, which then gets requests for http as they are, and for https is asked for a tunnel. */
+function openerThrough(proxy: HttpProxy, { lookup, ...options }: ConnectOptions, own: Own): buildConnector.connector {
+  const open = openerOf(options, own);
+  const { hostname, host, protocol, port } = proxy.url;
+  return (target, callback) => {
+    const authority = authorityOf({ host: target.hostname, ...target });
+    const fail = (answer: number | string): void => callback(proxyError(proxy, authority, answer), null);
+    const tunnelIn = (socket: Socket): void => {
+      const headers = { host: authority, ...proxy.headers };
+      const asked = request({ createConnection: () => socket, method: 'CONNECT', path: authority, headers });
+      // undici's time limits are over, or have not begun.
+      asked.setTimeout(options.timeout ?? 0, () => asked.destroy(new Error('it does not answer')));
+      asked.on('error', (error) => fail(systemCodeOf(error) ?? messageOf(error)));
+      asked.on('connect', ({ statusCode = 0 }, tunnel: Socket) => {
+        tunnel.setTimeout(0);
+        if (statusCode >= 200 && statusCode <= 299) return open({ ...target, httpSocket: tunnel }, callback);
+        tunnel.destroy();
+        fail(statusCode);
+      });
+      asked.end();
+    };
+    const ask = (): void =>
+      open({ hostname, host, protocol, port }, (...[error, socket]) => {
+        if (error !== null) fail(systemCodeOf(error) ?? messageOf(error));
+        else if (target.protocol === 'https:') tunnelIn(socket);
+        else callback(null, socket);
+      });
+    if (lookup === undefined) return ask();
+    lookup(target.hostname, { all: true }, (unfit) => {
+      const code = systemCodeOf(unfit);
+      const why = 'so its addresses cannot be judged; #allow=private leaves that to the proxy';
+      if (code !== undefined)
+        callback(new Error(`${target.hostname} cannot be looked up here (${code}), ${why}`), null);
+      else if (unfit === null) ask();
+      else callback(unfit, null);
+    });
+  };
+}
+
 /**
  * Makes what connects an undici client, with `options` of undici.
  * @param own gets each socket before it is connected: undici does not destroy those that still are being connected
  */
 export function httpConnector(
-  options: buildConnector.BuildOptions,
-  own: (socket: Socket) => void = () => {},
+  options: ConnectOptions,
+  own: Own = () => {},
+  proxy: HttpProxy | null = null,
 ): buildConnector.connector {
   listen();
-  // It returns the socket, which its type leaves out.
-  const connect = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
+  const connect = proxy === null ? openerOf(options, own) : openerThrough(proxy, options, own);
   return (target, callback) => {
-    const connecting = connect(target, (...[error, socket]) => {
+    connect(target, (...[error, socket]) => {
       if (error === null) skipContinue(socket);
       // The types of undici lose that the two belong together.
       if (error === null) callback(null, socket);
       else callback(error, null);
     });
-    own(connecting);
   };
 }

@@ -133,6 +133,16 @@ const HTTP = {
   ),
 };
 
+const PROXIES = {
+  httpsProxy: secret('HTTPS_PROXY', form.proxyUrl).means(
+    'proxy for https addresses of the service, webhooks, channels and heartbeats; unset: HTTP_PROXY',
+  ),
+  httpProxy: secret('HTTP_PROXY', form.proxyUrl).means('proxy for http addresses'),
+  noProxy: option('NO_PROXY', undefined, form.text).means(
+    'hosts that need no proxy, with their subdomains, such as shop.example,books.example:8443; *: all',
+  ),
+};
+
 const PROCESSES = {
   redisUrl: secret('REDIS_URL', form.redisUrl).means('Redis for BullMQ; unset: everything runs in one process'),
   name: option('CATCHWORD_NAME', undefined, form.processName).means(
@@ -162,6 +172,7 @@ export const OPTIONS = {
   ...DELIVERY,
   ...HTTP,
   ...NOTIFICATIONS,
+  ...PROXIES,
   ...PROCESSES,
 };
 
@@ -174,6 +185,7 @@ export const OPTION_GROUPS = {
   Delivery: DELIVERY,
   HTTP,
   Notifications: NOTIFICATIONS,
+  Proxies: PROXIES,
   Processes: PROCESSES,
 };
 

@@ -211,6 +211,19 @@ export const redisUrl = parsedAddress(
   },
 );
 
+const PROXY = 'an address such as http://proxy.example:3128, with /, #, ? and @ in a password percent-encoded';
+
+/** The address of a proxy; may hold credentials. Like other programs, it takes HOST:PORT for http. */
+export const proxyUrl = z
+  .string()
+  .transform((given) => (/^[a-z][a-z\d+.-]*:\/\//i.test(given) ? given : `http://${given}`))
+  .pipe(
+    address(/^https?:$/, PROXY, (url) =>
+      isTornApart(url) || url.search !== '' || url.pathname !== '/' ? `must be ${PROXY}` : null,
+    ),
+  )
+  .describe(PROXY);
+
 const HEARTBEAT = 'an https address, or http://…#allow=private';
 
 /** An address that is called; may hold a secret in its path. Like a webhook's, its fragment is an option. */

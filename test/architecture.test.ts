@@ -29,6 +29,7 @@ const COMMON = [
   'measure',
   'trouble',
   'http-connector',
+  'proxy',
   'undici',
   'gzip-chunk',
   'redis-address',

@@ -25,6 +25,10 @@ const SHAPE = {
   timeoutMs: z.int(TIME).min(1, TIME).max(3_600_000, TIME).default(60_000),
   /** Requests of this client: `N/s`, `N/min` or `off`; default `50/min`. */
   rateLimit: OPTIONS.rateLimit.schema.prefault(OPTIONS.rateLimit.fallback),
+  /** Proxies for https and for http, and the hosts that need none: as HTTPS_PROXY, HTTP_PROXY and NO_PROXY of commands. */
+  httpsProxy: OPTIONS.httpsProxy.schema.optional(),
+  httpProxy: OPTIONS.httpProxy.schema.optional(),
+  noProxy: OPTIONS.noProxy.schema.optional(),
   /** Maximum number of open connections, 1 to 256; default 8. */
   connections: z.int(CONNECTIONS).min(1, CONNECTIONS).max(256, CONNECTIONS).default(8),
   /** Default `/vital_books`. */

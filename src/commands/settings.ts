@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { type ReadSettings, readSettings, redactValue, type SinkSetting } from '../config.ts';
 import { channelConfig } from '../notify/channel-config.ts';
 import { OPTIONS } from '../option-table.ts';
+import { authorityOf } from '../proxy.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { table } from '../report/text.ts';
 import type { CommandContext } from './shared/context.ts';
@@ -16,13 +17,19 @@ function originOf({ environment, fromDotEnv }: CommandContext, name: string, isS
   return isSecret && environment[`${name}_FILE`] ? `${name}_FILE` : 'default';
 }
 
+/** Host and port of a proxy, which are not secret. */
+function proxyIn(key: string, { httpsProxy, httpProxy }: ReadSettings['values']): string | undefined {
+  const address = { httpsProxy, httpProxy }[key];
+  return address && authorityOf(new URL(address));
+}
+
 /** Settings as they are written; null if one is not set. */
 function optionSettings(context: CommandContext, { values }: ReadSettings) {
   return Object.entries(OPTIONS).map(([key, { env: name, fallback, secret }]) => {
     const from = originOf(context, name, secret);
     const given = context.environment[name] || fallback || null;
     const isValid = Object.hasOwn(values, key);
-    if (secret) return { name, value: from === 'default' ? null : MASK, from };
+    if (secret) return { name, value: from === 'default' ? null : (proxyIn(key, values) ?? MASK), from };
     return { name, value: given === null || isValid ? given : redactValue(given), from };
   });
 }

@@ -53,7 +53,7 @@ function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boole
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
-export function channelConfig({ env, name, url: text, secret }: SinkSetting): ChannelConfig {
+export function channelConfig({ env, name, url: text, secret, proxies }: SinkSetting): ChannelConfig {
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
@@ -82,7 +82,7 @@ export function channelConfig({ env, name, url: text, secret }: SinkSetting): Ch
         throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
       }
       try {
-        const send = (await found.load())({ url, secret });
+        const send = (await found.load())({ url, secret, proxies });
         const { confined } = createConfinement(() => {});
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {

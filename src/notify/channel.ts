@@ -1,3 +1,5 @@
+import type { ProxySettings } from '../proxy.ts';
+
 /** What happened to one episode, as a program reads it. Times are ISO 8601, UTC. */
 export interface ChannelEvent {
   /** The same for each try, so that a receiver recognises a repeated message. */
@@ -34,6 +36,7 @@ export interface ChannelSettings {
   readonly url: URL;
   /** `CATCHWORD_NOTIFY_<NAME>_SECRET`. */
   readonly secret: string | undefined;
+  readonly proxies?: ProxySettings | undefined;
 }
 
 /** @throws CatchwordError CONFIG_INVALID */

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import { messageOf } from '../errors.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
+import type { ProxySettings } from '../proxy.ts';
 import { secretsOf, withoutSecrets } from '../relay/sink-config.ts';
 
 /** What a run did: it started, or it ended. */
@@ -16,6 +17,7 @@ interface Heartbeat extends Service {
 interface HeartbeatOptions {
   /** CATCHWORD_HEARTBEAT_URL. */
   readonly url: string;
+  readonly proxies: ProxySettings;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -32,7 +34,7 @@ const GRACE_MS = 7_000;
  * Calls an address when runs start and end, as healthchecks.io expects it. Beats are sent one after the other, apart from
  * the run, so that an address that does not answer delays no run.
  */
-export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Heartbeat {
+export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOptions): Heartbeat {
   const url = new URL(text);
   const secrets = secretsOf(url, undefined);
   const stopping = new AbortController();
@@ -47,7 +49,7 @@ export function startHeartbeat({ url: text, clock, log }: HeartbeatOptions): Hea
     // Loaded when the first run starts.
     const { createHttpTarget } = await import('../relay/http-target.ts');
     const isPrivateAllowed = url.hash === '#allow=private';
-    const target = createHttpTarget({ url, timeoutMs: TIMEOUT_MS, isPrivateAllowed });
+    const target = createHttpTarget({ url, timeoutMs: TIMEOUT_MS, isPrivateAllowed, proxies });
     const agent = target.connect();
     try {
       await withAbort([stopping.signal, current.signal], (signal) => target.get(agent, SUFFIXES[beat], signal));

@@ -6,8 +6,9 @@ import type { Dispatcher } from 'undici';
 import { askedPause } from '../backoff.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
 import { httpConnector } from '../http-connector.ts';
+import { type ProxySettings, proxyFor } from '../proxy.ts';
 import { isPrivateLiteral, publicLookup } from '../public-address.ts';
-import { Agent, buildConnector, request } from '../undici.ts';
+import { Agent, type buildConnector, request } from '../undici.ts';
 import { VERSION } from '../version.ts';
 import { answerWithin } from './answer-within.ts';
 import { SinkError } from './sink.ts';
@@ -32,6 +33,7 @@ export interface HttpTargetOptions {
   readonly timeoutMs: number;
   /** Whether private addresses are allowed, and http without TLS. */
   readonly isPrivateAllowed: boolean;
+  readonly proxies?: ProxySettings | undefined;
 }
 
 export interface Posted {
@@ -79,6 +81,11 @@ export function httpError(error: unknown): SinkError {
   // undici wraps errors of the socket and of the DNS lookup.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   if (cause instanceof SinkError) return cause;
+  // A proxy's.
+  if (cause instanceof CatchwordError) {
+    const failure = cause.retryable ? 'unavailable' : 'misconfigured';
+    return new SinkError(failure, `${cause.message}; check ${cause.setting}`);
+  }
   const code = systemCodeOf(cause) ?? messageOf(cause);
   const timedOut = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
   return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`, {
@@ -91,7 +98,7 @@ function privateAddressError(host: string): SinkError {
 }
 
 /** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
-export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: HttpTargetOptions) {
+export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed, proxies = {} }: HttpTargetOptions) {
   if (url.protocol === 'http:' && !isPrivateAllowed) {
     throw new CatchwordError('CONFIG_INVALID', 'http without TLS is for private addresses only', {
       hint: `Use https, or append #allow=private. ${QUOTE}`,
@@ -105,6 +112,7 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
   const sign = createSigner(secret);
   const target = new URL(url);
   target.hash = '';
+  const proxy = proxyFor(target, proxies);
 
   function connectOptions() {
     if (isPrivateAllowed) return { timeout: timeoutMs };
@@ -128,7 +136,7 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const response = await answerWithin(
       timeoutMs,
-      (deadline) => request(agent, { ...sent, ...timeouts, ...address, signal: deadline }),
+      (deadline) => request(agent, { ...sent, ...timeouts, ...address, signal: deadline }, proxy),
       signal,
     ).catch((error: unknown) => {
       throw httpError(error);
@@ -143,9 +151,11 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
   return {
     isSigned: sign !== null,
     isEncrypted: target.protocol === 'https:',
+    /** Host and port of the proxy that requests go through; null if there is none. */
+    proxy: proxy?.name ?? null,
     /** @throws SinkError misconfigured if the address is a private one */
     connect: (own?: (socket: Socket) => void) =>
-      new Agent({ connections: 1, pipelining: 1, connect: httpConnector(connectOptions(), own) }),
+      new Agent({ connections: 1, pipelining: 1, connect: httpConnector(connectOptions(), own, proxy) }),
     /** Posts to the address. @throws SinkError */
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
       const atSeconds = String(Math.floor(Date.now() / 1_000));
@@ -166,7 +176,9 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed }: H
     /** Connects like a request, TLS included, but sends nothing: the receiver could take any request for an event. */
     tryToConnect: async (signal: AbortSignal): Promise<void> => {
       const { hostname, host, protocol, port } = target;
-      const connect = promisify<buildConnector.Options, Socket | null>(buildConnector(connectOptions()));
+      const connect = promisify<buildConnector.Options, Socket | null>(
+        httpConnector(connectOptions(), undefined, proxy),
+      );
       // It also destroys a socket that connects after the deadline.
       const tried = async () => (await connect({ hostname, host, protocol, port }))?.destroy();
       await answerWithin(timeoutMs, tried, signal);

@@ -145,7 +145,7 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
-export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkConfig {
+export function sinkConfig({ env, name, url: text, secret, proxies }: SinkSetting): SinkConfig {
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
@@ -175,7 +175,7 @@ export function sinkConfig({ env, name, url: text, secret }: SinkSetting): SinkC
     secrets,
     make: async () => {
       try {
-        return await ownSink(async () => (await found.load(url))({ name, url, secret }));
+        return await ownSink(async () => (await found.load(url))({ name, url, secret, proxies }));
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));

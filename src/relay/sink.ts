@@ -1,5 +1,6 @@
 import type { EventSpan } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run.ts';
+import type { ProxySettings } from '../proxy.ts';
 
 /*
  * The interface of a downstream store. To write your own, export `createSink` (a `SinkFactory`) from a module, and name
@@ -137,6 +138,8 @@ export interface SinkSettings {
   readonly url: URL;
   /** `CATCHWORD_SINK_<NAME>_SECRET`. */
   readonly secret: string | undefined;
+  /** Proxies for HTTP. They contain credentials, too. */
+  readonly proxies?: ProxySettings | undefined;
 }
 
 export type SinkFactory = (settings: SinkSettings) => Sink | Promise<Sink>;

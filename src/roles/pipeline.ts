@@ -173,7 +173,8 @@ export async function startKeeper(options: KeeperOptions) {
     const queue = redisUrl === undefined ? startOwn() : await startShared(redisUrl);
     const settings = keeperSettings(config);
     const progress = onProgress === undefined ? {} : { onProgress };
-    const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, clock, log });
+    const beating = { proxies: config, clock, log };
+    const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, ...beating });
     if (heartbeat !== null) services.push(heartbeat);
     const beats = heartbeat === null ? {} : { onRun: heartbeat.beat };
     const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });

@@ -20,7 +20,7 @@ describe('a configured sink', () => {
       CATCHWORD_SINK_A: 'jsonl:b',
       CATCHWORD_SINK_EMPTY: '',
     }).values;
-    expect(sinks).toEqual([
+    expect(sinks).toMatchObject([
       { env: 'CATCHWORD_SINK_A', name: 'a', url: 'jsonl:b', secret: undefined },
       { env: 'CATCHWORD_SINK_MY_SHOP', name: 'my_shop', url: 'jsonl:a', secret: 's' },
     ]);

@@ -7,6 +7,7 @@ import { CatchwordError, messageOf, systemCodeOf } from '../../errors.ts';
 import { httpConnector } from '../../http-connector.ts';
 import { isLoopback } from '../../loopback.ts';
 import { publish } from '../../measure.ts';
+import { type HttpProxy, type ProxySettings, proxyFor } from '../../proxy.ts';
 import { Agent, request } from '../../undici.ts';
 import { VERSION } from '../../version.ts';
 import { isPage } from '../errors/error-tree.ts';
@@ -22,7 +23,8 @@ import { BODY_LIMITS, bodyOf, checkType, readBytes, textOfBody, XML_LIMITS } fro
 export type TransportSettings = Pick<
   SourceConfig,
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'
->;
+> &
+  ProxySettings;
 
 export type Transport = ReturnType<typeof createTransport>;
 
@@ -67,6 +69,18 @@ function connectionError(error: unknown, origin: string): CatchwordError {
   });
 }
 
+function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, proxy: HttpProxy | null): Agent {
+  return new Agent({
+    connections: concurrency,
+    pipelining: 1,
+    keepAliveTimeout: 30_000,
+    connect: httpConnector({ timeout }, undefined, proxy),
+    // Our own time limit covers both; undici would report them by other codes.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+}
+
 const NO_PAGE = new Uint8Array();
 /** Bytes. A page of the catalog is longer, unless it is an error. */
 const MAX_ERROR_PAGE = 2_048;
@@ -89,16 +103,9 @@ export function createTransport(
   const { apiKey, requestTimeoutMs: timeoutMs } = settings;
   const base = new URL(settings.baseUrl);
   const { origin } = base;
-  const secrets = new Set([apiKey]);
-  const agent = new Agent({
-    connections: settings.concurrency,
-    pipelining: 1,
-    keepAliveTimeout: 30_000,
-    connect: httpConnector({ timeout: timeoutMs }),
-    // Our own time limit covers both; undici would report them by other codes.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
+  const proxy = proxyFor(base, settings);
+  const secrets = new Set([apiKey, ...(proxy?.secrets ?? [])]);
+  const agent = agentOf(settings, proxy);
   const common = {
     'user-agent': `catchword/${VERSION}`,
     // On loopback, compression costs both sides time and saves nothing.
@@ -115,7 +122,7 @@ export function createTransport(
     const token = asked.token === false ? undefined : accessToken();
     if (token !== undefined) secrets.add(token);
     const requestedAt = clock.now();
-    const response = await request(agent, {
+    const sending = {
       method,
       origin,
       path: `${url.pathname}${url.search}`,
@@ -126,7 +133,8 @@ export function createTransport(
         ...(token !== undefined && { [settings.accessTokenHeader]: token }),
       },
       ...(sent !== undefined && { body: sent }),
-    });
+    };
+    const response = await request(agent, sending, proxy);
     const { statusCode: status, headers } = response;
     const isGood = status >= 200 && status <= 299;
     const bytes = await readBytes(response.body, headers, limits).catch((error: unknown) => {

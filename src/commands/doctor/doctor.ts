@@ -5,6 +5,7 @@ import { sourceIdentity } from '../../catalog/source.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../config.ts';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import { channelConfig } from '../../notify/channel-config.ts';
+import { proxyFor } from '../../proxy.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
 import { completeAt } from '../../report/status.ts';
 import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
@@ -71,6 +72,24 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   });
 }
 
+/** Which proxy is used for what. */
+function examineProxies(config: Config): Finding[] {
+  const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, sinks, channels } = config;
+  if (httpsProxy === undefined && httpProxy === undefined) return [];
+  const targets = [
+    ['the service', baseUrl] as const,
+    ['heartbeats', heartbeatUrl] as const,
+    ...sinks.map(({ name, url }) => [`sink ${name}`, url] as const),
+    ...channels.map(({ name, url }) => [`channel ${name}`, url] as const),
+  ];
+  return targets.flatMap(([what, given = '']) => {
+    const url = given.replace(/^(webhook|slack)\+/, '');
+    if (!/^https?:/.test(url)) return [];
+    const proxy = proxyFor(new URL(url), config);
+    return { check: 'proxy', ...ok(`${what}: ${proxy === null ? 'none' : `${proxy.name} (${proxy.setting})`}`) };
+  });
+}
+
 async function checkRedis({ redisUrl }: Config): Promise<Result> {
   if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
   const { checkRedis: check } = await import('../../queue/bullmq/check-redis.ts');
@@ -131,6 +150,7 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
   findings.push(mirror);
   if (mirror.level !== 'failed' && mirrorExists(config.db))
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
+  findings.push(...examineProxies(config));
   findings.push(await examine('Redis', () => checkRedis(config)));
   for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
   for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));

@@ -33,10 +33,10 @@ function arrayOf(lines: Uint8Array): Buffer {
   return array;
 }
 
-export const createWebhookSink: SinkFactory = ({ url, secret }) => {
+export const createWebhookSink: SinkFactory = ({ url, secret, proxies }) => {
   const options = readOptions(url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
-  const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
+  const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed, proxies });
   return createTextSink({
     batch: { events: options.batch, chars: 4_000_000 },
     connect: async (life) => {
@@ -55,7 +55,9 @@ export const createWebhookSink: SinkFactory = ({ url, secret }) => {
       await target.tryToConnect(signal);
       const certificate = target.isEncrypted ? ', and its certificate is valid' : '';
       const unsigned = target.isSigned ? '' : '; without a secret, events are not signed';
-      return `can be reached${certificate}; no request was sent, so its responses were not checked${unsigned}`;
+      // Without TLS, a proxy connects when it gets a request.
+      const reached = target.proxy === null || target.isEncrypted ? '' : `its proxy ${target.proxy} `;
+      return `${reached}can be reached${certificate}; no request was sent, so its responses were not checked${unsigned}`;
     },
     toSinkError: httpError,
   });

@@ -1,0 +1,317 @@
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createTransport } from '../src/client/http/transport.ts';
+import { systemClock } from '../src/clock.ts';
+import { checkedSettings } from '../src/commands/shared/settings.ts';
+import { withDotEnv } from '../src/environment.ts';
+import { httpConnector } from '../src/http-connector.ts';
+import { type ProxySettings, proxyFor } from '../src/proxy.ts';
+import { publicLookup } from '../src/public-address.ts';
+import { createHttpTarget } from '../src/relay/http-target.ts';
+import { sinkConfig } from '../src/relay/sink-config.ts';
+import { startSandbox } from '../src/sandbox/server.ts';
+import { Agent, request } from '../src/undici.ts';
+import { receiver } from './notify/scene.ts';
+import { makeCertificate } from './support/certificate.ts';
+import { startHttpProxy } from './support/http-proxy.ts';
+import { runHere } from './support/in-process.ts';
+import { listen } from './support/listen.ts';
+import { settingsFor, temporaryDirectory } from './support/mirror.ts';
+
+const BOTH = { httpsProxy: 'http://secure.proxy:1', httpProxy: 'http://plain.proxy:2' };
+const USER = 'http://ada:p%40ssword@';
+const BASIC = `Basic ${Buffer.from('ada:p@ssword').toString('base64')}`;
+
+function chosen(target: string, settings: ProxySettings): string | undefined {
+  return proxyFor(new URL(target), settings)?.name;
+}
+
+function portOf(url: string): number {
+  return Number(new URL(url).port);
+}
+
+describe('the proxy of a target', () => {
+  it.each<[string, ProxySettings, string | undefined]>([
+    ['https://books.example', BOTH, 'secure.proxy:1'],
+    ['http://books.example', BOTH, 'plain.proxy:2'],
+    ['https://books.example', { httpProxy: BOTH.httpProxy }, 'plain.proxy:2'],
+    ['http://books.example', { httpsProxy: BOTH.httpsProxy }, undefined],
+    ['https://books.example', { httpsProxy: 'https://ada:secret@proxy' }, 'proxy:443'],
+    ['https://books.example', {}, undefined],
+  ])('%s with %j is %s', (target, settings, expected) => {
+    expect(chosen(target, settings)).toBe(expected);
+  });
+
+  it.each(['localhost', 'LOCALHOST:8080', '127.0.0.1', '127.3.2.1:80', '[::1]', '[::1]:8443'])(
+    'is none on loopback: %s',
+    (host) => {
+      expect([chosen(`https://${host}`, BOTH), chosen(`http://${host}/x`, BOTH)]).toEqual([undefined, undefined]);
+    },
+  );
+
+  it.each([
+    ['*', 'books.example', true],
+    ['books.example', 'books.example', true],
+    ['Books.Example', 'BOOKS.example', true],
+    ['example', 'books.example', true],
+    ['.example', 'books.example', true],
+    ['*.example', 'books.example', true],
+    ['ooks.example', 'books.example', false],
+    ['other.example, books.example', 'books.example', true],
+    ['other.example books.example', 'books.example', true],
+    ['books.example:443', 'books.example', true],
+    ['books.example:8443', 'books.example', false],
+    ['books.example:8443', 'books.example:8443', true],
+    ['10.1.2.3', '10.1.2.3', true],
+    ['fd12::1', '[fd12::1]', true],
+    ['[fd12::1]:443', '[fd12::1]', true],
+    ['', 'books.example', false],
+    [' , ', 'books.example', false],
+  ])('is none for NO_PROXY=%j and %s: %s', (noProxy, host, excepted) => {
+    expect(chosen(`https://${host}`, { ...BOTH, noProxy }) === undefined).toBe(excepted);
+  });
+});
+
+describe('the settings of proxies', () => {
+  const read = (environment: Record<string, string>) =>
+    checkedSettings(withDotEnv(environment, temporaryDirectory()).environment, 'nothing');
+
+  it('have names in lower case too, which take precedence, and need no scheme', () => {
+    expect(read({ https_proxy: 'proxy:1', HTTPS_PROXY: 'proxy:2', HTTP_PROXY: 'http://proxy:3' })).toMatchObject({
+      httpsProxy: 'http://proxy:1',
+      httpProxy: 'http://proxy:3',
+    });
+    expect(read({ http_proxy: '', HTTP_PROXY: 'proxy', no_proxy: 'a' })).toMatchObject({
+      httpProxy: 'http://proxy',
+      noProxy: 'a',
+    });
+  });
+
+  it.each([
+    'socks5://ada:topsecret@proxy:1080',
+    'http://ada:topsecret/2@proxy:3128',
+    'http://ada:topsecret@proxy:3128/path',
+    'http://ada:topsecret#@proxy:3128',
+    'ada:topsecret@:3128',
+  ])('are invalid, and not repeated: %s', (given) => {
+    const error = expect.objectContaining({
+      code: 'CONFIG_INVALID',
+      setting: 'HTTPS_PROXY',
+      message: expect.not.stringContaining('topsecret'),
+      hint: expect.stringMatching(/^It must be an address such as http:\/\/proxy/),
+    });
+    expect(() => read({ HTTPS_PROXY: given })).toThrow(error);
+  });
+
+  it('show host and port only', async () => {
+    const environment = { HTTPS_PROXY: `${USER}proxy.example:3128`, http_proxy: 'ada:topsecret@proxy.example' };
+    const { stdout } = await runHere(['settings'], environment, temporaryDirectory());
+    expect(stdout).toMatch(/HTTPS_PROXY +proxy\.example:3128 .*\nHTTP_PROXY +proxy\.example:80 /);
+    expect(stdout).not.toMatch(/ada|ssword|secret/);
+  });
+});
+
+interface Tunnelling {
+  /** The answer of the proxy; null: none. */
+  readonly refuse?: number | null;
+  /** Whether the proxy speaks TLS. */
+  readonly isSecure?: boolean;
+  readonly timeout?: number;
+  readonly lookup?: LookupFunction;
+  readonly host?: string;
+}
+
+/** An agent that trusts a server of this machine, and connects to it through a proxy. */
+async function tunnelled({ refuse, isSecure = false, host = '127.0.0.1', ...more }: Tunnelling = {}) {
+  const files = await makeCertificate(temporaryDirectory());
+  const [cert, key] = [readFileSync(files.cert, 'utf8'), readFileSync(files.key, 'utf8')];
+  const server = createServer({ cert, key }, ({ url, headers }, response) => {
+    response.end(`${url} ${headers.host} ${headers['proxy-authorization']}`);
+  });
+  const port = await listen(server);
+  const running = await startHttpProxy(port, refuse, isSecure ? { cert, key } : undefined);
+  const httpsProxy = `${isSecure ? USER.replace('http:', 'https:') : USER}${running.name}`;
+  const proxy = proxyFor(new URL('https://books.example'), { httpsProxy });
+  const options = { ca: cert, timeout: 30_000, ...more };
+  const agent = new Agent({ connections: 1, connect: httpConnector(options, undefined, proxy) });
+  onTestFinished(() => agent.destroy());
+  const get = async () => {
+    const asked = { origin: `https://${host}:${port}`, path: '/x', method: 'GET' as const, headers: {} };
+    return await (await request(agent, asked, proxy)).body.text();
+  };
+  return { get, asked: running.asked, name: running.name, host: `${host}:${port}` };
+}
+
+describe('https', () => {
+  it.each([false, true])(
+    'goes through one tunnel, whose credentials the target does not get: TLS %s',
+    async (isSecure) => {
+      const { get, asked, host } = await tunnelled({ isSecure });
+      expect([await get(), await get()]).toEqual([`/x ${host} undefined`, `/x ${host} undefined`]);
+      expect(asked).toEqual([{ line: `CONNECT ${host}`, authorization: BASIC }]);
+    },
+  );
+
+  it.each([
+    [407, 'USER:PASSWORD', false],
+    [403, 'NO_PROXY', false],
+    [502, 'NO_PROXY', true],
+  ])('fails if the proxy answers %i', async (status, hint, retryable) => {
+    const { get, name, host } = await tunnelled({ refuse: status });
+    await expect(get()).rejects.toMatchObject({
+      code: 'SOURCE_UNAVAILABLE',
+      message: `the proxy ${name} answered ${status} when asked for ${host}`,
+      setting: 'HTTPS_PROXY',
+      hint: expect.stringContaining(hint),
+      retryable,
+    });
+  });
+
+  it('fails if the proxy does not answer', async () => {
+    const { get, name } = await tunnelled({ refuse: null, timeout: 100 });
+    await expect(get()).rejects.toMatchObject({
+      message: `the proxy ${name} cannot be reached or broke off (it does not answer)`,
+      retryable: true,
+    });
+  });
+
+  it('asks the proxy only after the addresses of the target were judged', async () => {
+    const lookup = publicLookup((host) => new Error(`${host} is private`));
+    const { get, asked } = await tunnelled({ host: 'localhost', lookup });
+    await expect(get()).rejects.toThrow('localhost is private');
+    expect(asked).toEqual([]);
+  });
+});
+
+describe('the source', () => {
+  it('is read through the proxy, by its whole address', async () => {
+    const sandbox = await startSandbox({ items: 30 });
+    onTestFinished(() => sandbox.stop());
+    const { name, asked } = await startHttpProxy(portOf(sandbox.url));
+    const directory = temporaryDirectory();
+    const settings = settingsFor('http://books.example', join(directory, 'catalog.db'), {
+      http_proxy: `${USER}${name}`,
+      CATCHWORD_SINK_SHOP: 'webhook+http://shop.example/path-secret#allow=private',
+      CATCHWORD_SINK_OWN: 'webhook+http://127.0.0.1:1/#allow=private',
+      NO_PROXY: 'shop.example',
+    });
+    expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
+    expect(asked[0]).toEqual({
+      line: expect.stringMatching(/^GET http:\/\/books\.example\/v4\/products\?/),
+      authorization: BASIC,
+    });
+    const { stdout } = await runHere(['doctor'], settings, directory);
+    expect(stdout).toContain(`ok     proxy      the service: ${name} (HTTP_PROXY)\n`);
+    expect(stdout).toMatch(/ok {5}proxy {6}sink shop: none\n/);
+    expect(stdout).toMatch(/ok {5}proxy {6}sink own: none\n/);
+    expect(stdout).toMatch(/ok {5}source {5}30 products/);
+    expect(stdout).not.toMatch(/ssword|path-secret/);
+  });
+
+  it('is read directly on loopback, whatever the proxy', async () => {
+    const sandbox = await startSandbox({ items: 3 });
+    onTestFinished(() => sandbox.stop());
+    const { url, asked } = await startHttpProxy(1);
+    const directory = temporaryDirectory();
+    const more = { HTTP_PROXY: url, HTTPS_PROXY: url };
+    const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
+    expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
+    expect(await runHere(['demo'], more, temporaryDirectory())).toMatchObject({ code: 0 });
+    expect(asked).toEqual([]);
+  });
+
+  it.each([
+    ['http://books.example', 407, 'answered 407 when asked for http://books.example'],
+    ['https://books.example', 407, 'answered 407 when asked for books.example:443'],
+    ['https://books.example', undefined, 'cannot be reached or broke off (ECONNREFUSED)'],
+  ])('%s: the error names the proxy that answers %s', async (address, status, problem) => {
+    const { name } = await startHttpProxy(1, status ?? 200);
+    const at = status === undefined ? '127.0.0.1:1' : name;
+    const directory = temporaryDirectory();
+    const more = { HTTP_PROXY: `${USER}${at}`, LOG_LEVEL: 'debug' };
+    const ended = await runHere(['sync'], settingsFor(address, join(directory, 'a.db'), more), directory);
+    expect(ended.stderr).toContain(`the proxy ${at} ${problem}`);
+    expect(ended.stderr).toMatch(/HTTP_PROXY/);
+    expect(ended.stderr + ended.stdout).not.toMatch(/ssword|YWRhO/);
+  });
+
+  it('does not show credentials that the proxy repeats', async () => {
+    const { name } = await startHttpProxy(1, 400);
+    const settings = {
+      baseUrl: 'http://books.example',
+      apiKey: 'KEY',
+      apiKeyHeader: 'X-Key',
+      accessTokenHeader: 'X-Token',
+      requestTimeoutMs: 5e3,
+      concurrency: 1,
+      httpProxy: `${USER}${name}`,
+    };
+    const transport = createTransport(settings, () => undefined, systemClock);
+    onTestFinished(() => transport.close());
+    const how = { method: 'GET', format: 'json', token: false, repeatable: true, path: '/x' } as const;
+    const sent = transport.send({ ...how, body: undefined, secrets: [] }, new AbortController().signal);
+    await expect(sent).rejects.toThrow('[secret]');
+  });
+});
+
+describe('webhooks, channels and heartbeats', () => {
+  const never = new AbortController().signal;
+
+  it('go through the proxy', async () => {
+    const { url, received } = await receiver();
+    const { name, asked } = await startHttpProxy(portOf(url));
+    const sandbox = await startSandbox({ items: 3 });
+    onTestFinished(() => sandbox.stop());
+    const directory = temporaryDirectory();
+    const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
+      HTTP_PROXY: name,
+      CATCHWORD_SINK_SHOP: 'webhook+http://shop.example/sink#allow=private',
+      CATCHWORD_NOTIFY_TEAM: 'slack+http://team.example/channel#allow=private',
+      CATCHWORD_HEARTBEAT_URL: 'http://beat.example/ping#allow=private',
+    });
+    expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
+    expect(await runHere(['notify', 'test', 'team'], settings, directory)).toMatchObject({ code: 0 });
+    const [sink] = checkedSettings(settings, 'nothing').sinks.map((one) => sinkConfig(one).make());
+    expect(await (await sink)?.check(never)).toContain(`its proxy ${name} can be reached; no request was sent`);
+    const lines = asked.map(({ line }) => line);
+    expect(lines).toEqual([
+      'GET http://beat.example/ping/start',
+      'GET http://beat.example/ping',
+      'POST http://team.example/channel',
+    ]);
+    expect(received.map(({ headers }) => headers.host)).toEqual(['beat.example', 'beat.example', 'team.example']);
+  });
+
+  const target = (url: string, httpsProxy: string) =>
+    createHttpTarget({ url: new URL(url), timeoutMs: 5_000, isPrivateAllowed: false, proxies: { httpsProxy } });
+
+  it('are sent to a proxy in a private network, but not through it to a private address', async () => {
+    const { url, asked } = await startHttpProxy(1, 403);
+    await expect(target('https://10.1.2.3/', url).tryToConnect(never)).rejects.toThrow('is a private address');
+    expect(asked).toEqual([]);
+    await expect(target('https://93.184.216.34/', url).tryToConnect(never)).rejects.toThrow('answered 403');
+    expect(asked.map(({ line }) => line)).toEqual(['CONNECT 93.184.216.34:443']);
+  });
+
+  it('need a name that is known here, unless private addresses are allowed', async () => {
+    const { url, asked } = await startHttpProxy(1, 403);
+    await expect(target('https://hook.invalid/', url).tryToConnect(never)).rejects.toThrow(
+      /^hook\.invalid cannot be looked up here \(E\w+\), so its addresses cannot be judged; #allow=private leaves that/,
+    );
+    expect(asked).toEqual([]);
+  });
+
+  it('name the proxy and its setting in errors', async () => {
+    const { url, name } = await startHttpProxy(1, 407);
+    const hook = target('https://93.184.216.34/', url.replace('http://', USER));
+    const agent = hook.connect();
+    onTestFinished(() => agent.destroy());
+    await expect(hook.post(agent, { id: '1', contentType: 'text/plain', body: '' }, never)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: `the proxy ${name} answered 407 when asked for 93.184.216.34:443; check HTTPS_PROXY`,
+    });
+  });
+});
