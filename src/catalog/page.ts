@@ -56,6 +56,8 @@ export interface PageResponse {
   readonly bytes: number;
   /** How long a cache had stored the response (`Age`), milliseconds; absent if the response does not say. */
   readonly ageMs?: number;
+  /** Whether a proxy or a cache says that it passed the response on (`Via`); absent if none does. */
+  readonly isRelayed?: boolean;
 }
 
 /** What the mirror has of a page, as of a change. */

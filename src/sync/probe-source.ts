@@ -1,6 +1,5 @@
 import type { FetchTask, Page, Window } from '../catalog/page.ts';
 import { productsOf } from '../catalog/page-items.ts';
-import { sourceTimeOf } from '../catalog/watermark.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
@@ -49,12 +48,13 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
   }
 
   return {
-    /** @returns `skewMs`: how far the source's clock is ahead; null without a Date header */
+    /** @returns `skewMs`: how far the answer's `Date` is ahead; null without one. `relay`: the headers of who passed it on */
     async respond() {
       const { page, response } = await ask({ page: 1, perPage: 1 });
-      const { requestedAt, receivedAt, sourceTime } = response;
-      const skewMs = sourceTime === null ? null : sourceTimeOf(response) - requestedAt;
-      return { numItems: page.envelope.numItems, tookMs: receivedAt - requestedAt, skewMs };
+      const { requestedAt, receivedAt, sourceTime, ageMs, isRelayed } = response;
+      const skewMs = sourceTime === null ? null : sourceTime - receivedAt;
+      const relay = [ageMs === undefined ? [] : 'Age', isRelayed ? 'Via' : []].flat();
+      return { numItems: page.envelope.numItems, tookMs: receivedAt - requestedAt, skewMs, relay };
     },
 
     /** Why a page of this size cannot be read; null if it can. */

@@ -23,7 +23,8 @@ function ageOf(headers: Headers): { ageMs?: number } {
 }
 
 function pageOf({ body, headers, bytes, requestedAt, receivedAt }: Answer): PageResponse {
-  return { body, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers) };
+  const relayed = header(headers, 'via') === undefined ? {} : { isRelayed: true };
+  return { body, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers), ...relayed };
 }
 
 /** The first page of a delta without changes, for an answer that is not a page. */

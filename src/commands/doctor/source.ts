@@ -9,14 +9,19 @@ import { toPerson } from '../shared/notices.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 
 async function checkResponse(probe: SourceProbe): Promise<Result> {
-  const { numItems, tookMs, skewMs } = await probe.respond();
+  const { numItems, tookMs, skewMs, relay } = await probe.respond();
   const answer = `${plural(numItems, 'product')}, answered in ${duration(tookMs)}`;
   if (skewMs === null) {
     return note(`${answer}, without a Date header`, 'Keep the clock of this machine right: it is used instead.');
   }
   if (Math.abs(skewMs) < SKEW_MS) return ok(answer);
-  const skew = `${duration(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine's`;
-  return note(`${answer}; its clock is ${skew}`, 'Nothing is lost: watermarks follow the clock of the source.');
+  const skew = `${duration(Math.abs(skewMs))} ${skewMs < 0 ? 'behind' : 'ahead of'} this machine's clock`;
+  const by = relay.length === 0 ? '' : `; a proxy or a cache passed it on (${relay.join(', ')})`;
+  // Which clock wrote the header, and which one notes when products change, no answer says.
+  const hint =
+    'Deltas ask for what changed since Date. If the clock that notes changes is behind it, as when a proxy wrote Date, ' +
+    'they miss changes until the next full load, and a sealed run may be wrong. Ask the service.';
+  return note(`${answer}; its Date is ${skew}${by}`, hint);
 }
 
 async function checkPageSize(probe: SourceProbe, { perPage }: SourceConfig): Promise<Result> {

@@ -49,6 +49,7 @@ const ENCODED = z.discriminatedUnion('kind', [
     receivedAt: time,
     bytes: count,
     ageMs: count.exactOptional(),
+    isRelayed: z.boolean().exactOptional(),
     /** The response's bytes: gzip, base64. */
     body: z.base64(),
   }),
