@@ -1,9 +1,10 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { createServer as createTcpServer, type LookupFunction, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { createTransport } from '../src/client/http/transport.ts';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { createTransport, type Transport, type TransportSettings } from '../src/client/http/transport.ts';
 import { systemClock } from '../src/clock.ts';
 import { checkedSettings } from '../src/commands/shared/settings.ts';
 import { withDotEnv } from '../src/environment.ts';
@@ -186,6 +187,25 @@ describe('https', () => {
   });
 });
 
+function transportTo(more: Partial<TransportSettings>): Transport {
+  const headers = { apiKeyHeader: 'X-Key', accessTokenHeader: 'X-Token' };
+  const settings = {
+    baseUrl: 'https://books.example',
+    apiKey: 'KEY',
+    ...headers,
+    requestTimeoutMs: 5e3,
+    concurrency: 1,
+  };
+  const transport = createTransport({ ...settings, ...more }, () => undefined, systemClock);
+  onTestFinished(() => transport.close());
+  return transport;
+}
+
+function send(transport: Transport, signal = new AbortController().signal) {
+  const how = { method: 'GET', format: 'json', token: false, repeatable: true, path: '/x' } as const;
+  return transport.send({ ...how, body: undefined, secrets: [] }, signal);
+}
+
 describe('the source', () => {
   it('is read through the proxy, by its whole address', async () => {
     const sandbox = await startSandbox({ items: 30 });
@@ -238,22 +258,34 @@ describe('the source', () => {
     expect(ended.stderr + ended.stdout).not.toMatch(/ssword|YWRhO/);
   });
 
+  it('names the proxy if it does not answer', async () => {
+    const { url, name } = await startHttpProxy(1, null);
+    const transport = transportTo({ httpsProxy: url, requestTimeoutMs: 100 });
+    const message = `https://books.example through the proxy ${name} did not answer within 0.1 s`;
+    await expect(send(transport)).rejects.toMatchObject({ code: 'SOURCE_TIMEOUT', message });
+  });
+
+  it.each(['http', 'https'])('closes connections over %s that do not come about', async (scheme) => {
+    const arrived: Socket[] = [];
+    const silent = createTcpServer((socket) => void arrived.push(socket.on('error', () => {}).resume()));
+    const address = `127.0.0.1:${await listen(silent)}`;
+    for (const more of [{ baseUrl: `https://${address}` }, { httpsProxy: `${scheme}://${address}` }]) {
+      const transport = transportTo({ ...more, requestTimeoutMs: 3_600_000 });
+      const stopping = new AbortController();
+      const sent = expect(send(transport, stopping.signal)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+      const socket = await vi.waitUntil(() => arrived.pop());
+      const closed = once(socket, 'close');
+      stopping.abort();
+      await sent;
+      await transport.close();
+      await closed;
+    }
+  });
+
   it('does not show credentials that the proxy repeats', async () => {
     const { name } = await startHttpProxy(1, 400);
-    const settings = {
-      baseUrl: 'http://books.example',
-      apiKey: 'KEY',
-      apiKeyHeader: 'X-Key',
-      accessTokenHeader: 'X-Token',
-      requestTimeoutMs: 5e3,
-      concurrency: 1,
-      httpProxy: `${USER}${name}`,
-    };
-    const transport = createTransport(settings, () => undefined, systemClock);
-    onTestFinished(() => transport.close());
-    const how = { method: 'GET', format: 'json', token: false, repeatable: true, path: '/x' } as const;
-    const sent = transport.send({ ...how, body: undefined, secrets: [] }, new AbortController().signal);
-    await expect(sent).rejects.toThrow('[secret]');
+    const transport = transportTo({ baseUrl: 'http://books.example', httpProxy: `${USER}${name}` });
+    await expect(send(transport)).rejects.toThrow('[secret]');
   });
 });
 

@@ -1,5 +1,6 @@
+import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { interrupted, withAbort } from '../../abort.ts';
+import { interrupted, unlessAborted, withAbort } from '../../abort.ts';
 import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
 import type { Clock } from '../../clock.ts';
 import type { SourceConfig } from '../../config.ts';
@@ -49,36 +50,47 @@ function contentHeaders({ format, body }: Prepared): Record<string, string> {
   };
 }
 
-function timeoutError({ format }: Request, origin: string, timeoutMs: number): CatchwordError {
-  return new CatchwordError('SOURCE_TIMEOUT', `${origin} did not answer within ${timeoutMs / 1000} s`, {
+function timeoutError({ format }: Request, place: string, timeoutMs: number): CatchwordError {
+  return new CatchwordError('SOURCE_TIMEOUT', `${place} did not answer within ${timeoutMs / 1000} s`, {
     hint: `Raise {setting}${format === 'page' ? ', or read smaller pages' : ''}.`,
     setting: 'CATCHWORD_REQUEST_TIMEOUT',
   });
 }
 
 /** The original error is not attached: it may contain the headers of the request. */
-function connectionError(error: unknown, origin: string): CatchwordError {
+function connectionError(error: unknown, place: string): CatchwordError {
   // undici wraps the error of the socket.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
   const distrusted = isDistrusted(code);
-  return new CatchwordError('SOURCE_UNAVAILABLE', `${origin} cannot be reached or broke off (${code})`, {
+  return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached or broke off (${code})`, {
     hint: distrusted ? DISTRUSTED_HINT : 'Check {setting} and the network; the service may be down.',
     setting: 'CATCHWORD_BASE_URL',
     retryable: !distrusted,
   });
 }
 
-function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, proxy: HttpProxy | null): Agent {
-  return new Agent({
+function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, proxy: HttpProxy | null) {
+  const sockets = new Set<Socket>();
+  const own = (socket: Socket): void => {
+    sockets.add(socket.once('close', () => sockets.delete(socket)));
+  };
+  const agent = new Agent({
     connections: concurrency,
     pipelining: 1,
     keepAliveTimeout: 30_000,
-    connect: httpConnector({ timeout }, undefined, proxy),
+    connect: httpConnector({ timeout }, own, proxy),
     // Our own time limit covers both; undici would report them by other codes.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  const close = async (): Promise<void> => {
+    const destroyed = agent.destroy();
+    // Those that are being connected would keep the process for as long as a request may take.
+    for (const socket of sockets) socket.destroy();
+    await destroyed;
+  };
+  return { agent, close };
 }
 
 const NO_PAGE = new Uint8Array();
@@ -104,8 +116,9 @@ export function createTransport(
   const base = new URL(settings.baseUrl);
   const { origin } = base;
   const proxy = proxyFor(base, settings);
+  const place = proxy === null ? origin : `${origin} through the proxy ${proxy.name}`;
   const secrets = new Set([apiKey, ...(proxy?.secrets ?? [])]);
-  const agent = agentOf(settings, proxy);
+  const { agent, close } = agentOf(settings, proxy);
   const common = {
     'user-agent': `catchword/${VERSION}`,
     // On loopback, compression costs both sides time and saves nothing.
@@ -134,7 +147,8 @@ export function createTransport(
       },
       ...(sent !== undefined && { body: sent }),
     };
-    const response = await request(agent, sending, proxy);
+    // undici only heeds the signal once there is a connection.
+    const response = await unlessAborted(request(agent, sending, proxy), signal);
     const { statusCode: status, headers } = response;
     const isGood = status >= 200 && status <= 299;
     const bytes = await readBytes(response.body, headers, limits).catch((error: unknown) => {
@@ -192,7 +206,7 @@ export function createTransport(
       const knownError = (error: unknown): CatchwordError => {
         if (error instanceof CatchwordError) return error;
         if (signal.aborted) return interrupted();
-        return isLate ? timeoutError(asked, origin, timeoutMs) : connectionError(error, origin);
+        return isLate ? timeoutError(asked, place, timeoutMs) : connectionError(error, place);
       };
       try {
         const answer = await withAbort([signal], (either) => exchange(asked, either, onSent), { timeoutMs, reason });
@@ -204,6 +218,6 @@ export function createTransport(
         throw known;
       }
     },
-    close: () => agent.destroy(),
+    close,
   };
 }
