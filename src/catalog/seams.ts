@@ -115,6 +115,8 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   const unmodified = new Uint16Array(all.length);
   /** For each product that a window repeats, how often at most. */
   const repeats = new Map<number, number>();
+  /** Unmodified products of the first pass that are in two windows which are not neighbours. */
+  const doubled = new Set<number>();
   let disorder = 0;
 
   /** The products of a window, each once. */
@@ -165,6 +167,7 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
       if (modifiedIn(id) > window.pass) continue;
       const otherAt = (owner[id] ?? 0) - 1;
       if (otherAt >= 0) share(id, otherAt, position);
+      if (isFirst && otherAt >= 0 && otherAt < at - 1) doubled.add(id);
       if (isFirst || otherAt < 0) {
         owner[id] = at + 1;
         place[id] = position;
@@ -183,6 +186,7 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
     sets,
     owner,
     joinAll,
+    doubled,
     /** Products whose order differs between a window and its neighbour. */
     disorder: () => disorder,
     /** Items that repeat a product within one window; each once, even if neighbours share them. */
@@ -213,7 +217,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
   const base = windows.filter(({ pass }) => pass === root).sort(byOffset);
   const repairs = windows.filter(({ pass }) => pass !== root).sort((a, b) => a.pass - b.pass || byOffset(a, b));
   const all = [...base, ...repairs];
-  const { sets, owner, joinAll, ...counts } = createJoiner(all, input);
+  const { sets, owner, joinAll, doubled, ...counts } = createJoiner(all, input);
   const still = createSets(base.length);
   const sharedCounts: number[] = [];
 
@@ -290,6 +294,8 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     disorder: counts.disorder(),
     /** Items that repeat a product within one window; each once, even if neighbours share them. */
     repeated: counts.repeated(),
+    /** Products at two distant places: the list holds them twice, or they moved although they were not modified. */
+    doubled: [...doubled],
     /** Products shared by neighbours: the minimum and the sum over all seams. */
     sharedLeast: sharedCounts.reduce((least, common) => Math.min(least, common), sharedCounts[0] ?? 0),
     sharedSum: sharedCounts.reduce((sum, common) => sum + common, 0),

@@ -53,6 +53,10 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
   [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
+  [
+    /at two distant places/,
+    'Report it to the operator of the source. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
+  ],
   [/^the source (contradicts itself|says that it has)/, 'The source may be at fault: run npx catchword doctor.'],
   [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
   [/^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],

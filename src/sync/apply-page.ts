@@ -18,6 +18,8 @@ export type Applied = Omit<Checkpoint, 'ids'>;
 const BATCH_PAGES = 64;
 /** Large products fill a batch sooner, so that memory stays flat. */
 const BATCH_BYTES = 8_000_000;
+/** Rejected items that are kept of one run; the others are only counted. */
+const REJECTED_MOST = 1_000;
 
 interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 'overlapMs'> {
   readonly leased: LeasedKeeper;
@@ -171,7 +173,10 @@ export function createApplier(options: ApplierOptions) {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = writePage(writer, captured, clock.now());
-    if (rejected.length > 0) writer.runs.addRejected(runId, task.pass, task.window, rejected);
+    if (rejected.length > 0) {
+      const room = Math.max(0, REJECTED_MOST - writer.runs.counts(runId).rejected);
+      writer.runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
+    }
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
     reads.add(task.pass, task.window, checkpoint.requestedAt);

@@ -14,13 +14,37 @@ function endless(reason: string): CatchwordError {
   return new CatchwordError('PAGE_INVALID', reason, { retryable: false, hint });
 }
 
+/** So many items must be rejected before a pass fails because of them: a few odd ones may be all that a delta holds. */
+const REJECTED_LEAST = 10;
+/** A list that is like this so far is not read further. */
+const ALL_REJECTED = 100;
+
+/** @throws CatchwordError PAGE_INVALID if most of these items were rejected: then the source has another form */
+function requireUsable({ runs }: Reader, runId: number, items: number, rejected: number): void {
+  if (rejected < REJECTED_LEAST || 2 * rejected <= items) return;
+  const [example] = runs.rejected(runId, 1);
+  const message = `${rejected} of ${items} items that were read were rejected, such as one for this reason: ${example?.reason}`;
+  const hint = `The items may have another form now: npx catchword run ${runId} shows some.`;
+  throw new CatchwordError('PAGE_INVALID', message, { retryable: false, hint });
+}
+
+/** Checks a pass that was read. @throws CatchwordError PAGE_INVALID if most of its items were rejected */
+export function requireUsablePass(store: Reader, { runId, pass }: Pass): void {
+  const windows = store.runs.checkpoints(runId, pass);
+  const sum = (key: 'items' | 'rejected'): number => windows.reduce((total, window) => total + window[key], 0);
+  requireUsable(store, runId, sum('items'), sum('rejected'));
+}
+
 /**
  * Checks that a list keeps showing new products: a source that repeats its pages would be read endlessly. Pages may
  * repeat for a while when products are inserted before the current position.
  * @returns takes each window that was read; throws CatchwordError PAGE_INVALID
  */
-export function watchProgress({ runs }: Reader, { runId, pass, kind, seam }: Pass, windows: PassWindows) {
+export function watchProgress(store: Reader, { runId, pass, kind, seam }: Pass, windows: PassWindows) {
+  const { runs } = store;
   const seen = createIdSet(0);
+  let items = 0;
+  let rejected = 0;
   let fruitful = 0;
   let barren = 0;
 
@@ -37,6 +61,9 @@ export function watchProgress({ runs }: Reader, { runId, pass, kind, seam }: Pas
     if (kind === 'repair' || kind === 'lookup') return;
     const ids = runs.idsOf(runId, pass, window);
     countNew(ids);
+    items += window.items;
+    rejected += window.rejected;
+    if (items === rejected && items >= ALL_REJECTED) requireUsable(store, runId, items, rejected);
     // A page that is not full ends the list, although the total was too low: a list that is repeated has full ones.
     if (window.items < window.perPage || startOf(window) < window.numItems || window.page === 1) return;
     const before = windows.readBefore(window);

@@ -31,22 +31,30 @@ function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
   return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: the windows there share no product that stayed as it was`;
 }
 
+/** Why fewer products were read than the list has, if its windows show that. */
+function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
+  const [first, ...others] = seams?.doubled ?? [];
+  if (first === undefined) return null;
+  const more = others.length === 0 ? 'is' : `and ${others.length} more are`;
+  return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
+}
+
 /** Every reason why a run is open. */
-function reasonsOf(assessment: Assessment, settings: ConcludeSettings): string[] {
+function reasonsOf(store: Reader, assessment: Assessment, settings: ConcludeSettings): string[] {
   const { lists, list, closed } = assessment;
   const counted = assessment.counted();
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
   const unreadable = doubts.filter(isUnreadable);
+  const isFewer = list !== undefined && !countAgrees(counted, list, settings);
   const reasons = [
     ...unreadable,
     ...proofLists(assessment).map(whyOpen),
     !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
-    list !== undefined &&
-      !countAgrees(counted, list, settings) &&
-      `the source says that it has ${list.total} products, and ${counted} were read`,
+    isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
+    isFewer && whyFewer(store, list),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',
@@ -88,7 +96,7 @@ export function conclude(
   settings: ConcludeSettings,
 ) {
   const { lists, list, closed, seen, listed } = assessment;
-  const reasons = reasonsOf(assessment, settings);
+  const reasons = reasonsOf(store, assessment, settings);
   const needed = proofLists(assessment);
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
@@ -98,7 +106,11 @@ export function conclude(
   const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
   const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
   const allRead = neededDeltas.every(({ complete }) => complete);
-  const deltasRead = closed && allRead && !doubtful;
+  // A delta of which nothing could be used shows that changes have another form, not that there are none.
+  const isUsable = deltas.every(({ windows }) =>
+    windows.every(({ items, rejected }) => items === 0 || rejected < items),
+  );
+  const deltasRead = closed && allRead && isUsable && !doubtful;
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
   const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
   return {

@@ -5,6 +5,7 @@ import { iso } from '../iso-time.ts';
 import type { Pass } from '../store/runs.ts';
 import type { LeasedKeeper } from '../store/writers.ts';
 import { createApplier } from './apply-page.ts';
+import { requireUsablePass } from './check-progress.ts';
 import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
 import type { Resize } from './page-size.ts';
@@ -103,7 +104,7 @@ async function readLast(execution: Execution): Promise<void> {
     const pass = store.runs.passes(run.id).at(-1);
     if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
     const resized = await readOne(execution, pass);
-    if (resized === null) return;
+    if (resized === null) return requireUsablePass(store, pass);
     const { perPage, isFixed } = resized;
     const fields = { run: run.id, asked: pass.perPage, answered: perPage };
     log.warn(fields, isFixed ? 'the source ignores the requested page size' : 'smaller pages are tried');

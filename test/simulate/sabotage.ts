@@ -50,8 +50,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'the watermark advances although a delta is open',
     'src/sync/conclude-run.ts',
-    'const deltasRead = closed && allRead && !doubtful;',
-    'const deltasRead = allRead || closed || !doubtful || doubtful;',
+    'const deltasRead = closed && allRead && isUsable && !doubtful;',
+    'const deltasRead = allRead || closed || isUsable || !doubtful || doubtful;',
   ),
   bug('the last window is skipped', 'src/catalog/plan.ts', '    return at + 1;\n', '    return Math.max(1, at);\n'),
   bug(
@@ -59,6 +59,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/catalog/seams.ts',
     'if (modifiedIn(id) > window.pass) continue;',
     'if (modifiedIn(id) > 250) continue;',
+  ),
+  bugFor(
+    'test/sync/odd-items.test.ts',
+    'a list whose items are all rejected is a complete one',
+    'src/sync/check-progress.ts',
+    'if (rejected < REJECTED_LEAST || 2 * rejected <= items) return;',
+    'if (rejected < REJECTED_LEAST || 2 * rejected <= 2 * items) return;',
   ),
   bugFor(
     'test/sync/unreadable.test.ts',

@@ -100,10 +100,30 @@ describe('a living product that is in no window', () => {
       source.items = (isEnd ? swapped : all).map((vbid) => book(vbid));
       return null;
     };
-    const why = 'the source says that it has 39 products, and 38 were read';
-    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: [why], removed: 0 });
+    const why = [
+      'the source says that it has 39 products, and 38 were read',
+      'p03 is at two distant places: the list has it twice, or has no stable order',
+    ];
+    for (let night = 1; night <= 3; night++) {
+      expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: why, removed: 0 });
+    }
     expect(catalogOf(db).has('p37')).toBe(true);
   });
+});
+
+it('names a product that the list has twice, and removes what a lookup does not find', async () => {
+  const all = names('p', 60);
+  const { source, db, settings } = await mirrored([...all, 'gone']);
+  // A row for each territory.
+  source.items = [...all, 'p05'].map((vbid) => book(vbid));
+  answerLookups(source, (vbid) => vbid !== 'gone');
+  const why = 'p05 is at two distant places: the list has it twice, or has no stable order';
+  const night = await load(settings, 'full');
+  expect(night).toMatchObject({ proof: 'open', removed: 0, missing: 1 });
+  expect(night.reasons).toContain(why);
+  const lookups = { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
+  expect(await load(lookups, 'full')).toMatchObject({ proof: 'open', removed: 1, missing: 0 });
+  expect(catalogOf(db).has('gone')).toBe(false);
 });
 
 it('is sealed although the list has a product that was withdrawn before the mirror knew it', async () => {

@@ -19,7 +19,7 @@ function book(vbid: string, title: string, encoding: BufferEncoding = 'utf8'): B
 function rejectedOf(db: string, runId: number) {
   const store = openStore(db, { mustExist: true });
   try {
-    return store.runs.rejected(runId, 100);
+    return store.runs.rejected(runId, 5_000);
   } finally {
     store.close();
   }
@@ -95,6 +95,29 @@ it('removes nothing because of a run whose delta held an item that it rejected: 
   }
   source.changed = [];
   expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
+});
+
+it('fails if most items are rejected, reads no further, and keeps a few of them', async () => {
+  const other = Array.from({ length: 5_000 }, (_, at) => Buffer.from(`{"sku":"S${at}"}`));
+  const source = await startRawSource(['A', 'B'].map((vbid) => book(vbid, 'Café')));
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent', CATCHWORD_RATE_LIMIT: 'off' });
+  await load(settings, 'full');
+  source.items = other;
+  source.changed = other.slice(0, 30);
+  const failed = { code: 'PAGE_INVALID', retryable: false };
+  const message = expect.stringMatching(/items that were read were rejected, such as one for this reason: vbid must/);
+  await expect(load(settings, 'delta')).rejects.toMatchObject({ ...failed, message: message as string });
+  await expect(load(settings, 'full')).rejects.toMatchObject({ ...failed, message: message as string });
+  // Not for every page of the list.
+  expect(rejectedOf(db, 3).length).toBeLessThanOrEqual(1_000);
+  expect([...catalogOf(db).keys()]).toEqual(['A', 'B']);
+  // A few odd items do not end a run; a delta of nothing else is asked for again.
+  source.items = ['A', 'B'].map((vbid) => book(vbid, 'Café'));
+  source.changed = other.slice(0, 3);
+  const first = await load(settings, 'delta');
+  expect(first).toMatchObject({ state: 'complete', rejected: 3 });
+  expect(await load(settings, 'delta')).toMatchObject({ from: first.from });
 });
 
 it('keeps products apart whose numeric keys are equal as doubles', async () => {

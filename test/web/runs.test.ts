@@ -293,7 +293,7 @@ describe('a run that has ended', () => {
   });
 
   it('lists rejected items, 50 on a page', async () => {
-    const items = Array.from({ length: 130 }, (_, at) =>
+    const items = Array.from({ length: 250 }, (_, at) =>
       Buffer.from(at < 120 ? `{"vbid":"","n":${at}}` : `{"vbid":"P${at}"}`),
     );
     const source = await startRawSource(items);
