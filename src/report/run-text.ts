@@ -22,6 +22,18 @@ export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'mi
   return `${head}${unseen}; a last delta at ${end} decides`;
 }
 
+/** The newest full run that has read everything; undefined if there was none, or it is not kept any more. */
+export function newestFull({ recentRuns, runs }: Pick<Store, 'recentRuns' | 'runs'>): Run | undefined {
+  const [newest] = recentRuns.ended('full', 1);
+  return newest === undefined || newest.proof === null ? undefined : runs.get(newest.id);
+}
+
+/** Why an open full run proves nothing, in one line. */
+export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' | 'rejected'>): string {
+  const items = rejected === 0 ? '' : ` (${plural(rejected, 'item')})`;
+  return `full run ${id} could not prove that it saw every product: ${reasons.join('; ')}${items}`;
+}
+
 /** Characters of a field's name that are shown. */
 const SHOWN = 200;
 /** A night and a little: the next one may end later. */

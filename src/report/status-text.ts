@@ -2,7 +2,7 @@ import type { Run, RunKind } from '../catalog/run.ts';
 import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
-import { restlessText, settlingText } from './run-text.ts';
+import { openText, restlessText, settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink.ts';
 import { errorText } from './sink-text.ts';
 import { completeAt, type statusOf } from './status.ts';
@@ -67,6 +67,13 @@ function sinkText(sink: SinkStatus): string {
   return `${name}: ${state}, ${behind}${refused}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
 }
 
+/** With the source's own total, if it is another one. */
+function productsText({ products, source_total: total }: Status): string {
+  return total === null || total === products
+    ? count(products)
+    : `${count(products)}, the source had ${count(total)} in the last full run`;
+}
+
 interface Parts {
   readonly sinks: readonly SinkStatus[];
   readonly episodes: ReturnType<typeof episodesJson>;
@@ -82,14 +89,14 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
   const never = 'never (the first full load has not finished)';
   const upTo = `up to ${time(store.watermark() ?? 0)}`;
   const failure = last && failureText(last, status);
-  const restless = status.restless_run;
+  const { restless_run: restless, open_run: open } = status;
   const held = status.held_runs.map(({ run, removals, reason }) => {
     const why = reason === null ? '' : ` (${reason})`;
     return `run ${run}: ${plural(removals, 'removal')} to decide on${why}: npx catchword run ${run}`;
   });
   const rows: [string, string | null | undefined][] = [
     ['mirror', `${status.mirror} (${size(status.bytes)})`],
-    ['products', count(status.products)],
+    ['products', productsText(status)],
     ['changes', count(status.last_seq)],
     ['complete', completedAt === null ? yellow(never) : `${upTo}, ${ago(completedAt, nowMs)}`],
     ['source', status.blocked_until && `asks for no request before ${time(status.blocked_until)}`],
@@ -102,6 +109,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
     ['last run', last && lastRunText(last)],
     ['', failure && yellow(failure)],
     ['settling', last && settlingText(last)],
+    ['open', open && yellow(openText({ ...open, id: open.run }))],
     ['updates', restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`)],
     ['next', plannedText(status)],
     ...missedTexts(status).map((text): [string, string] => ['missed', yellow(text)]),

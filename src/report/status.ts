@@ -4,7 +4,7 @@ import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
-import { restlessRun } from './run-text.ts';
+import { newestFull, restlessRun } from './run-text.ts';
 import { localIso } from './text.ts';
 
 /** Why a run held its removals back. */
@@ -60,6 +60,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const held = store.runs.held();
   const learned = store.source.learnedRate();
   const restless = restlessRun(store, nowMs);
+  const full = newestFull(store);
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -83,6 +84,13 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
       reason: heldReason(run),
     })),
     last_run: last === undefined ? null : runJson(last),
+    /** The newest full run, if it could not prove that it saw every product. */
+    open_run:
+      full?.proof === 'open'
+        ? { run: full.id, reasons: full.reasons, rejected: full.rejected, missing: full.missing }
+        : null,
+    /** The source's own total in the newest full run. */
+    source_total: full?.evidence?.numItems ?? null,
     restless_run:
       restless === undefined ? null : { run: restless.id, updated: restless.updated, field: restless.field },
     /** Null if no daemon is alive to start a run. */

@@ -79,6 +79,11 @@ function createPageWriter(context: DraftContext) {
   };
 }
 
+function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }: WaitingPage): void {
+  const room = Math.max(0, REJECTED_MOST - runs.counts(runId).rejected);
+  runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
+}
+
 /** Writes an empty checkpoint for a window that the source does not answer. */
 function writeUnreadable(
   { runs, changes }: KeeperWriter,
@@ -173,10 +178,7 @@ export function createApplier(options: ApplierOptions) {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = writePage(writer, captured, clock.now());
-    if (rejected.length > 0) {
-      const room = Math.max(0, REJECTED_MOST - writer.runs.counts(runId).rejected);
-      writer.runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
-    }
+    if (rejected.length > 0) keepRejected(writer, runId, captured);
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
     reads.add(task.pass, task.window, checkpoint.requestedAt);

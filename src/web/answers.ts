@@ -130,6 +130,19 @@ export const STATUS = z
       )
       .meta({ description: 'The same runs, with what they would remove.' }),
     last_run: RUN.nullable().meta({ description: 'The newest run.' }),
+    open_run: z
+      .object({
+        run: count('The number of the run.'),
+        reasons: z.array(z.string()).readonly().meta({ description: 'Why, one sentence each.' }),
+        rejected: count('Items that it rejected.'),
+        missing: count('Products that it did not see and did not remove.'),
+      })
+      .nullable()
+      .meta({ description: 'The newest full run, if it could not prove that it saw every product; else null.' }),
+    source_total: z
+      .int()
+      .nullable()
+      .meta({ description: "The source's own total in the newest full run; null if none is known." }),
     restless_run: z
       .object({
         run: count('The number of the run.'),

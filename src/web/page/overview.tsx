@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { type Overview, overviewOf } from '../../report/overview.ts';
+import { openText } from '../../report/run-text.ts';
 import { missedText } from '../../report/status-text.ts';
 import { count, localIso, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions.tsx';
@@ -49,7 +50,7 @@ function localText(ms: number, timezone: string): string {
 }
 
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { freshness, asOf, products, last, plans, daemon, missed, changes, mirrorBytes, freeBytes } = overview;
+  const { freshness, asOf, products, last, openRun, plans, daemon, missed, changes, mirrorBytes, freeBytes } = overview;
   const [state, words] = FRESHNESS[freshness];
   const { nextFull, nextDelta, timezone } = plans;
   return (
@@ -64,6 +65,13 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
       </Figure>
       <Figure name="Products">{count(products)}</Figure>
       <Figure name="Last run">{last === null ? 'none yet' : <LastRun run={last} nowMs={nowMs} />}</Figure>
+      {openRun !== null && (
+        <Figure name="Proof">
+          <a href={`/runs/${openRun.id}`} class="warn">
+            {clipped(openText(openRun))}
+          </a>
+        </Figure>
+      )}
       <Figure name="Next runs">
         {!daemon && 'none: no daemon is running'}
         {daemon && nextFull === null && nextDelta === null && 'none is scheduled'}

@@ -1,0 +1,31 @@
+import { dirname, join } from 'node:path';
+import { expect, it } from 'vitest';
+import { runHere as cli } from '../support/in-process.ts';
+import { load } from '../support/load.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
+import { serve } from '../web/place.ts';
+
+it('says everywhere that the newest full run is open and why, until one is sealed', async () => {
+  const books = Array.from({ length: 30 }, (_, at) => Buffer.from(`{"vbid":"B${at}"}`));
+  const source = await startRawSource([...books, Buffer.from('{"title":"without a key"}')]);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
+  await load(settings, 'full');
+  await load(settings, 'delta');
+  const reason = 'items were rejected, and each may be a product that was not seen';
+  const said = `full run 1 could not prove that it saw every product: ${reason} (1 item)`;
+  const status = async (...args: string[]) => (await cli(['status', ...args], settings, dirname(db))).stdout;
+  expect(await status()).toContain(said);
+  expect(await status()).toContain('30, the source had 31 in the last full run\n');
+  const shown = { open_run: { run: 1, reasons: [reason], rejected: 1, missing: 0 }, source_total: 31 };
+  expect(JSON.parse(await status('--json'))).toMatchObject(shown);
+  const { web } = await serve(db);
+  expect(await (await fetch(`${web.url}/api/status`)).json()).toMatchObject(shown);
+  expect(await (await fetch(web.url)).text()).toContain(said);
+  source.items = books;
+  await load(settings, 'full');
+  expect(JSON.parse(await status('--json'))).toMatchObject({ open_run: null, source_total: 30 });
+  expect(await (await fetch(web.url)).text()).not.toContain('could not prove that it saw');
+  await web.stop();
+});
