@@ -74,6 +74,9 @@ const MIRROR = {
   ignoreFields: option('CATCHWORD_IGNORE_FIELDS', '', form.pointers).means(
     'fields whose changes are ignored; * stands for every element of an array, or every member of an object',
   ),
+  untoldFields: option('CATCHWORD_UNTOLD_FIELDS', '', form.pointers).means(
+    'fields whose changes the service does not show in deltas, so that a full run does not expect them there',
+  ),
   withdrawnAs: option('CATCHWORD_WITHDRAWN_AS', 'updated', form.oneOf('updated', 'removed')).means(
     'how a change to `distributable: false` is recorded',
   ),

@@ -229,7 +229,7 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
       const shift = startOf(window) - startOf(before);
       const isStill =
         standStill(shift, idsBefore, ids) &&
-        idsBefore.slice(shift, shift + ids.length).every((id) => steady(id, before));
+        idsBefore.slice(shift, shift + ids.length).every((id) => steady(id, before) && steady(id, window));
       if (isStill) still.join(at - 1, at);
     }
     idsBefore = ids;
@@ -288,8 +288,8 @@ export function examineSeams<W extends SeamWindow>(input: SeamInput<W>) {
     stoodStill: reachesEnd(base, still),
     /** One for each pair of neighbours of the first pass, in list order: `j` joined, `r` joined by a repair, `o` open. */
     states,
-    /** Also those that a chain of other windows leads around. */
-    gaps,
+    /** None if a chain of other windows leads around them: the proof needs no more than one. */
+    gaps: joined ? [] : gaps,
     /** Products whose order differs between a window and its neighbour: the list has no stable order. */
     disorder: counts.disorder(),
     /** Items that repeat a product within one window; each once, even if neighbours share them. */

@@ -51,6 +51,11 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
     /did not close|changed faster than/,
     'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
   ],
+  [/^a delta shows nearly every product/, 'If no job changed them, report it: run npx catchword doctor.'],
+  [
+    /^deltas did not tell/,
+    'Ask the operator of the source which changes its deltas show. If these fields never are, name them in CATCHWORD_UNTOLD_FIELDS.',
+  ],
   [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
   [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
   [

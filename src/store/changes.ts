@@ -177,6 +177,8 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
       }
       return from;
     },
+    /** The newest `seq` before the records of the newest run; 0 for none. */
+    beforeRun: number<[runId: number]>('SELECT seq FROM changes WHERE run_id <> ? ORDER BY seq DESC LIMIT 1'),
     /** Ids of the products that were changed after `seq`. */
     productsAfter: values<[seq: number], number>('SELECT product_id FROM changes WHERE seq > ?'),
     /** The runs that made the next `limit` records after `seq`, and where these end; null if there are none. */

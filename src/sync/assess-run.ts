@@ -8,6 +8,7 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied } from './apply-page.ts';
 import { isUnreadable } from './unread-windows.ts';
+import { isControl } from './untold.ts';
 
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
 const REPAIRS = 0.1;
@@ -70,12 +71,14 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
   const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
   const deltas = new Set(passes.filter(isDelta).map(({ pass }) => pass));
+  const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
   /** The last pass that showed a product as modified, plus one. */
   const modified = new Uint8Array(highest + 1);
 
   function idsOf(window: Applied): number[] {
     const ids = store.runs.idsOf(runId, window.pass, window);
-    seen.addAll(ids);
+    // A control also shows what was withdrawn long before.
+    if (!controls.has(window.pass)) seen.addAll(ids);
     if (wholeList.has(window.pass)) listed.addAll(ids);
     return ids;
   }
@@ -83,7 +86,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
   const steady = createSteady(store);
 
-  /** Items that are neither rejected nor in the mirror, at offsets that no window before them covers. */
+  /** Withdrawn items that the mirror does not have, at offsets that no window before them covers. */
   function unknownIn(windows: readonly Applied[]): number {
     let reach = 0;
     let unknown = 0;
@@ -118,7 +121,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       total: newestTotal(windows),
       /** Items that were rejected, over all windows. */
       rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
-      /** Items that the mirror does not have, although they were not rejected, such as products withdrawn before. */
+      /** Items that were withdrawn before the mirror knew them. */
       unknown: () => unknownIn(reads.get(root.pass) ?? []),
       /** One response held the whole list. */
       exact,
@@ -140,12 +143,15 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     }
   }
   for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
-  const lists = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
+  const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
+  const lists = read.filter(({ pass }) => !controls.has(pass.pass));
   const last = passes.at(-1);
   const closed = last !== undefined && isClosed(store, last);
   return {
-    /** In the order in which they were read. */
+    /** In the order in which they were read, without the control. */
     lists,
+    /** The delta that controls what the others tell; undefined if the run has none. */
+    control: read.find(({ pass }) => controls.has(pass.pass)),
     /** The newest reading of the whole list; none in a delta run. */
     list: lists.findLast(({ pass }) => pass.kind === 'list'),
     /** Products in any window, delta or lookup of the run. */

@@ -4,8 +4,9 @@ import type { Reader } from '../store/reader.ts';
 import type { Assessment, ReadList } from './assess-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isUnreadable } from './unread-windows.ts';
+import { isWholeCatalog, whyUntold } from './untold.ts';
 
-export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs'>;
+export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>;
 
 /** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
 export function proofLists({ lists, list }: Assessment): ReadList[] {
@@ -46,11 +47,15 @@ function reasonsOf(store: Reader, assessment: Assessment, settings: ConcludeSett
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
   const unreadable = doubts.filter(isUnreadable);
+  const open = proofLists(assessment).flatMap((read) => whyOpen(read) ?? []);
   const isFewer = list !== undefined && !countAgrees(counted, list, settings);
   const reasons = [
     ...unreadable,
-    ...proofLists(assessment).map(whyOpen),
+    ...open,
     !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
+    open.length > 0 &&
+      lists.some(({ pass }) => pass.kind !== 'list' && isWholeCatalog(store, pass)) &&
+      'a delta shows nearly every product: either a job changed them, or the source ignores the time from which deltas ask',
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
     isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
@@ -63,10 +68,27 @@ function reasonsOf(store: Reader, assessment: Assessment, settings: ConcludeSett
 }
 
 /** Whether as many products were read as the source's total. @param products how many count as read */
-export function countAgrees(products: number, list: ReadList, { withdrawnAs }: ConcludeSettings): boolean {
+export function countAgrees(
+  products: number,
+  list: ReadList,
+  { withdrawnAs }: Pick<ConcludeSettings, 'withdrawnAs'>,
+): boolean {
   // The mirror does not take up products that were withdrawn before it knew them.
   const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;
   return products + unknown + list.rejected + (list.seams?.repeated ?? 0) >= list.total;
+}
+
+/** What the deltas did not tell, if the run has read all that they should. */
+function untoldIn(
+  store: Reader,
+  run: Run,
+  { control }: Assessment,
+  { untoldFields }: Pick<ConcludeSettings, 'untoldFields'>,
+): string[] {
+  if (control?.complete !== true || control.windows.some(({ doubt }) => doubt !== null)) return [];
+  // Repairs of deltas included.
+  const told = store.runs.passes(run.id).filter(({ from }) => from !== null);
+  return [whyUntold(store, run, told, untoldFields) ?? []].flat();
 }
 
 function evidenceOf(list: ReadList): ListEvidence {
@@ -96,7 +118,8 @@ export function conclude(
   settings: ConcludeSettings,
 ) {
   const { lists, list, closed, seen, listed } = assessment;
-  const reasons = reasonsOf(store, assessment, settings);
+  const untold = untoldIn(store, run, assessment, settings);
+  const reasons = [...reasonsOf(store, assessment, settings), ...untold];
   const needed = proofLists(assessment);
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
@@ -128,7 +151,9 @@ export function conclude(
       lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
-    mustSettle: !settled && (absent || restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
+    mustSettle:
+      !settled &&
+      (absent || untold.length > 0 || restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Start of the run's earliest delta; milliseconds since 1970. */

@@ -82,6 +82,8 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
   /** Without their changes, which are numbered when they are written. */
   const rows: Omit<NewRows, 'seq'>[] = [];
   let later: Pick<IdSet, 'has'> | undefined;
+  /** The oldest change that an outdated read of this page does not show. */
+  let outdatedFrom = Number.POSITIVE_INFINITY;
   let nextId = 0;
 
   function newId(count = 1): number {
@@ -97,7 +99,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return later.has(id);
   }
 
-  /** @returns the product's id; 0 if this page does not show that it exists */
+  /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
   function compare(product: Product): number {
     const { vbid } = product;
     const gone = product.withdrawn && withdrawnAs === 'removed';
@@ -125,8 +127,11 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     const change = difference(known.body, product.body);
     const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
     if (!known.removed && isSame) return known.id;
-    // The product exists, as the later read shows; this read of it is outdated.
-    if (isOutdated(known)) return 0;
+    if (isOutdated(known)) {
+      // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
+      outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
+      return known.id;
+    }
     changed.set(vbid, { known, product, change });
     return known.id;
   }
@@ -151,7 +156,7 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
 
   const ids = captured.items === null ? captured.ids : idsOf(captured.items, captured.ids);
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
-  return { ids, created, changed, withdrawn, restored, items: captured.items, rows };
+  return { ids, created, changed, withdrawn, restored, items: captured.items, rows, outdatedFrom };
 }
 
 /** What a page changes, before anything is written. */
@@ -179,7 +184,7 @@ export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPa
     rejected: rejected.length,
     requests,
     doubt: captured.doubt,
-    seq: store.changes.lastSeq(),
+    seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),
     ids: draft.ids,
   };
 }

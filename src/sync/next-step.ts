@@ -7,6 +7,7 @@ import { type Conclusion, conclude, countAgrees, proofLists } from './conclude-r
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 import { isUnreadable } from './unread-windows.ts';
+import { hasControl, isWholeCatalog } from './untold.ts';
 
 type Step =
   | { readonly kind: 'read'; readonly pass: Pass }
@@ -14,10 +15,12 @@ type Step =
   | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
   | { readonly kind: 'finish'; readonly conclusion: Conclusion };
 
-export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups' | 'withdrawnAs'>;
+export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups' | 'withdrawnAs' | 'untoldFields'>;
 
 /** Maximum deltas before a run settles, and again after it. A source that changes faster than that is reported. */
 const MAX_DELTAS = 12;
+/** The same if a delta shows nearly every product: a source may ignore from when it asks. */
+const MAX_WHOLE = 3;
 /** Maximum repairs of one list. */
 const MAX_REPAIRS = 5;
 /** `Date` counts whole seconds, and so do the change times of some services. */
@@ -93,9 +96,10 @@ function settleAgain(situation: Situation): NextPass | 'finish' | null {
   return situation.settles < MAX_SETTLES ? settlePass(situation) : 'finish';
 }
 
-/** The source changes faster than its deltas can be read. */
+/** The source changes faster than its deltas can be read, or each of them is the whole list. */
 function stopReadingDeltas(situation: Situation): NextPass | 'finish' | null {
-  return situation.deltas < MAX_DELTAS ? null : (settle(situation) ?? 'finish');
+  const most = isWholeCatalog(situation.store, situation.last) ? MAX_WHOLE : MAX_DELTAS;
+  return situation.deltas < most ? null : (settle(situation) ?? 'finish');
 }
 
 /** A delta follows each pass during which products may have been modified. */
@@ -134,12 +138,23 @@ function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPas
   return before === null || asked(before, 'delta', 'catchup') ? null : { kind: 'catchup', from: before };
 }
 
+/** A full run reads what its deltas should have told since the watermark, once. */
+function readControl({ store, run, passes, overlapMs }: Situation): NextPass | null {
+  const readUpTo = store.readUpTo();
+  if (readUpTo === null || !hasControl(store, run) || passes.some(({ kind }) => kind === 'catchup')) return null;
+  const seen = store.clockSeen();
+  const putBack = seen === null ? null : clockPutBack(seen, passClocks(store, run.id), overlapMs);
+  return { kind: 'catchup', from: Math.min(deltaFrom(readUpTo, overlapMs), putBack ?? Number.POSITIVE_INFINITY) };
+}
+
 /** Another repair would need another settling delta. */
 function stopRepairing({ settled, settles }: Situation): 'finish' | null {
   return settled && settles >= MAX_SETTLES ? 'finish' : null;
 }
 
-function repairGap({ assessment }: Situation): NextPass | null {
+function repairGap({ store, passes, assessment }: Situation): NextPass | null {
+  // Where every product counts as modified, nothing joins windows.
+  if (passes.some((pass) => isDelta(pass) && isWholeCatalog(store, pass))) return null;
   const lists = proofLists(assessment());
   const gap = lists.find((read) => read.repairs < MAX_REPAIRS && repairsOf(read).length > 0);
   return gap === undefined ? null : { kind: 'repair', root: gap.pass.root, from: gap.pass.from };
@@ -175,6 +190,7 @@ const RULES: readonly Rule[] = [
   stopReadingDeltas,
   readDelta,
   readEarlierDelta,
+  readControl,
   stopRepairing,
   repairGap,
   readListAgain,

@@ -19,6 +19,8 @@ export interface RunSettings {
   /** Whether the source has a point lookup. */
   readonly lookups: boolean;
   readonly ignoreFields: readonly Pointer[];
+  /** Fields of which the source's deltas tell no changes. */
+  readonly untoldFields: readonly Pointer[];
   /** How to record a product that the source does not distribute any more. */
   readonly withdrawnAs: 'updated' | 'removed';
   readonly removalLimit: { readonly percent?: number | undefined; readonly products?: number | undefined };

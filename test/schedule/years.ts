@@ -88,6 +88,7 @@ function settingsFor(runRetentionMs: number): RunSettings {
     maxPasses: 2,
     lookups: false,
     ignoreFields: [],
+    untoldFields: [],
     withdrawnAs: 'updated',
     removalLimit: { percent: 1 },
     confirmations: 2,

@@ -61,6 +61,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (modifiedIn(id) > 250) continue;',
   ),
   bugFor(
+    'test/sync/untold.test.ts',
+    'changes that no delta told do not open the run',
+    'src/sync/untold.ts',
+    'if (untold.length === 0) return null;',
+    'if (untold.length >= 0) return null;',
+  ),
+  bugFor(
     'test/sync/odd-items.test.ts',
     'a list whose items are all rejected is a complete one',
     'src/sync/check-progress.ts',
@@ -215,14 +222,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an earlier read that arrives late overwrites a later one',
     'src/sync/draft-page.ts',
-    'if (isOutdated(known)) return 0;',
-    'if (isOutdated({ ...known, id: -1 })) return 0;',
+    'if (isOutdated(known)) {',
+    'if (isOutdated({ ...known, id: -1 })) {',
   ),
   bug(
     'products in deltas do not count as seen',
     'src/sync/assess-run.ts',
-    '    seen.addAll(ids);\n',
-    '    if (wholeList.has(window.pass)) seen.addAll(ids);\n',
+    'if (!controls.has(window.pass)) seen.addAll(ids);',
+    'if (!controls.has(window.pass) && wholeList.has(window.pass)) seen.addAll(ids);',
   ),
   bug(
     'a removal is not logged',
@@ -411,8 +418,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a product that went back is taken for an outdated read',
     'src/sync/draft-page.ts',
-    'if (isOutdated(known)) return 0;',
-    'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) return 0;',
+    'if (isOutdated(known)) {',
+    'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) {',
   ),
   bugFor(
     'test/sync/lanes.test.ts',

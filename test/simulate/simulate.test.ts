@@ -9,7 +9,7 @@ import { ORDINARY, WORLDS } from './worlds.ts';
 const SEEDS = process.env.CI === undefined ? 100 : 200;
 const PARTS = 10;
 /** Seeds whose scenarios are drawn, but not simulated, to check what is drawn. */
-const DRAWN = 500;
+const DRAWN = 700;
 
 const TIES: Partial<Scenario> = { order: 'ties', seam: 3, perPage: 50, size: 600, withdrawn: 'gone', churn: 1 };
 

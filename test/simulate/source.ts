@@ -23,6 +23,8 @@ export interface SourceBehaviour {
   poisoned: number;
   /** Share of requests that something in front of the source refuses. */
   refused: number;
+  /** What deltas tell instead of what changed; null: what changed. */
+  deltas: 'nothing' | 'everything' | null;
   /** The most that totals show; null: the number of items. */
   highestTotal: number | null;
   /** The source's own maximum page size; null: the requested size. */
@@ -65,6 +67,7 @@ export const FAULTLESS = {
   lyingTotals: 0,
   poisoned: 0,
   refused: 0,
+  deltas: null as SourceBehaviour['deltas'],
   highestTotal: null as number | null,
 };
 
@@ -176,7 +179,9 @@ export function createSimulatedSource(
     const page = strikes(behaviour.wrongPage) ? window.page + 1 : window.page;
     const read = strikes(behaviour.repeatedPage) && page > 1 ? page - 1 : page;
     const offset = (read - 1) * perPage;
-    const changed = from === null ? null : catalog.changedSince(wallTimeOf(from));
+    const { deltas } = behaviour;
+    const told = deltas === 'everything' ? catalog.list(0, Number.MAX_SAFE_INTEGER) : [];
+    const changed = from === null ? null : deltas === null ? catalog.changedSince(wallTimeOf(from)) : told;
     const listed = behaviour.outage ? [] : catalog.list(offset, perPage);
     const items = changed === null ? listed : changed.slice(offset, offset + perPage);
     const listSize = behaviour.countsOnce ? catalog.living.size : catalog.count();

@@ -41,6 +41,8 @@ export const WORLDS = [
   'products that cannot be read',
   'requests that are refused',
   'totals that are too low',
+  'deltas that tell nothing',
+  'deltas that tell everything',
 ] as const;
 export type WorldName = (typeof WORLDS)[number];
 
@@ -225,6 +227,19 @@ const DRAW: Readonly<Record<WorldName, (random: Random, scenario: Scenario) => D
    */
   'totals that are too low': (random, { perPage }) => ({
     behaviour: { ...FAULTLESS, maxPageSize: random() < 0.5 ? null : Math.ceil(perPage / 2), highestTotal: 2 * perPage },
+  }),
+  /**
+   * Every delta is empty, such as of a service that compares times of two zones. A run that changes meanwhile may be sealed
+   * and wrong, by less than the removal limit; the next full run finds changes that no delta told, and is open.
+   */
+  'deltas that tell nothing': () => ({
+    behaviour: { ...PLAIN, deltas: 'nothing' as const },
+    limits: { ...NO_LIMITS, unsound: ALWAYS },
+  }),
+  /** Every delta is the whole list, whatever it asks. Promised: everything; but nearly all runs are open. */
+  'deltas that tell everything': () => ({
+    withdrawn: 'gone' as const,
+    behaviour: { ...PLAIN, deltas: 'everything' as const },
   }),
 };
 

@@ -24,7 +24,7 @@ function concluded(
   withdrawnAs: 'updated' | 'removed' = 'updated',
 ) {
   const { store, run } = sketchRun({ products: 14, passes, ...sketch });
-  return conclude(store, run, assessRun(store, run.id), settled, { withdrawnAs });
+  return conclude(store, run, assessRun(store, run.id), settled, { withdrawnAs, untoldFields: [] });
 }
 
 describe('the proof of a full run', () => {

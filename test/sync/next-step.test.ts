@@ -4,7 +4,13 @@ import { nextStep, ownFrom, type StepSettings } from '../../src/sync/next-step.t
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 
 const OVERLAP = 5 * MINUTE;
-const SETTINGS: StepSettings = { overlapMs: OVERLAP, maxPasses: 2, lookups: false, withdrawnAs: 'updated' };
+const SETTINGS: StepSettings = {
+  overlapMs: OVERLAP,
+  maxPasses: 2,
+  lookups: false,
+  withdrawnAs: 'updated',
+  untoldFields: [],
+};
 
 function twoWindows(first: readonly number[], second: readonly number[], total = 14): PassSketch {
   return {

@@ -1,0 +1,76 @@
+import { changedFields, type Pointer, revert } from '../catalog/content.ts';
+import { createIdSet } from '../catalog/id-set.ts';
+import type { Run } from '../catalog/run.ts';
+import type { Reader } from '../store/reader.ts';
+import type { Pass } from '../store/runs.ts';
+
+/*
+ * The control of the deltas: a full run also reads the delta since the watermark. What its list shows as changed since then
+ * and no delta tells is untold: then the silence of a delta proves nothing.
+ */
+
+/** First words of the reason. */
+const UNTOLD = 'deltas did not tell';
+/** Changes whose fields are looked at. */
+const SAMPLE = 200;
+/** Changes of one product in one run. For safety. */
+const CHANGES = 100;
+
+/**
+ * Whether a full run can control its deltas: the full run before it left the mirror as the source was, and the same
+ * products are selected. If that one found untold changes, it did so nevertheless.
+ */
+export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run): boolean {
+  const [before] = recentRuns.ended('full', 1);
+  if (kind !== 'full' || before === undefined || source.noted()?.unfinished === true) return false;
+  const reasons = runs.get(before.id)?.reasons ?? [];
+  return before.proof === 'sealed' || (before.proof === 'open' && reasons.every((reason) => reason.startsWith(UNTOLD)));
+}
+
+/** Whether the pass is the control of a full run's deltas. */
+export function isControl({ kind }: Pick<Pass, 'kind'>, passes: readonly Pick<Pass, 'kind'>[]): boolean {
+  return kind === 'catchup' && passes.some((pass) => pass.kind === 'list');
+}
+
+/** A small catalog may well change at once. */
+const WHOLE_LEAST = 100;
+const WHOLE_SHARE = 0.9;
+
+/** Whether a delta shows nearly every product. */
+export function isWholeCatalog({ products }: Reader, { numItems }: Pick<Pass, 'numItems'>): boolean {
+  return numItems !== null && numItems >= WHOLE_LEAST && numItems >= WHOLE_SHARE * products.living();
+}
+
+/** The fields in which this run has changed a product; null if it created or restored it. */
+function changedIn({ changes, removals }: Reader, id: number, since: number, ignored: readonly Pointer[]) {
+  const newer = removals.living(id)?.body;
+  const found = changes.ofProduct(id, Number.MAX_SAFE_INTEGER, CHANGES, since);
+  if (newer === undefined || found.some(({ op }) => op !== 'updated')) return null;
+  const older = found.reduce((body, { before, added }) => revert(body, { before: before ?? '{}', added }), newer);
+  return changedFields(older, newer, ignored);
+}
+
+/**
+ * Why the deltas of a run cannot be relied on; null if they told every change that its list shows.
+ * @param told passes whose products count as told
+ * @param fields of which the source tells no changes, as the settings say
+ */
+export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields: readonly Pointer[]): string | null {
+  const since = store.changes.beforeRun(run.id);
+  const known = createIdSet(store.products.lastId());
+  for (const { runId, pass } of told) {
+    for (const window of store.runs.checkpoints(runId, pass)) known.addAll(store.runs.idsOf(runId, pass, window));
+  }
+  const changed = [...new Set(store.changes.productsAfter(since))];
+  const unknown = changed.filter((id) => !known.has(id));
+  const isOther = (id: number): boolean => changedIn(store, id, since, fields)?.size !== 0;
+  const untold = fields.length === 0 ? unknown : unknown.filter(isOther);
+  if (untold.length === 0) return null;
+  const counts = new Map<string, number>();
+  for (const id of untold.slice(0, SAMPLE)) {
+    const found = changedIn(store, id, since, fields) ?? ['new products'];
+    for (const field of found) counts.set(field, (counts.get(field) ?? 0) + 1);
+  }
+  const most = [...counts].sort(([, a], [, b]) => b - a).slice(0, 3);
+  return `${UNTOLD} ${untold.length} of ${changed.length} changes that the list shows (${most.map(([field]) => field).join(', ')})`;
+}
