@@ -583,4 +583,40 @@ export const SABOTAGES: readonly Sabotage[] = [
     'lists.some(({ rejected }) => rejected > 0)',
     'list.rejected > 0',
   ),
+  // The adversary must find these by itself, although other tests have a history for most of them.
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'neighbours are joined if they stood still, although a job modified what they share',
+    'src/catalog/seams.ts',
+    'if (isStill) still.join(at - 1, at);',
+    'if (isStill || standStill(shift, idsBefore, ids)) sets.join(at - 1, at);',
+  ),
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'only items that the list rejected keep a run from being sealed',
+    'src/sync/conclude-run.ts',
+    'lists.some(({ rejected }) => rejected > 0)',
+    'list.rejected > 0',
+  ),
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'a product that changed and was erased joins windows',
+    'src/sync/assess-run.ts',
+    'products.changedSeq(id) <= seq',
+    'products.changedSeq(id) <= seq + Number.MAX_SAFE_INTEGER',
+  ),
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'a withdrawn product makes up for one that was not read',
+    'src/sync/assess-run.ts',
+    'return product !== undefined && !isWithdrawnBody(product.body);',
+    'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
+  ),
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'outdated pages count: a read that a later one contradicts joins windows',
+    'src/sync/draft-page.ts',
+    'if (isOutdated(known)) return 0;',
+    'if (isOutdated(known)) return known.id;',
+  ),
 ];

@@ -1,0 +1,244 @@
+import type { CapturedPage, FetchTask } from '../../src/catalog/page.ts';
+import type { Run } from '../../src/catalog/run.ts';
+import { sourceIdentity } from '../../src/catalog/source.ts';
+import { validatePage } from '../../src/catalog/validate-page.ts';
+import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
+import type { Reader } from '../../src/store/reader.ts';
+import { nextStep } from '../../src/sync/next-step.ts';
+import { createPassWindows } from '../../src/sync/pass-windows.ts';
+import type { RunSettings } from '../../src/sync/run-settings.ts';
+import { sweep } from '../../src/sync/sweep.ts';
+import { type Adversary, createAdversary, pickOf } from './adversary.ts';
+import { createMemoryMirror, type MemoryMirror } from './memory-mirror.ts';
+import { createMovingList, type MovingList, PLACES } from './moving-list.ts';
+
+/*
+ * The adversary against the pure functions of a run: plans, drafts of pages, seams, steps, conclusions and the sweep are
+ * the program's. The mirror is in memory, and the queue, the timers and the lease are left out: so a run takes a
+ * millisecond.
+ */
+
+const HOUR = 3_600_000;
+const START = Date.UTC(2026, 0, 1);
+
+/** What a seed draws. */
+export interface Arena {
+  readonly settings: RunSettings;
+  readonly list: MovingList;
+  readonly adversary: Adversary;
+  readonly random: Random;
+  /** By the world's clock, the source's, and this machine's. */
+  readonly clock: { now: number; sourceMs: number; localMs: number };
+  /** How many requests are under way at once. */
+  readonly concurrency: number;
+  /** Shares of the requests before which the process ends, or whose answer is lost. */
+  readonly crashes: number;
+  readonly losses: number;
+}
+
+/** How many histories were tried, and what came out. */
+export interface Tally {
+  histories: number;
+  sealed: number;
+  resumed: number;
+  violations: string[];
+}
+
+function whole(random: Random, least: number, most: number): number {
+  return Math.floor(least + random() * (most - least + 1));
+}
+
+export function drawArena(seed: number, time?: () => number): Arena {
+  const random = createRandom(seed);
+  const perPage = whole(random, 6, 20);
+  const seam = whole(random, 2, Math.min(5, perPage >> 1));
+  const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
+  const lagMs = random() < 0.5 ? 0 : Math.floor(random() * 0.8 * overlapMs);
+  const place = pickOf(random, PLACES) ?? 'free';
+  const arenaClock = { now: START, sourceMs: 0, localMs: random() < 0.3 ? HOUR : 0 };
+  const now = time ?? (() => arenaClock.now);
+  const list = createMovingList({
+    size: whole(random, 12, 60),
+    place,
+    lagMs,
+    notedEarlierMs: place === 'id' && random() < 0.3 ? Math.floor(random() * (0.9 * overlapMs - lagMs)) : 0,
+    inclusiveFrom: random() < 0.5,
+    now,
+    sourceNow: () => now() + arenaClock.sourceMs,
+  });
+  const concurrency = pickOf(random, [1, 1, 2, 3]) ?? 1;
+  const settings: RunSettings = {
+    source: sourceIdentity({ baseUrl: 'https://simulated.example', includeDetails: [], currency: [] }),
+    perPage,
+    seam,
+    overlapMs,
+    lookahead: concurrency,
+    maxAttempts: 20,
+    firstAttempts: 20,
+    maxPasses: 2,
+    lookups: false,
+    ignoreFields: [],
+    withdrawnAs: random() < 0.8 ? 'updated' : 'removed',
+    removalLimit: { percent: 1 },
+    // Open runs in a row that miss a product count what they read, which proves nothing: only sealed runs are judged.
+    confirmations: Number.MAX_SAFE_INTEGER,
+    runMaxAgeMs: Number.MAX_SAFE_INTEGER,
+    minFreeBytes: null,
+    runRetentionMs: Number.MAX_SAFE_INTEGER,
+    logRetentionMs: Number.MAX_SAFE_INTEGER,
+    logCap: Number.MAX_SAFE_INTEGER,
+  };
+  const adversary = createAdversary({ list, random, perPage, seam });
+  const crashes = random() < 0.5 ? 0 : 0.08 * random();
+  return {
+    settings,
+    list,
+    adversary,
+    random,
+    clock: arenaClock,
+    concurrency,
+    crashes,
+    losses: random() < 0.5 ? 0 : 0.1,
+  };
+}
+
+/** The time from one process to the next: 1 s to 20 hours. */
+export function pauseMs(random: Random): number {
+  return random() < 0.6 ? whole(random, 1_000, 60_000) : whole(random, 60_000, 20 * HOUR);
+}
+
+/** Why the run was wrong; null if it was not. @param begun by the world's clock */
+export function whyWrong({ list }: Arena, store: Reader, run: Pick<Run, 'id' | 'proof'>, begun: number): string | null {
+  for (const [id, { livingSince }] of list.lives) {
+    if (livingSince === null || livingSince >= begun) continue;
+    const known = store.products.find(`P${id}`);
+    if (known === undefined ? run.proof !== 'sealed' : !known.removed) continue;
+    return `${run.proof} run ${run.id} ${known === undefined ? 'missed' : 'removed'} P${id}, which lives`;
+  }
+  return null;
+}
+
+/** A run that the adversary disturbs, made by the program's own functions, one after another. */
+function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolean) {
+  const { settings, list, adversary, random, clock, concurrency } = arena;
+  const { store } = mirror;
+  /** Pages that wait in the batch. */
+  let batch: CapturedPage[] = [];
+  let isResumed = false;
+  /** Whether the answer that was asked last arrives first, as often as possible. */
+  const isLastFirst = random() < 0.4;
+
+  /** What the source answers; null if the answer is lost. */
+  function ask(task: FetchTask): CapturedPage | null {
+    if (!isCalm) adversary.before(task);
+    const { body, ids } = list.answer(task);
+    const requestedAt = clock.now + clock.localMs;
+    const sourceTime = Math.floor((clock.now + clock.sourceMs) / 1000) * 1000;
+    const latencyMs = whole(random, 1, 2_000);
+    clock.now += latencyMs;
+    if (!isCalm && random() < arena.losses) return null;
+    adversary.answered(task, ids);
+    const response = { sourceTime, requestedAt, receivedAt: requestedAt + latencyMs, bytes: body.length };
+    return { task, page: validatePage(body, task.window), response, requests: 1 };
+  }
+
+  /** The process ends, and another one resumes the run later, perhaps with another clock. */
+  function crash(): void {
+    isResumed = true;
+    batch = [];
+    if (random() < 0.5) adversary.idle();
+    clock.now += pauseMs(random);
+    if (random() < 0.3) clock.localMs += (random() < 0.5 ? 1 : -1) * whole(random, 1_000, 20 * HOUR);
+  }
+
+  /** @returns whether the pass was read to its end; false if the process ended */
+  function readOnce(): boolean {
+    const pass = store.runs.passes(run.id).at(-1);
+    if (pass === undefined) throw new Error('the run has no pass');
+    const windows = createPassWindows(store, pass, settings);
+    windows.noteCheckpoints();
+    const waiting: FetchTask[] = [];
+    let arriving: CapturedPage[] = [];
+
+    function flush(): void {
+      const pages = batch;
+      batch = [];
+      for (const page of pages) {
+        const applied = mirror.apply(page);
+        if (applied !== null) windows.noteApplied(applied);
+      }
+    }
+
+    for (;;) {
+      waiting.push(...windows.request());
+      if (!isCalm && random() < arena.crashes) {
+        crash();
+        return false;
+      }
+      const task = waiting.shift();
+      if (task !== undefined) {
+        const captured = ask(task);
+        if (captured === null) waiting.push(task);
+        else arriving.push(captured);
+        if (waiting.length > 0 && arriving.length < concurrency && (isLastFirst || random() < 0.6)) continue;
+      }
+      const next = isLastFirst ? arriving.at(-1) : pickOf(random, arriving);
+      if (next !== undefined) {
+        arriving = arriving.filter((one) => one !== next);
+        if (!windows.isPlanned(next.task.window)) continue;
+        windows.arrive(next);
+        batch.push(next);
+        if (random() < 0.5 || store.runs.passes(run.id).at(-1)?.sourceTime === null) flush();
+      } else if (windows.pending().length === 0) {
+        if (!windows.hasArrived()) return true;
+        flush();
+      }
+    }
+  }
+
+  return () => {
+    for (;;) {
+      while (!readOnce());
+      const step = nextStep(store, run, settings);
+      if (step.kind === 'finish') {
+        const { conclusion } = step;
+        // As finishRun does with a run that had to settle and could not.
+        const proof = conclusion.mustSettle ? ('open' as const) : conclusion.proof;
+        mirror.remove(sweep(store, run, { ...conclusion, proof }, settings).remove);
+        return { id: run.id, proof, isResumed };
+      }
+      if (step.kind === 'settle') {
+        if (!isCalm) adversary.idle();
+        clock.now += settings.overlapMs;
+      }
+      clock.now += 1_000;
+      mirror.addPass(step.pass);
+    }
+  };
+}
+
+/**
+ * Lets the adversary disturb some full runs of one mirror.
+ * @param count how many
+ */
+export function disturb(seed: number, count: number, tally: Tally): void {
+  const arena = drawArena(seed);
+  const { settings, adversary, clock, random } = arena;
+  const mirror = createMemoryMirror(settings);
+  for (let at = 0; at <= count; at++) {
+    if (at > 1) adversary.refill();
+    // The products that are old by now are in no delta of the next run.
+    clock.now += 3 * settings.overlapMs + whole(random, 0, HOUR);
+    if (at > 0) adversary.begin();
+    const begun = clock.now++;
+    const ended = createBout(arena, mirror, mirror.begin(at + 1, begun + clock.localMs), at === 0)();
+    if (at === 0) continue;
+    tally.histories++;
+    if (ended.proof === 'sealed') tally.sealed++;
+    if (ended.isResumed) tally.resumed++;
+    const why = whyWrong(arena, mirror.store, ended, begun);
+    if (why === null) continue;
+    tally.violations.push(`seed ${seed}: ${why}`);
+    return;
+  }
+}

@@ -1,0 +1,163 @@
+import type { FetchTask, Window } from '../../src/catalog/page.ts';
+import { startOf } from '../../src/catalog/plan.ts';
+
+/*
+ * A small source whose list an adversary moves by hand, between any two requests. It keeps what docs/page-drift.md
+ * assumes: products that were not modified keep their order, and deltas are late by less than the overlap.
+ */
+
+/**
+ * Where a modified product goes: to the end, to the head, nowhere, or anywhere. With `ties` two products may change
+ * places although nothing touched them: then only the source's total tells that one was not read.
+ */
+export const PLACES = ['updated-asc', 'updated-desc', 'id', 'free', 'ties'] as const;
+export type Place = (typeof PLACES)[number];
+
+export type Move =
+  /** `touch`: only the time of change is new. `after`: where `free` puts the product; null: at the end. */
+  | { readonly kind: 'edit'; readonly id: number; readonly after: number | null; readonly touch: boolean }
+  | { readonly kind: 'create'; readonly id: number; readonly after: number | null }
+  /** No longer listed, and no delta tells. */
+  | { readonly kind: 'erase'; readonly id: number }
+  /** No longer listed, and deltas tell. */
+  | { readonly kind: 'withdraw'; readonly id: number }
+  | { readonly kind: 'swap'; readonly id: number; readonly with: number }
+  /** From now on, deltas show the product with a byte that is not UTF-8. */
+  | { readonly kind: 'spoil'; readonly id: number };
+
+interface State {
+  readonly version: number;
+  /** The source's time of change. */
+  readonly stamp: number;
+  readonly withdrawn: boolean;
+  readonly spoilt: boolean;
+}
+
+/** What the source did to one product. */
+export interface Life {
+  /** Since when it has been listed without interruption; null: it is not listed. By the world's clock. */
+  livingSince: number | null;
+  touchedAt: number;
+}
+
+export interface Answer {
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly ids: readonly number[];
+}
+
+function insert(list: number[], id: number, place: Place, after: number | null): void {
+  if (place === 'updated-desc') list.unshift(id);
+  else list.splice(after === null || place !== 'free' ? list.length : list.indexOf(after) + 1, 0, id);
+}
+
+/** Moves the products of a list as the source would. */
+export function rearrange(list: number[], move: Move, place: Place): void {
+  const at = list.indexOf(move.id);
+  if (move.kind === 'create') insert(list, move.id, place, move.after);
+  else if (at < 0) return;
+  else if (move.kind === 'swap') {
+    const other = list.indexOf(move.with);
+    [list[at], list[other]] = [move.with, move.id];
+  } else if (move.kind === 'erase' || move.kind === 'withdraw') list.splice(at, 1);
+  else if (move.kind === 'edit' && place !== 'id' && place !== 'ties') {
+    list.splice(at, 1);
+    insert(list, move.id, place, move.after);
+  }
+}
+
+export interface MovingListOptions {
+  readonly size: number;
+  readonly place: Place;
+  /** How much later a delta shows a change than the list. */
+  readonly lagMs: number;
+  /** How much earlier than the change its noted time is. */
+  readonly notedEarlierMs: number;
+  readonly inclusiveFrom: boolean;
+  readonly now: () => number;
+  readonly sourceNow: () => number;
+}
+
+function textOf(id: number, { version, withdrawn, spoilt }: State, isDelta: boolean): string {
+  // Written as Latin-1, so that the letter is not UTF-8.
+  const title = isDelta && spoilt ? '\u00e9' : 'Book';
+  return `{"vbid":"P${id}","version":${version},"title":"${title}"${withdrawn ? ',"distributable":false' : ''}}`;
+}
+
+export type MovingList = ReturnType<typeof createMovingList>;
+
+export function createMovingList(options: MovingListOptions) {
+  const { size, place, lagMs, notedEarlierMs, inclusiveFrom, now, sourceNow } = options;
+  const list = Array.from({ length: size }, (_, at) => at + 1);
+  const old = { version: 1, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
+  const states = new Map<number, State>(list.map((id) => [id, old]));
+  const lives = new Map<number, Life>(list.map((id) => [id, { livingSince: now(), touchedAt: 0 }]));
+  /** What deltas show, and what they will show later; null: nothing. */
+  const told = new Map<number, State>();
+  let later: { readonly at: number; readonly id: number; readonly state: State | null }[] = [];
+  let lastId = size;
+
+  function note(id: number, state: State | null): void {
+    if (state === null) states.delete(id);
+    else states.set(id, state);
+    later.push({ at: now(), id, state });
+  }
+
+  /** Moves of products that are not listed do nothing. */
+  function happen(move: Move): void {
+    const { id, kind } = move;
+    if (kind !== 'create' && !list.includes(id)) return;
+    rearrange(list, move, place);
+    if (kind === 'swap') return;
+    const state = states.get(id) ?? { ...old, version: 0 };
+    const life = lives.get(id) ?? { livingSince: now(), touchedAt: now() };
+    lives.set(id, life);
+    const stamp = sourceNow() - notedEarlierMs;
+    if (kind === 'spoil') {
+      note(id, { ...state, spoilt: true });
+      return;
+    }
+    if (kind === 'edit' && move.touch) life.touchedAt = now();
+    if (kind === 'erase' || kind === 'withdraw') life.livingSince = null;
+    if (kind === 'erase') note(id, null);
+    else {
+      const version = kind === 'edit' && move.touch ? state.version : state.version + 1;
+      note(id, { ...state, version, stamp, withdrawn: kind === 'withdraw' });
+    }
+  }
+
+  function changedSince(from: number): number[] {
+    for (const change of later) {
+      if (change.at > now() - lagMs) continue;
+      if (change.state === null) told.delete(change.id);
+      else told.set(change.id, change.state);
+    }
+    later = later.filter(({ at }) => at > now() - lagMs);
+    const shown = [...told].filter(([, { stamp }]) => (inclusiveFrom ? stamp >= from : stamp > from));
+    return shown.sort(([a, x], [b, y]) => x.stamp - y.stamp || a - b).map(([id]) => id);
+  }
+
+  function pageOf(all: readonly number[], window: Window, textAt: (id: number) => string): Answer {
+    const { page, perPage } = window;
+    const ids = all.slice(startOf(window), startOf(window) + perPage);
+    const totals = `"num_items":${all.length},"page":${page},"per_page":${perPage}`;
+    const pages = `"total_pages":${Math.ceil(all.length / perPage)}`;
+    const text = `{${totals},${pages},"items":[${ids.map(textAt).join(',')}]}`;
+    return { ids, body: new Uint8Array(Buffer.from(text, 'latin1')) };
+  }
+
+  return {
+    place,
+    /** The ids of its products, in its order. */
+    list: list as readonly number[],
+    lives: lives as ReadonlyMap<number, Life>,
+    happen,
+    newId: (): number => ++lastId,
+    /** What the source answers now. */
+    answer: ({ window, from }: Pick<FetchTask, 'window' | 'from'>): Answer => {
+      if (from === null) return pageOf(list, window, (id) => textOf(id, states.get(id) ?? old, false));
+      return pageOf(changedSince(from), window, (id) => textOf(id, told.get(id) ?? old, true));
+    },
+    /** The ids of the products that a delta lists now. */
+    changedSince,
+  };
+}
