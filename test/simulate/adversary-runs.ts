@@ -10,7 +10,7 @@ import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { sweep } from '../../src/sync/sweep.ts';
 import { type Adversary, createAdversary, pickOf } from './adversary.ts';
 import { createMemoryMirror, type MemoryMirror } from './memory-mirror.ts';
-import { createMovingList, type MovingList, PLACES } from './moving-list.ts';
+import { createMovingList, type MovingList, PLACES, type Place } from './moving-list.ts';
 
 /*
  * The adversary against the pure functions of a run: plans, drafts of pages, seams, steps, conclusions and the sweep are
@@ -36,15 +36,18 @@ export interface Arena {
   readonly losses: number;
 }
 
-/** How many histories were tried, and what came out. */
-export interface Tally {
-  histories: number;
+/** What came of the runs of one history. */
+export interface Outcome {
+  readonly place: Place;
+  runs: number;
   sealed: number;
   resumed: number;
-  violations: string[];
+  sealedAndResumed: number;
+  /** Why the last run was wrong; null if it was not. */
+  violation: string | null;
 }
 
-function whole(random: Random, least: number, most: number): number {
+export function whole(random: Random, least: number, most: number): number {
   return Math.floor(least + random() * (most - least + 1));
 }
 
@@ -53,7 +56,7 @@ export function drawArena(seed: number, time?: () => number): Arena {
   const perPage = whole(random, 6, 20);
   const seam = whole(random, 2, Math.min(5, perPage >> 1));
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
-  const lagMs = random() < 0.5 ? 0 : Math.floor(random() * 0.8 * overlapMs);
+  const lagMs = random() < 0.5 ? 0 : Math.floor((0.3 + 0.5 * random()) * overlapMs);
   const place = pickOf(random, PLACES) ?? 'free';
   const arenaClock = { now: START, sourceMs: 0, localMs: random() < 0.3 ? HOUR : 0 };
   const now = time ?? (() => arenaClock.now);
@@ -88,7 +91,7 @@ export function drawArena(seed: number, time?: () => number): Arena {
     logRetentionMs: Number.MAX_SAFE_INTEGER,
     logCap: Number.MAX_SAFE_INTEGER,
   };
-  const adversary = createAdversary({ list, random, perPage, seam });
+  const adversary = createAdversary({ list, random, perPage, seam, isLate: lagMs > 0 });
   const crashes = random() < 0.5 ? 0 : 0.08 * random();
   return {
     settings,
@@ -217,12 +220,27 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
   };
 }
 
+/** Notes how a run ended. @returns whether to go on */
+export function noteRun(outcome: Outcome, isSealed: boolean, isResumed: boolean, violation: string | null): boolean {
+  outcome.runs++;
+  if (isSealed) outcome.sealed++;
+  if (isResumed) outcome.resumed++;
+  if (isSealed && isResumed) outcome.sealedAndResumed++;
+  outcome.violation = violation;
+  return violation === null;
+}
+
+export function newOutcome({ list: { place } }: Arena): Outcome {
+  return { place, runs: 0, sealed: 0, resumed: 0, sealedAndResumed: 0, violation: null };
+}
+
 /**
- * Lets the adversary disturb some full runs of one mirror.
+ * Lets the adversary disturb full runs of one mirror, until one is wrong.
  * @param count how many
  */
-export function disturb(seed: number, count: number, tally: Tally): void {
+export function disturb(seed: number, count: number): Outcome {
   const arena = drawArena(seed);
+  const outcome = newOutcome(arena);
   const { settings, adversary, clock, random } = arena;
   const mirror = createMemoryMirror(settings);
   for (let at = 0; at <= count; at++) {
@@ -232,13 +250,8 @@ export function disturb(seed: number, count: number, tally: Tally): void {
     if (at > 0) adversary.begin();
     const begun = clock.now++;
     const ended = createBout(arena, mirror, mirror.begin(at + 1, begun + clock.localMs), at === 0)();
-    if (at === 0) continue;
-    tally.histories++;
-    if (ended.proof === 'sealed') tally.sealed++;
-    if (ended.isResumed) tally.resumed++;
     const why = whyWrong(arena, mirror.store, ended, begun);
-    if (why === null) continue;
-    tally.violations.push(`seed ${seed}: ${why}`);
-    return;
+    if (at > 0 && !noteRun(outcome, ended.proof === 'sealed', ended.isResumed, why)) break;
   }
+  return outcome;
 }

@@ -1,13 +1,33 @@
 import { expect, it } from 'vitest';
-import { disturb, type Tally } from './adversary-runs.ts';
+import { disturbKeeper } from './adversary-keeper.ts';
+import { disturb } from './adversary-runs.ts';
 
-/** Chosen so that they find each deliberate bug of sabotage.ts that names this file. */
+/*
+ * A short part of `npm run adversary`: seeds that find the deliberate bugs of sabotage.ts which name this file.
+ */
+
 const SEEDS = 20;
 const RUNS = 20;
+/** Only these find that the wait is skipped. */
+const KEEPER_SEEDS = [6, 9, 17];
+const KEEPER_RUNS = 10;
 
 it('hides no living product from a sealed run, whatever it moves between two requests', () => {
-  const tally: Tally = { histories: 0, sealed: 0, resumed: 0, violations: [] };
-  for (let seed = 1; seed <= SEEDS; seed++) disturb(seed, RUNS, tally);
-  expect(tally.violations).toEqual([]);
-  expect(tally.sealed).toBeGreaterThan(SEEDS);
+  let sealed = 0;
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const outcome = disturb(seed, RUNS);
+    expect(outcome.violation, `npm run adversary -- --seeds ${seed}`).toBeNull();
+    sealed += outcome.sealed;
+  }
+  expect(sealed).toBeGreaterThan(SEEDS);
+});
+
+it('hides no living product from the keeper, whenever processes end and clocks jump', async () => {
+  let resumed = 0;
+  for (const seed of KEEPER_SEEDS) {
+    const outcome = await disturbKeeper(seed, KEEPER_RUNS);
+    expect(outcome.violation, `npm run adversary -- --seeds ${seed}`).toBeNull();
+    resumed += outcome.sealedAndResumed;
+  }
+  expect(resumed).toBeGreaterThan(KEEPER_SEEDS.length);
 });

@@ -36,6 +36,7 @@ export interface AdversaryOptions {
   readonly random: Random;
   readonly perPage: number;
   readonly seam: number;
+  readonly isLate: boolean;
 }
 
 /** More products that are touched, but not changed, at once would break assumption 5 of docs/page-drift.md. */
@@ -54,9 +55,11 @@ export function pickOf<T>(random: Random, values: readonly T[]): T | undefined {
   return values[whole(random, values.length)];
 }
 
-function drawIntent(random: Random): Intent {
-  const touch = random() < 0.35;
-  const fates = touch ? (['keep', 'spoil', 'spoil'] as const) : (['keep', 'erase', 'erase', 'spoil'] as const);
+/** @param isLate whether deltas are late: then those that are asked too early tell of no touch */
+function drawIntent(random: Random, isLate: boolean): Intent {
+  const touch = random() < (isLate ? 0.6 : 0.35);
+  const late = isLate && random() < 0.7 ? (['keep'] as const) : (['keep', 'spoil', 'spoil'] as const);
+  const fates = touch ? late : (['keep', 'erase', 'erase', 'spoil'] as const);
   return {
     touch,
     fate: pickOf(random, fates) ?? 'keep',
@@ -69,10 +72,10 @@ function drawIntent(random: Random): Intent {
 
 export type Adversary = ReturnType<typeof createAdversary>;
 
-export function createAdversary({ list, random, perPage, seam }: AdversaryOptions) {
+export function createAdversary({ list, random, perPage, seam, isLate }: AdversaryOptions) {
   const { place } = list;
   const size = list.list.length;
-  let intent = drawIntent(random);
+  let intent = drawIntent(random, isLate);
   let hidden = 0;
   let reads: Read[] = [];
   /** Products that an answer of the run has shown. */
@@ -296,7 +299,7 @@ export function createAdversary({ list, random, perPage, seam }: AdversaryOption
   return {
     /** Begins a run. Before it, some products vanish, or are withdrawn so late that the run's deltas tell. */
     begin: (): void => {
-      intent = drawIntent(random);
+      intent = drawIntent(random, isLate);
       [hidden, touches, deltaPass] = [0, 0, -1];
       [reads, shown, moved, touched] = [[], new Set(), new Set(), new Set()];
       choose();
@@ -322,6 +325,8 @@ export function createAdversary({ list, random, perPage, seam }: AdversaryOption
       for (const id of ids) shown.add(id);
       if (from === null) reads.push({ pass, from: startOf(window), ids });
     },
+    /** Whether the run has read past a product that lives, and that no answer has shown. */
+    isHiding: (): boolean => !shown.has(hidden) && list.list.includes(hidden),
     /** Called while time passes. */
     idle: (): void => {
       if (random() < 0.3) cover();

@@ -58,6 +58,8 @@ export interface SimulatedProcess {
   run(kind: RunKind): Promise<Run | null>;
   /** Ends the process at once, as SIGKILL does. */
   kill(why: string): void;
+  /** Tells the process to end, as SIGTERM does. */
+  stop(): void;
   close(): Promise<void>;
 }
 
@@ -183,12 +185,16 @@ export async function startProcess(options: ProcessOptions): Promise<SimulatedPr
     settings: { ...options.settings, source: sourceOf(options.currency ?? '') },
   });
 
+  const stopping = new AbortController();
   const self: SimulatedProcess = {
     owner,
     store,
     kill,
+    stop: () => {
+      if (!owner.dead) stopping.abort();
+    },
     run: async (kind) => {
-      const done = keeper.run({ kind }, new AbortController().signal);
+      const done = keeper.run({ kind }, stopping.signal);
       done.catch(() => {});
       return await Promise.race([done, killed]);
     },

@@ -619,4 +619,11 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (isOutdated(known)) return 0;',
     'if (isOutdated(known)) return known.id;',
   ),
+  bugFor(
+    'test/simulate/adversary.test.ts',
+    'the settling wait is skipped on resume',
+    'src/sync/execute-run.ts',
+    'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
+    'let leftMs = noted === null ? settings.overlapMs : 0;',
+  ),
 ];

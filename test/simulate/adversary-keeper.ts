@@ -1,0 +1,184 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
+import type { CatalogClient } from '../../src/client/catalog-client.ts';
+import { CatchwordError } from '../../src/errors.ts';
+import { FAST_DIRECTORY } from '../support/fast-directory.ts';
+import {
+  type Arena,
+  drawArena,
+  newOutcome,
+  noteRun,
+  type Outcome,
+  pauseMs,
+  whole,
+  whyWrong,
+} from './adversary-runs.ts';
+import { emptyMirror } from './empty-mirror.ts';
+import { isExpected, Killed, type SimulatedProcess, startProcess } from './process.ts';
+import type { SimulatedSource } from './source.ts';
+import { createWorld, type Owner, type World } from './world.ts';
+
+/*
+ * The adversary against the real keeper, with its queue, timers, lease and mirror, on a virtual clock. It also ends the
+ * process at any point, or tells it to end, and sets the clocks meanwhile.
+ */
+
+const HOUR = 3_600_000;
+/** The lease of a process that was killed has expired after this time. */
+const EXPIRED_MS = 31_000;
+/** How often a run is resumed at most. */
+const RESUMES = 60;
+/** How often one run's process ends at most. */
+const DEATHS = 4;
+
+/** What the adversary does to processes, and whether it does anything. */
+interface Fate {
+  isCalm: boolean;
+  deaths: number;
+  /** Whether the next process begins at once. */
+  isHasty: boolean;
+}
+
+function createDisturbedSource(world: World, arena: Arena, fate: Fate): SimulatedSource {
+  const { list, adversary, random, clock, losses } = arena;
+
+  function clientFor(owner: Owner, onStep: (point: string) => void): CatalogClient {
+    const local = world.clockOf(owner);
+
+    async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
+      onStep('request');
+      if (!fate.isCalm) adversary.before(task);
+      const { body, ids } = list.answer(task);
+      const requestedAt = local.now();
+      const isLost = !fate.isCalm && random() < losses;
+      if (!isLost) adversary.answered(task, ids);
+      await local.sleep(random() < 0.2 ? whole(random, 1_000, 20_000) : whole(random, 1, 2_000), signal);
+      if (isLost) throw new CatchwordError('SOURCE_TIMEOUT', 'simulated loss of an answer');
+      onStep('response');
+      const sourceTime = Math.floor((world.now() + clock.sourceMs) / 1000) * 1000;
+      return { body, sourceTime, requestedAt, receivedAt: local.now(), bytes: body.length };
+    }
+
+    return { read, close: async () => {} };
+  }
+
+  return { requests: [], pages: [], clientFor };
+}
+
+/** Starts processes, and ends them while they read or wait. */
+function createProcesses(world: World, arena: Arena, fate: Fate, db: string) {
+  const { settings, random, clock, adversary } = arena;
+  const source = createDisturbedSource(world, arena, fate);
+  let begun = 0;
+  let count = 0;
+
+  /** Ends a process while its run settles, and sets the source's clock, which is to show that the run waited. */
+  function endSettling(self: SimulatedProcess): void {
+    const isHiding = adversary.isHiding();
+    if (fate.isCalm || fate.deaths === 0 || random() > (isHiding ? 0.9 : 0.3)) return;
+    fate.deaths--;
+    // Early, and told to end, so that the next process begins before the deltas have caught up.
+    fate.isHasty = isHiding && random() < 0.7;
+    world.at(world.now() + whole(random, 0, fate.isHasty ? 5_000 : settings.overlapMs), () => {
+      if (fate.isHasty || random() < 0.5) self.stop();
+      else self.kill('while it waits');
+      if (fate.isHasty || random() < 0.5) clock.sourceMs += whole(random, settings.overlapMs, HOUR);
+      if (!fate.isHasty) adversary.idle();
+    });
+  }
+
+  function dies(): boolean {
+    if (fate.isCalm || fate.deaths === 0 || random() >= arena.crashes / 2) return false;
+    fate.deaths--;
+    return true;
+  }
+
+  return {
+    /** When the newest run began, by the world's clock. */
+    begun: (): number => begun,
+    start: (): Promise<SimulatedProcess> =>
+      startProcess({
+        name: `p${++count}`,
+        world,
+        source,
+        db,
+        settings: { ...settings, lookahead: 2 * arena.concurrency },
+        pace: null,
+        concurrency: arena.concurrency,
+        skewMs: clock.localMs,
+        dies,
+        onWrite: () => {},
+        onRun: () => {
+          begun = world.now();
+        },
+        onApplied: () => {},
+        onSettle: endSettling,
+        duplicated: 0,
+      }),
+  };
+}
+
+/** The time without a process, in which this machine's clock may jump. */
+async function rest(world: World, { random, clock, adversary }: Arena, fate: Fate, isKilled: boolean): Promise<void> {
+  if (fate.isHasty) {
+    fate.isHasty = false;
+    await world.advance(whole(random, 1_000, 3_000));
+    return;
+  }
+  if (random() < 0.5) adversary.idle();
+  // A process that was told to end may be started again at once.
+  await world.advance(random() < 0.6 ? whole(random, 1_000, isKilled ? EXPIRED_MS : 5_000) : pauseMs(random));
+  if (random() < 0.3) clock.localMs += (random() < 0.5 ? 1 : -1) * whole(random, 1_000, 20 * HOUR);
+  if (isKilled && random() < 0.5) await world.advance(EXPIRED_MS);
+}
+
+/**
+ * Lets the adversary disturb full runs of the keeper on one mirror, until one is wrong.
+ * @param count how many
+ */
+export async function disturbKeeper(seed: number, count: number): Promise<Outcome> {
+  const world = createWorld(seed);
+  const arena = drawArena(seed, world.now);
+  const outcome = newOutcome(arena);
+  const { settings, adversary, random } = arena;
+  const fate: Fate = { isCalm: true, deaths: 0, isHasty: false };
+  const directory = mkdtempSync(join(FAST_DIRECTORY, 'catchword-adversary-'));
+  const processes = createProcesses(world, arena, fate, emptyMirror(directory));
+  let current: SimulatedProcess | undefined;
+
+  /** @returns whether the run was resumed, and why it was wrong; null if it was not */
+  async function complete(): Promise<{ isResumed: boolean; isSealed: boolean; why: string | null }> {
+    for (let resumes = 0; resumes < RESUMES; resumes++) {
+      current ??= await processes.start();
+      try {
+        const run = await world.until(current.run('full'));
+        if (run === null) throw new Error('no run was started');
+        const why = whyWrong(arena, current.store, run, processes.begun());
+        return { isResumed: resumes > 0, isSealed: run.proof === 'sealed', why };
+      } catch (error) {
+        if (!isExpected(error)) throw error;
+        await current.close();
+        current = undefined;
+        await rest(world, arena, fate, error instanceof Killed);
+      }
+    }
+    throw new Error(`seed ${seed}: the run does not end`);
+  }
+
+  try {
+    for (let at = 0; at <= count; at++) {
+      if (at > 1) adversary.refill();
+      await world.advance(3 * settings.overlapMs + whole(random, 0, HOUR));
+      if (at > 0) adversary.begin();
+      Object.assign(fate, { isCalm: at === 0, deaths: at === 0 ? 0 : DEATHS, isHasty: false });
+      await world.advance(1);
+      const { isResumed, isSealed, why } = await complete();
+      if (at > 0 && !noteRun(outcome, isSealed, isResumed, why)) break;
+    }
+    return outcome;
+  } finally {
+    await current?.close();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
