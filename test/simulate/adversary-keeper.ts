@@ -7,6 +7,8 @@ import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,
   drawArena,
+  type Ended,
+  jumpSometimes,
   newOutcome,
   noteRun,
   type Outcome,
@@ -48,7 +50,10 @@ function createDisturbedSource(world: World, arena: Arena, fate: Fate): Simulate
 
     async function read(task: FetchTask, signal: AbortSignal): Promise<PageResponse> {
       onStep('request');
-      if (!fate.isCalm) adversary.before(task);
+      if (!fate.isCalm) {
+        jumpSometimes(arena);
+        adversary.before(task);
+      }
       const { body, ids } = list.answer(task);
       const requestedAt = local.now();
       const isLost = !fate.isCalm && random() < losses;
@@ -148,14 +153,14 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
   let current: SimulatedProcess | undefined;
 
   /** @returns whether the run was resumed, and why it was wrong; null if it was not */
-  async function complete(): Promise<{ isResumed: boolean; isSealed: boolean; why: string | null }> {
+  async function complete(): Promise<Ended> {
     for (let resumes = 0; resumes < RESUMES; resumes++) {
       current ??= await processes.start();
       try {
         const run = await world.until(current.run('full'));
         if (run === null) throw new Error('no run was started');
-        const why = whyWrong(arena, current.store, run, processes.begun());
-        return { isResumed: resumes > 0, isSealed: run.proof === 'sealed', why };
+        const violation = whyWrong(arena, current.store, run, processes.begun());
+        return { isResumed: resumes > 0, isSealed: run.proof === 'sealed', violation };
       } catch (error) {
         if (!isExpected(error)) throw error;
         await current.close();
@@ -173,8 +178,8 @@ export async function disturbKeeper(seed: number, count: number): Promise<Outcom
       if (at > 0) adversary.begin();
       Object.assign(fate, { isCalm: at === 0, deaths: at === 0 ? 0 : DEATHS, isHasty: false });
       await world.advance(1);
-      const { isResumed, isSealed, why } = await complete();
-      if (at > 0 && !noteRun(outcome, isSealed, isResumed, why)) break;
+      const ended = await complete();
+      if (at > 0 && !noteRun(outcome, arena, ended)) break;
     }
     return outcome;
   } finally {

@@ -37,18 +37,19 @@ const end = values.minutes === undefined ? Number(last) : Number.POSITIVE_INFINI
 const until = Date.now() + 60_000 * Number(values.minutes ?? Number.POSITIVE_INFINITY);
 let next = Number(first);
 
-type Sums = Pick<Outcome, 'runs' | 'sealed' | 'resumed' | 'sealedAndResumed'> & { histories: number };
+type Sums = Pick<Outcome, 'runs' | 'sealed' | 'resumed' | 'sealedAndResumed' | 'hid'> & { histories: number };
 const sums = new Map<string, Sums>();
 const violations: { readonly seed: number; readonly text: string }[] = [];
 
-function add(key: string, { runs, sealed, resumed, sealedAndResumed }: Outcome): void {
-  const sum = sums.get(key) ?? { histories: 0, runs: 0, sealed: 0, resumed: 0, sealedAndResumed: 0 };
+function add(key: string, { runs, sealed, resumed, sealedAndResumed, hid }: Outcome): void {
+  const sum = sums.get(key) ?? { histories: 0, runs: 0, sealed: 0, resumed: 0, sealedAndResumed: 0, hid: 0 };
   sums.set(key, {
     histories: sum.histories + 1,
     runs: sum.runs + runs,
     sealed: sum.sealed + sealed,
     resumed: sum.resumed + resumed,
     sealedAndResumed: sum.sealedAndResumed + sealedAndResumed,
+    hid: sum.hid + hid,
   });
 }
 
@@ -100,10 +101,10 @@ function work(): Promise<void> {
 async function main(): Promise<void> {
   const startedAt = Date.now();
   await Promise.all(Array.from({ length: Number(values.workers) }, work));
-  for (const [key, { histories, runs, sealed, resumed, sealedAndResumed }] of [...sums].sort(([a], [b]) =>
+  for (const [key, { histories, runs, sealed, resumed, sealedAndResumed, hid }] of [...sums].sort(([a], [b]) =>
     a < b ? -1 : 1,
   )) {
-    const what = `${sealed} sealed, ${resumed} resumed, ${sealedAndResumed} both`;
+    const what = `${sealed} sealed, ${resumed} resumed, ${sealedAndResumed} both; ${hid} hid a product`;
     process.stdout.write(`${key.padEnd(24)} ${histories} histories, ${runs} runs: ${what}\n`);
   }
   const [smallest] = violations.sort((a, b) => a.seed - b.seed);

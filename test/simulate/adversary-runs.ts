@@ -34,6 +34,8 @@ export interface Arena {
   /** Shares of the requests before which the process ends, or whose answer is lost. */
   readonly crashes: number;
   readonly losses: number;
+  /** How often the source's clock is put forward or back by an hour. */
+  readonly jumps: number;
 }
 
 /** What came of the runs of one history. */
@@ -43,6 +45,8 @@ export interface Outcome {
   sealed: number;
   resumed: number;
   sealedAndResumed: number;
+  /** Runs in which no answer showed a product that lives. */
+  hid: number;
   /** Why the last run was wrong; null if it was not. */
   violation: string | null;
 }
@@ -57,14 +61,17 @@ export function drawArena(seed: number, time?: () => number): Arena {
   const seam = whole(random, 2, Math.min(5, perPage >> 1));
   const overlapMs = pickOf(random, [10_000, 60_000, 300_000]) ?? 60_000;
   const lagMs = random() < 0.5 ? 0 : Math.floor((0.3 + 0.5 * random()) * overlapMs);
-  const place = pickOf(random, PLACES) ?? 'free';
+  // Most can be hidden where the adversary chooses the places.
+  const place = (random() < 0.7 ? pickOf(random, PLACES) : null) ?? 'free';
   const arenaClock = { now: START, sourceMs: 0, localMs: random() < 0.3 ? HOUR : 0 };
   const now = time ?? (() => arenaClock.now);
   const list = createMovingList({
     size: whole(random, 12, 60),
     place,
     lagMs,
-    notedEarlierMs: place === 'id' && random() < 0.3 ? Math.floor(random() * (0.9 * overlapMs - lagMs)) : 0,
+    // Where the time of change does not say where a product stands.
+    notedEarlierMs:
+      !place.startsWith('updated') && random() < 0.3 ? Math.floor(random() * (0.9 * overlapMs - lagMs)) : 0,
     inclusiveFrom: random() < 0.5,
     now,
     sourceNow: () => now() + arenaClock.sourceMs,
@@ -93,16 +100,15 @@ export function drawArena(seed: number, time?: () => number): Arena {
   };
   const adversary = createAdversary({ list, random, perPage, seam, isLate: lagMs > 0 });
   const crashes = random() < 0.5 ? 0 : 0.08 * random();
-  return {
-    settings,
-    list,
-    adversary,
-    random,
-    clock: arenaClock,
-    concurrency,
-    crashes,
-    losses: random() < 0.5 ? 0 : 0.1,
-  };
+  const losses = random() < 0.5 ? 0 : 0.1;
+  // With late deltas, a clock that is put back may break assumption 3 of docs/page-drift.md.
+  const jumps = lagMs === 0 && random() < 0.3 ? 0.02 : 0;
+  return { settings, list, adversary, random, clock: arenaClock, concurrency, crashes, losses, jumps };
+}
+
+/** Puts the source's clock forward or back, seldom. */
+export function jumpSometimes({ random, jumps, clock }: Arena): void {
+  if (jumps > 0 && random() < jumps) clock.sourceMs += random() < 0.5 ? HOUR : -HOUR;
 }
 
 /** The time from one process to the next: 1 s to 20 hours. */
@@ -133,7 +139,10 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
 
   /** What the source answers; null if the answer is lost. */
   function ask(task: FetchTask): CapturedPage | null {
-    if (!isCalm) adversary.before(task);
+    if (!isCalm) {
+      jumpSometimes(arena);
+      adversary.before(task);
+    }
     const { body, ids } = list.answer(task);
     const requestedAt = clock.now + clock.localMs;
     const sourceTime = Math.floor((clock.now + clock.sourceMs) / 1000) * 1000;
@@ -220,18 +229,26 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
   };
 }
 
+/** How a run ended. */
+export interface Ended {
+  readonly isSealed: boolean;
+  readonly isResumed: boolean;
+  readonly violation: string | null;
+}
+
 /** Notes how a run ended. @returns whether to go on */
-export function noteRun(outcome: Outcome, isSealed: boolean, isResumed: boolean, violation: string | null): boolean {
+export function noteRun(outcome: Outcome, { adversary }: Arena, { isSealed, isResumed, violation }: Ended): boolean {
   outcome.runs++;
   if (isSealed) outcome.sealed++;
   if (isResumed) outcome.resumed++;
   if (isSealed && isResumed) outcome.sealedAndResumed++;
+  if (adversary.isHiding()) outcome.hid++;
   outcome.violation = violation;
   return violation === null;
 }
 
 export function newOutcome({ list: { place } }: Arena): Outcome {
-  return { place, runs: 0, sealed: 0, resumed: 0, sealedAndResumed: 0, violation: null };
+  return { place, runs: 0, sealed: 0, resumed: 0, sealedAndResumed: 0, hid: 0, violation: null };
 }
 
 /**
@@ -250,8 +267,10 @@ export function disturb(seed: number, count: number): Outcome {
     if (at > 0) adversary.begin();
     const begun = clock.now++;
     const ended = createBout(arena, mirror, mirror.begin(at + 1, begun + clock.localMs), at === 0)();
-    const why = whyWrong(arena, mirror.store, ended, begun);
-    if (at > 0 && !noteRun(outcome, ended.proof === 'sealed', ended.isResumed, why)) break;
+    if (at === 0) continue;
+    const violation = whyWrong(arena, mirror.store, ended, begun);
+    const { proof, isResumed } = ended;
+    if (!noteRun(outcome, arena, { isSealed: proof === 'sealed', isResumed, violation })) break;
   }
   return outcome;
 }

@@ -29,6 +29,8 @@ interface Intent {
   readonly sameness: number;
   /** How often it moves something that serves no plan. */
   readonly noise: number;
+  /** After so many requests it rests, so that most runs end before they have repaired as often as they may. */
+  readonly patience: number;
 }
 
 export interface AdversaryOptions {
@@ -57,9 +59,9 @@ export function pickOf<T>(random: Random, values: readonly T[]): T | undefined {
 
 /** @param isLate whether deltas are late: then those that are asked too early tell of no touch */
 function drawIntent(random: Random, isLate: boolean): Intent {
-  const touch = random() < (isLate ? 0.6 : 0.35);
+  const touch = random() < (isLate ? 0.6 : 0.45);
   const late = isLate && random() < 0.7 ? (['keep'] as const) : (['keep', 'spoil', 'spoil'] as const);
-  const fates = touch ? late : (['keep', 'erase', 'erase', 'spoil'] as const);
+  const fates = touch ? late : (['keep', 'keep', 'erase', 'erase', 'erase', 'spoil'] as const);
   return {
     touch,
     fate: pickOf(random, fates) ?? 'keep',
@@ -67,6 +69,7 @@ function drawIntent(random: Random, isLate: boolean): Intent {
     tries: 1 + whole(random, 10),
     sameness: random() < 0.5 ? 30 : 0,
     noise: random() < 0.6 ? 0 : 0.2 * random(),
+    patience: 4 + whole(random, random() < 0.8 ? 25 : 100),
   };
 }
 
@@ -85,6 +88,7 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
   let touched = new Set<number>();
   let touches = 0;
   let deltaPass = -1;
+  let asked = 0;
 
   /** In a tie only the total tells that a product was not read, so it must not change meanwhile: see the document. */
   const mayResize = place !== 'ties';
@@ -104,6 +108,16 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
 
   function removed(id: number): Move {
     return { kind: touched.has(id) ? 'withdraw' : intent.removal, id };
+  }
+
+  /** Lists a product again behind this one, as one that is touched. */
+  function restored(after: number): Move[] {
+    const gone = [...list.lives].flatMap(([id, { livingSince }]) => (livingSince === null ? [id] : []));
+    const id = pickOf(random, gone.slice(-5));
+    if (id === undefined) return [];
+    touches++;
+    touched.add(id);
+    return [{ kind: 'restore', id, after }];
   }
 
   function isFree(id: number): boolean {
@@ -215,7 +229,8 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
           ) ?? null,
         ),
       ];
-    if (kind < 0.75) return [{ kind: 'create', id: list.newId(), after: id }];
+    if (kind < 0.7) return [{ kind: 'create', id: list.newId(), after: id }];
+    if (kind < 0.8 && touches < TOUCHES) return restored(id);
     return order.length > LEAST ? [removed(id)] : [];
   }
 
@@ -300,7 +315,7 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     /** Begins a run. Before it, some products vanish, or are withdrawn so late that the run's deltas tell. */
     begin: (): void => {
       intent = drawIntent(random, isLate);
-      [hidden, touches, deltaPass] = [0, 0, -1];
+      [hidden, touches, deltaPass, asked] = [0, 0, -1, 0];
       [reads, shown, moved, touched] = [[], new Set(), new Set(), new Set()];
       choose();
       const count = random() < 0.4 ? 1 + whole(random, 3) : 0;
@@ -316,6 +331,7 @@ export function createAdversary({ list, random, perPage, seam, isLate }: Adversa
     },
     /** Called before the source answers. */
     before: (task: FetchTask): void => {
+      if (asked++ > intent.patience) return;
       if (random() < intent.noise) make(anything());
       if (task.from === null) beforeWindow(startOf(task.window));
       else beforeDelta(task);

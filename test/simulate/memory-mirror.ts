@@ -31,7 +31,7 @@ export function createMemoryMirror(settings: RunSettings) {
   const byKey = new Map<string, Row>();
   let seq = 0;
   let passes: Pass[] = [];
-  let checkpoints: Checkpoint[] = [];
+  let checkpoints = new Map<number, Checkpoint[]>();
   /** Local start of each pass, as `sourceTime` counts from it. */
   let starts: number[] = [];
 
@@ -41,7 +41,7 @@ export function createMemoryMirror(settings: RunSettings) {
   }
 
   function ofPass(pass: number): Checkpoint[] {
-    return checkpoints.filter((one) => one.pass === pass);
+    return checkpoints.get(pass) ?? [];
   }
 
   const store = {
@@ -72,7 +72,7 @@ export function createMemoryMirror(settings: RunSettings) {
           ofPass(pass).map(({ requestedAt }) => -requestedAt),
           -1,
         ),
-      counts: () => ({ ...NO_COUNTS, requests: checkpoints.length }),
+      counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;
 
@@ -128,7 +128,7 @@ export function createMemoryMirror(settings: RunSettings) {
     remove(draft.withdrawn);
     pin(captured);
     const checkpoint = checkpointOf(context, waiting, draft);
-    checkpoints.push(checkpoint);
+    checkpoints.set(checkpoint.pass, [...ofPass(checkpoint.pass), checkpoint]);
     return checkpoint;
   }
 
@@ -141,7 +141,7 @@ export function createMemoryMirror(settings: RunSettings) {
       const times = { from: null, sourceTime: null, startedAt, finishedAt: null, settlesAt: null };
       const open = { proof: null, reasons: [], error: null, evidence: null };
       const run: Run = { ...NO_COUNTS, requests: 0, id, kind: 'full', state: 'reading', ...times, ...open };
-      [passes, checkpoints, starts] = [[], [], []];
+      [passes, checkpoints, starts] = [[], new Map(), []];
       const { perPage, seam } = settings;
       const first = { runId: id, pass: 0, kind: 'list', root: 0, from: null, perPage, seam } as const;
       passes.push({ ...first, sourceTime: null, numItems: null, sizeIgnored: false, reversed: false });

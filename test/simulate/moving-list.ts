@@ -17,6 +17,8 @@ export type Move =
   /** `touch`: only the time of change is new. `after`: where `free` puts the product; null: at the end. */
   | { readonly kind: 'edit'; readonly id: number; readonly after: number | null; readonly touch: boolean }
   | { readonly kind: 'create'; readonly id: number; readonly after: number | null }
+  /** Lists a product again that was erased or withdrawn, with a new time of change. */
+  | { readonly kind: 'restore'; readonly id: number; readonly after: number | null }
   /** No longer listed, and no delta tells. */
   | { readonly kind: 'erase'; readonly id: number }
   /** No longer listed, and deltas tell. */
@@ -33,11 +35,9 @@ interface State {
   readonly spoilt: boolean;
 }
 
-/** What the source did to one product. */
+/** Since when a product has been listed without interruption; null: it is not listed. By the world's clock. */
 export interface Life {
-  /** Since when it has been listed without interruption; null: it is not listed. By the world's clock. */
   livingSince: number | null;
-  touchedAt: number;
 }
 
 export interface Answer {
@@ -53,7 +53,7 @@ function insert(list: number[], id: number, place: Place, after: number | null):
 /** Moves the products of a list as the source would. */
 export function rearrange(list: number[], move: Move, place: Place): void {
   const at = list.indexOf(move.id);
-  if (move.kind === 'create') insert(list, move.id, place, move.after);
+  if (move.kind === 'create' || move.kind === 'restore') insert(list, move.id, place, move.after);
   else if (at < 0) return;
   else if (move.kind === 'swap') {
     const other = list.indexOf(move.with);
@@ -90,7 +90,8 @@ export function createMovingList(options: MovingListOptions) {
   const list = Array.from({ length: size }, (_, at) => at + 1);
   const old = { version: 1, stamp: sourceNow() - 86_400_000, withdrawn: false, spoilt: false };
   const states = new Map<number, State>(list.map((id) => [id, old]));
-  const lives = new Map<number, Life>(list.map((id) => [id, { livingSince: now(), touchedAt: 0 }]));
+  const lives = new Map<number, Life>(list.map((id) => [id, { livingSince: now() }]));
+  const erased = new Map<number, State>();
   /** What deltas show, and what they will show later; null: nothing. */
   const told = new Map<number, State>();
   let later: { readonly at: number; readonly id: number; readonly state: State | null }[] = [];
@@ -105,35 +106,41 @@ export function createMovingList(options: MovingListOptions) {
   /** Moves of products that are not listed do nothing. */
   function happen(move: Move): void {
     const { id, kind } = move;
-    if (kind !== 'create' && !list.includes(id)) return;
+    const isNew = kind === 'create' || kind === 'restore';
+    if (isNew === list.includes(id)) return;
     rearrange(list, move, place);
     if (kind === 'swap') return;
-    const state = states.get(id) ?? { ...old, version: 0 };
-    const life = lives.get(id) ?? { livingSince: now(), touchedAt: now() };
+    const state = states.get(id) ?? erased.get(id) ?? { ...old, version: 0 };
+    const life = lives.get(id) ?? { livingSince: now() };
     lives.set(id, life);
     const stamp = sourceNow() - notedEarlierMs;
     if (kind === 'spoil') {
       note(id, { ...state, spoilt: true });
       return;
     }
-    if (kind === 'edit' && move.touch) life.touchedAt = now();
+    if (isNew) life.livingSince = now();
     if (kind === 'erase' || kind === 'withdraw') life.livingSince = null;
-    if (kind === 'erase') note(id, null);
-    else {
-      const version = kind === 'edit' && move.touch ? state.version : state.version + 1;
-      note(id, { ...state, version, stamp, withdrawn: kind === 'withdraw' });
+    if (kind === 'erase') {
+      erased.set(id, state);
+      note(id, null);
+    } else {
+      const isSame = (kind === 'edit' && move.touch) || (kind === 'restore' && !state.withdrawn);
+      const version = isSame ? state.version : state.version + 1;
+      note(id, { version, stamp, withdrawn: kind === 'withdraw', spoilt: false });
     }
   }
 
   function changedSince(from: number): number[] {
-    for (const change of later) {
-      if (change.at > now() - lagMs) continue;
-      if (change.state === null) told.delete(change.id);
-      else told.set(change.id, change.state);
+    const upTo = now() - lagMs;
+    for (const { at, id, state } of later) {
+      if (at > upTo) continue;
+      if (state === null) told.delete(id);
+      else told.set(id, state);
     }
-    later = later.filter(({ at }) => at > now() - lagMs);
-    const shown = [...told].filter(([, { stamp }]) => (inclusiveFrom ? stamp >= from : stamp > from));
-    return shown.sort(([a, x], [b, y]) => x.stamp - y.stamp || a - b).map(([id]) => id);
+    if (later.length > 0) later = later.filter(({ at }) => at > upTo);
+    const shown: { readonly id: number; readonly stamp: number }[] = [];
+    for (const [id, { stamp }] of told) if (inclusiveFrom ? stamp >= from : stamp > from) shown.push({ id, stamp });
+    return shown.sort((a, b) => a.stamp - b.stamp || a.id - b.id).map(({ id }) => id);
   }
 
   function pageOf(all: readonly number[], window: Window, textAt: (id: number) => string): Answer {
