@@ -8,7 +8,8 @@ import { nextStep } from '../../src/sync/next-step.ts';
 import { createPassWindows } from '../../src/sync/pass-windows.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { sweep } from '../../src/sync/sweep.ts';
-import { type Adversary, createAdversary, pickOf } from './adversary.ts';
+import { type Adversary, createAdversary } from './adversary.ts';
+import { pickOf } from './adversary-moves.ts';
 import { createMemoryMirror, type MemoryMirror } from './memory-mirror.ts';
 import { createMovingList, type MovingList, PLACES, type Place } from './moving-list.ts';
 

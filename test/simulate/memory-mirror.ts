@@ -21,9 +21,19 @@ interface Row {
   removed: boolean;
 }
 
-export type MemoryMirror = ReturnType<typeof createMemoryMirror>;
-
 const NO_COUNTS = { pages: 0, items: 0, created: 0, updated: 0, removed: 0, restored: 0, missing: 0, rejected: 0 };
+
+function least(values: readonly number[], sign = 1): number | null {
+  return values.length === 0 ? null : sign * Math.min(...values);
+}
+
+function newRun(id: number, startedAt: number): Run {
+  const times = { from: null, sourceTime: null, startedAt, finishedAt: null, settlesAt: null };
+  const open = { proof: null, reasons: [], error: null, evidence: null };
+  return { ...NO_COUNTS, requests: 0, id, kind: 'full', state: 'reading', ...times, ...open };
+}
+
+export type MemoryMirror = ReturnType<typeof createMemoryMirror>;
 
 export function createMemoryMirror(settings: RunSettings) {
   /** By id, from 1 on. */
@@ -75,10 +85,6 @@ export function createMemoryMirror(settings: RunSettings) {
       counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;
-
-  function least(values: readonly number[], sign = 1): number | null {
-    return values.length === 0 ? null : sign * Math.min(...values);
-  }
 
   /** As the applier pins it: the first response decides, unless a later one shows an earlier time. */
   function pin({ task, page: { envelope }, response }: CapturedPage): void {
@@ -138,14 +144,11 @@ export function createMemoryMirror(settings: RunSettings) {
     remove,
     /** Begins a full run. */
     begin: (id: number, startedAt: number): Run => {
-      const times = { from: null, sourceTime: null, startedAt, finishedAt: null, settlesAt: null };
-      const open = { proof: null, reasons: [], error: null, evidence: null };
-      const run: Run = { ...NO_COUNTS, requests: 0, id, kind: 'full', state: 'reading', ...times, ...open };
       [passes, checkpoints, starts] = [[], new Map(), []];
       const { perPage, seam } = settings;
       const first = { runId: id, pass: 0, kind: 'list', root: 0, from: null, perPage, seam } as const;
       passes.push({ ...first, sourceTime: null, numItems: null, sizeIgnored: false, reversed: false });
-      return run;
+      return newRun(id, startedAt);
     },
     addPass: (pass: Pass): void => void passes.push(pass),
   };
