@@ -89,6 +89,7 @@ export function drawArena(seed: number, time?: () => number): Arena {
     maxPasses: 2,
     lookups: false,
     ignoreFields: [],
+    untoldFields: [],
     withdrawnAs: random() < 0.8 ? 'updated' : 'removed',
     removalLimit: { percent: 1 },
     // Open runs in a row that miss a product count what they read, which proves nothing: only sealed runs are judged.

@@ -5,14 +5,16 @@ import { disturb } from './adversary-runs.ts';
 /* A short part of `npm run adversary`: seeds that find each deliberate bug of sabotage.ts that names this file. */
 
 const SEEDS = [1, 2, 5, 9, 10, 14, 20, 27, 33, 35];
+/** It once found that an outdated read makes up for a product that was not read. */
+const FOUND = 100_343;
 const RUNS = 20;
 /** These find that the wait is skipped. */
-const KEEPER_SEEDS = [5, 9];
+const KEEPER_SEEDS = [27, 45];
 const KEEPER_RUNS = 10;
 
 it('hides no living product from a sealed run, whatever it moves between two requests', () => {
   let sealed = 0;
-  for (const seed of SEEDS) {
+  for (const seed of [...SEEDS, FOUND]) {
     const outcome = disturb(seed, RUNS);
     expect(outcome.violation, `npm run adversary -- --seeds ${seed}`).toBeNull();
     sealed += outcome.sealed;

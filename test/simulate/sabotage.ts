@@ -616,8 +616,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/simulate/adversary.test.ts',
     'outdated pages count: a read that a later one contradicts joins windows',
     'src/sync/draft-page.ts',
-    'if (isOutdated(known)) return 0;',
-    'if (isOutdated(known)) return known.id;',
+    'Math.min(outdatedFrom, known.changedSeq)',
+    'Math.min(outdatedFrom, known.changedSeq + Number.MAX_SAFE_INTEGER)',
   ),
   bugFor(
     'test/simulate/adversary.test.ts',
