@@ -1,6 +1,7 @@
 import { printable } from '../printable.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
-import { restlessRun, restlessText } from '../report/run-text.ts';
+import { newestFull, restlessRun, restlessText } from '../report/run-text.ts';
+import { adviceFor, isUntold } from '../report/run-words.ts';
 import { isHalted, sinkLag } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
@@ -95,6 +96,14 @@ function failingRuns(store: Store): Found[] {
   return found;
 }
 
+function untoldChanges(store: Store): Found[] {
+  const full = newestFull(store);
+  const reason = full?.reasons.find(isUntold);
+  if (full === undefined || reason === undefined) return [];
+  const advice = `Run ${full.id}: ${reason}. Nothing is concluded from what they do not tell. ${adviceFor(reason)}`;
+  return [{ topic: 'untold', describe: says('The deltas of the source do not tell every change', advice) }];
+}
+
 function restlessCatalog(store: Store, nowMs: number): Found[] {
   const run = restlessRun(store, nowMs);
   if (run === undefined) return [];
@@ -170,6 +179,7 @@ export function findingsOf(store: Store, nowMs: number, { readyMaxAgeMs, disk }:
   const found = store.read(() => [
     ...staleMirror(store, nowMs, readyMaxAgeMs),
     ...failingRuns(store),
+    ...untoldChanges(store),
     ...restlessCatalog(store, nowMs),
     ...heldRemovals(store),
     ...sinksInTrouble(store, nowMs),

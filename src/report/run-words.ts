@@ -42,6 +42,13 @@ export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): strin
   return state === 'complete' ? 'not needed' : '–';
 }
 
+const UNTOLD = /^deltas did not tell/;
+
+/** Whether a reason says that the list shows changes which no delta told. */
+export function isUntold(reason: string): boolean {
+  return UNTOLD.test(reason);
+}
+
 /** The first words of a reason of an open proof (sync/conclude-run.ts), and what an operator can do about it. */
 const ADVICE: readonly (readonly [RegExp, string])[] = [
   [/^CATCHWORD_SEAM is off/, 'Remove CATCHWORD_SEAM from the settings, so that neighbouring pages overlap.'],
@@ -53,7 +60,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^a delta shows nearly every product/, 'If no job changed them, report it: run npx catchword doctor.'],
   [
-    /^deltas did not tell/,
+    UNTOLD,
     'Ask the operator of the source which changes its deltas show. If these fields never are, name them in CATCHWORD_UNTOLD_FIELDS.',
   ],
   [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],

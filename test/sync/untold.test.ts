@@ -1,12 +1,22 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
+import { findingsOf } from '../../src/notify/findings.ts';
+import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 
 function book(at: number, more: object = {}): Buffer {
   return Buffer.from(JSON.stringify({ vbid: `B${at}`, title: `Book ${at}`, ...more }));
+}
+
+function topicsIn(db: string): string[] {
+  const store = openStore(db, { mustExist: true });
+  const options = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, disk: () => ({ free: 1, size: 1 }) };
+  const topics = findingsOf(store, Date.now(), options).map(({ topic }) => topic);
+  store.close();
+  return topics;
 }
 
 async function begin(more: Record<string, string> = {}) {
@@ -32,8 +42,10 @@ it('a full run finds changes that no delta tells, and removes nothing that night
   expect(night).toMatchObject({ proof: 'open', updated: 12, removed: 0, missing: 1 });
   expect(night.reasons).toEqual(['deltas did not tell 12 of 12 changes that the list shows (/edition, /price)']);
   expect(catalogOf(db).size).toBe(60);
+  expect(topicsIn(db)).toContain('untold');
   // The next night finds nothing of that kind.
   expect(await run()).toMatchObject({ proof: 'sealed', removed: 1 });
+  expect(topicsIn(db)).not.toContain('untold');
 });
 
 it('a full run expects no change of fields that the settings name in deltas', async () => {
