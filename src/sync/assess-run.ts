@@ -112,7 +112,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     const seamed = !exact && root.seam > 0;
     const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, steady, highest }) : null;
     const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
-    const lastPage = windows.reduce((last, { page }) => Math.max(last, page), 0);
+    const end = windows.reduce((last, window) => Math.max(last, endOf(window)), 0);
     return {
       pass: root,
       /** Windows of the first reading and of all repairs. */
@@ -131,7 +131,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
        * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
        * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
        */
-      complete: seams?.sealed ?? (exact || changed.every(({ page }) => page === lastPage)),
+      complete: seams?.sealed ?? (exact || changed.every((window) => endOf(window) === end)),
       repairs: repairs.length,
     };
   }

@@ -28,11 +28,16 @@ function requireUsable({ runs }: Reader, runId: number, items: number, rejected:
   throw new CatchwordError('PAGE_INVALID', message, { retryable: false, hint });
 }
 
-/** Checks a pass that was read. @throws CatchwordError PAGE_INVALID if most of its items were rejected */
-export function requireUsablePass(store: Reader, { runId, pass }: Pass): void {
+/**
+ * Checks the first pass of a run. Few products of a quiet catalog may be odd: a delta fails only if all of its items are.
+ * @throws CatchwordError PAGE_INVALID if most of its items were rejected
+ */
+export function requireUsablePass(store: Reader, { runId, pass, kind }: Pass): void {
+  if (pass > 0) return;
   const windows = store.runs.checkpoints(runId, pass);
   const sum = (key: 'items' | 'rejected'): number => windows.reduce((total, window) => total + window[key], 0);
-  requireUsable(store, runId, sum('items'), sum('rejected'));
+  const [items, rejected] = [sum('items'), sum('rejected')];
+  if (kind === 'list' || items === rejected) requireUsable(store, runId, items, rejected);
 }
 
 /**

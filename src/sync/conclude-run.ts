@@ -59,7 +59,8 @@ function reasonsOf(store: Reader, assessment: Assessment, settings: ConcludeSett
     doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
     contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
     isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
-    isFewer && whyFewer(store, list),
+    // Narrower windows overlap others that are not their neighbours.
+    isFewer && unreadable.length === 0 && whyFewer(store, list),
     list !== undefined &&
       lists.some(({ rejected }) => rejected > 0) &&
       'items were rejected, and each may be a product that was not seen',

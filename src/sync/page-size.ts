@@ -1,5 +1,5 @@
 import { type FetchOutcome, type FetchTask, requestOf } from '../catalog/page.ts';
-import { CatchwordError, type ErrorRecord } from '../errors.ts';
+import { CatchwordError, type ErrorRecord, toErrorRecord } from '../errors.ts';
 import type { Pass } from '../store/runs.ts';
 
 /** The page size of the rest of a pass. */
@@ -20,6 +20,25 @@ function smallerSize({ window }: FetchTask, { code, status = 0 }: ErrorRecord): 
   return perPage >= (isRefused ? SMALLEST.refused : SMALLEST.slow) ? { perPage, isFixed: false } : null;
 }
 
+type Captured = FetchOutcome & { readonly kind: 'captured' };
+
+function isOtherSize(outcome: FetchOutcome): outcome is Captured {
+  return outcome.kind === 'captured' && outcome.captured.page.envelope.perPage !== outcome.captured.task.window.perPage;
+}
+
+function otherSize({ task, page }: Captured['captured']): CatchwordError {
+  const what = `requested ${task.window.perPage} products a page, got ${page.envelope.perPage} (${requestOf(task)})`;
+  const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
+  return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
+}
+
+/** The outcome for a part of a window that failed. Other sizes were answered before, so the source has a smallest one. */
+export function ofPiece(outcome: FetchOutcome): FetchOutcome {
+  if (!isOtherSize(outcome)) return outcome;
+  const { task, requests } = outcome.captured;
+  return { kind: 'failed', task, error: toErrorRecord(otherSize(outcome.captured)), requests };
+}
+
 /**
  * Another page size for the pass, if an outcome calls for it.
  * @param isFirst whether the source has not answered a request of the run yet
@@ -27,17 +46,9 @@ function smallerSize({ window }: FetchTask, { code, status = 0 }: ErrorRecord): 
  */
 export function resizeFor({ sizeIgnored }: Pass, outcome: FetchOutcome, isFirst: boolean): Resize | null {
   if (outcome.kind === 'failed') return isFirst ? smallerSize(outcome.task, outcome.error) : null;
-  const { task, page } = outcome.captured;
-  const { perPage } = page.envelope;
-  if (perPage === task.window.perPage) return null;
+  if (!isOtherSize(outcome)) return null;
+  const { perPage } = outcome.captured.page.envelope;
   // Its pages are valid, but they are not the planned windows.
   if (!sizeIgnored && perPage > 0) return { perPage, isFixed: true };
-  throw new CatchwordError(
-    'PAGE_INVALID',
-    `requested ${task.window.perPage} products a page, got ${perPage} (${requestOf(task)})`,
-    {
-      retryable: false,
-      hint: 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.',
-    },
-  );
+  throw otherSize(outcome.captured);
 }

@@ -5,7 +5,7 @@ import type { Pass } from '../store/runs.ts';
 import type { Applied } from './apply-page.ts';
 import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
-import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS } from './unread-windows.ts';
+import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS, type Unreadable } from './unread-windows.ts';
 
 /**
  * The windows of a pass, and where each one is.
@@ -75,11 +75,11 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
         probe = { ...taskOf(unread.probe()), from: null, maxAttempts: PROBE_ATTEMPTS };
         return [probe];
       }
-      if (probe !== null || unread.isFull()) return [];
+      if (probe !== null) return [];
       const taken = (key: string) =>
         [pending, arrived, givenUp, read].some((keys) => keys.has(key)) || unread.skips(key);
       const pieces = unread.pieces().filter((window) => !taken(windowKey(window)));
-      const free = Math.max(0, limits.lookahead - pending.size - pieces.length);
+      const free = unread.isFull() ? 0 : Math.max(0, limits.lookahead - pending.size - pieces.length);
       const tasks = [...pieces, ...plan.missing(free, taken)].map(taskOf);
       for (const task of tasks) pending.set(windowKey(task.window), task);
       return tasks;
@@ -98,7 +98,17 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       pending.delete(windowKey(window));
       return true;
     },
-    decide: unread.decide,
+    isPiece: unread.isPiece,
+    /** As `decide` in unread-windows.ts. @returns what cannot be read */
+    decide: (): readonly Unreadable[] | null => {
+      const decision = unread.decide();
+      if (decision === null) return null;
+      const { unreadable, narrowed, ended, numItems } = decision;
+      const about = { numItems, totalPages: 0, requestedAt: Number.NEGATIVE_INFINITY, doubt: null };
+      for (const window of narrowed) plan.note({ ...window, ...about, items: window.perPage });
+      for (const window of ended) plan.note({ ...window, ...about, items: 0 });
+      return unreadable;
+    },
     arrive: ({ task: { window }, page, response }: CapturedPage): void => {
       const { requestedAt } = response;
       unread.succeeded({ ...window, numItems: page.envelope.numItems });

@@ -9,10 +9,11 @@ import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
-import { type Resize, resizeFor } from './page-size.ts';
+import { ofPiece, type Resize, resizeFor } from './page-size.ts';
 import { createPassWindows } from './pass-windows.ts';
 import { requireSpace } from './require-space.ts';
 import type { RunSettings } from './run-settings.ts';
+import { mayPass } from './unread-windows.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
@@ -94,13 +95,12 @@ export async function readPass(
   }
 
   function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
-    const isLookup = pass.kind === 'lookup' && error.code !== 'INTERRUPTED';
     const failed = fromErrorRecord(error);
-    if (isLookup) windows.giveUp(task.window);
+    const isLookup = pass.kind === 'lookup' && error.code !== 'INTERRUPTED';
+    if (isLookup || (pass.kind === 'repair' && mayPass(failed, true))) windows.giveUp(task.window);
     else if (!windows.fail(task.window, failed)) end(failed);
     const what = isLookup ? 'a product could not be looked up' : 'a page could not be read';
     if (failure === undefined) log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, what);
-    wake();
   }
 
   /** Takes an outcome of the queue. Never throws: errors end the pass. */
@@ -110,12 +110,13 @@ export async function readPass(
     const isProbe = windows.isProbe(task);
     if (failure !== undefined || (!isProbe && windows.isAnswered(task.window))) return;
     try {
-      const size = isProbe ? null : resizeFor(pass, outcome, pass.pass === 0 && !windows.isBegun());
+      const used = windows.isPiece(task.window) ? ofPiece(outcome) : outcome;
+      const size = isProbe ? null : resizeFor(pass, used, pass.pass === 0 && !windows.isBegun());
       if (isProbe) windows.noteProbe(outcome.kind === 'captured');
       else if (size !== null) resized ??= windows.isPending(task.window) ? size : null;
-      else if (outcome.kind === 'failed') fail(outcome);
+      else if (used.kind === 'failed') fail(used);
       // Otherwise the window belongs to a plan that was replaced.
-      else if (windows.isPlanned(task.window)) take(outcome.captured);
+      else if (windows.isPlanned(task.window)) take(used.captured);
       wake();
     } catch (error) {
       end(error);

@@ -1,6 +1,6 @@
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, startOf, windowsOver } from '../catalog/plan.ts';
-import type { CatchwordError, ErrorCode } from '../errors.ts';
+import { CatchwordError, type ErrorCode } from '../errors.ts';
 import type { Pass } from '../store/runs.ts';
 
 /** Follows the offset in the doubt about a window that the source does not answer. */
@@ -32,67 +32,121 @@ function doubtOf(window: Window, { message }: CatchwordError, more = ''): string
 
 /** Failures in a row after which it is asked whether the source answers at all. */
 const IN_A_ROW = 3;
-/** A source with more of them has another trouble than single products. */
+/** Unreadable products in a row, with nothing readable after them, that show the end of what the source shows. */
+const LAST_IN_A_ROW = 3;
+/** A source with more of them, or with more windows that fail, has another trouble than single products. */
 const UNREADABLE_MOST = 20;
-/** A narrower window is only an attempt; a single product is not given up so soon. */
+const FAILED_MOST = 400;
+/** A narrower window is only an attempt, and so is a repair; a single product is not given up so soon. */
 const ATTEMPTS = { narrowed: 2, single: 3 } as const;
 export const PROBE_ATTEMPTS = 2;
 
 const CODES = new Set<ErrorCode>(['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_BODY', 'PAGE_INVALID']);
 const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
 
-/** Whether narrower windows may be readable. @param isAnswered whether the source has answered another request of the run */
-function mayNarrow({ code, status = 0 }: CatchwordError, isAnswered: boolean): boolean {
+/** Whether other windows may be readable. @param isAnswered whether the source has answered another request of the run */
+export function mayPass({ code, status = 0 }: CatchwordError, isAnswered: boolean): boolean {
   if (!CODES.has(code) || status === 401 || status === 403) return false;
   return isAnswered || status >= 500 || code === 'SOURCE_BODY' || code === 'SOURCE_TIMEOUT';
 }
 
+/** A page after the end of the list is refused by some sources; others answer it empty. */
+function isRefused({ status = 0 }: CatchwordError): boolean {
+  return status >= 400 && status < 500;
+}
+
+interface Failed {
+  readonly window: Window;
+  readonly error: CatchwordError;
+  /** The source answers no narrower window. */
+  readonly isLeast: boolean;
+}
+
+/** What becomes of windows that failed. */
+export interface Decision {
+  readonly unreadable: readonly Unreadable[];
+  /** Windows of the plan that count as read, because narrower ones take their place. */
+  readonly narrowed: readonly Window[];
+  /** Windows after the end of the list. */
+  readonly ended: readonly Window[];
+  readonly numItems: number;
+}
+
 /**
  * The windows of a pass that the source did not answer after all attempts. One product may make every page that holds it
- * fail, or the source may not show the list beyond some offset: then all the rest is still read.
+ * fail, or the source may not show the list beyond some offset: then all the rest is still read. When nothing else is left
+ * to read, the lowest window that failed is decided about:
  *
  * ```
- * failed ─ everything else was read ─► narrowed: windows of half the size ─► … ─► unreadable: a window of one product
- *    ├─ no window after it was read, but the source answers a probe ─► unreadable, and everything after it
+ * failed ─► narrowed: read in windows of half the size ─► … ─► unreadable: a window of one product
+ *    │                                    the third in a row, with nothing readable after it ─► and everything after it
+ *    ├─ refused, and after the end by the total ─► the end of the list
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass) {
-  const failed = new Map<string, { readonly window: Window; readonly error: CatchwordError }>();
-  const narrowed = new Set<string>();
+export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: Pass) {
+  const failed = new Map<string, Failed>();
+  const settled = new Set<string>();
   const pieces = new Map<string, Window>();
-  /** The highest offset at which a window was read; -1 if none. */
+  /** The highest offset at which a window was read, and that window. */
   let readUpTo = -1;
+  let lastRead: Window | undefined;
   let total: number | undefined;
   let inRow = 0;
-  let isProbed = false;
+  let failures = 0;
   let count = 0;
+  /** Unreadable windows in a row with nothing readable after them. */
+  let last: Failed[] = [];
   let first: CatchwordError | undefined;
 
   function narrow(window: Window): void {
-    narrowed.add(windowKey(window));
     const perPage = Math.ceil(window.perPage / 2);
-    const layout = { perPage, seam: Math.min(seam, window.perPage >> 3) };
+    const layout = { perPage, seam: Math.min(seam, window.perPage >> 2) };
     for (const piece of windowsOver(startOf(window), endOf(window), layout)) pieces.set(windowKey(piece), piece);
+  }
+
+  function requireFew(error: CatchwordError): void {
+    if (count <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
+    const message = `more than ${UNREADABLE_MOST} offsets cannot be read; the first error was: ${first?.message}`;
+    throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status: error.status, hint: error.hint });
+  }
+
+  /** @returns what cannot be read because of this window, and drops all after it if that cannot be read either */
+  function giveUp(one: Failed, numItems: number): Unreadable[] {
+    const { window, error } = one;
+    count++;
+    requireFew(error);
+    last = startOf(window) > readUpTo ? [...last, one] : [];
+    const [from = one] = last;
+    if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
+    if (readUpTo < 0) throw first ?? error;
+    for (const key of failed.keys()) settled.add(key);
+    failed.clear();
+    return [{ window, doubt: doubtOf(from.window, from.error, AND_ALL_AFTER), numItems }];
   }
 
   return {
     /** @returns whether the rest of the pass is still read */
     fail: (window: Window, error: CatchwordError, isAnswered: boolean): boolean => {
-      if (!KINDS.has(kind) || !mayNarrow(error, isAnswered)) return false;
+      const key = windowKey(window);
+      if (!KINDS.has(kind) || !(pieces.has(key) || mayPass(error, isAnswered))) return false;
       first ??= error;
-      failed.set(windowKey(window), { window, error });
+      // A part of a window that was answered in another size: see page-size.ts.
+      const isOtherSize = error.code === 'PAGE_INVALID' && !error.retryable;
+      failed.set(key, { window, error, isLeast: isOtherSize || sizeIgnored || window.perPage === 1 });
       inRow++;
+      failures++;
       return true;
     },
     succeeded: (window: Window & Pick<Unreadable, 'numItems'>): void => {
+      if (startOf(window) >= readUpTo) lastRead = { page: window.page, perPage: window.perPage };
       readUpTo = Math.max(readUpTo, startOf(window));
       total = window.numItems;
       failed.delete(windowKey(window));
       inRow = 0;
     },
     /** Whether no answer for the window is needed now. */
-    skips: (key: string): boolean => failed.has(key) || narrowed.has(key),
+    skips: (key: string): boolean => failed.has(key) || settled.has(key),
     /** Whether enough have failed to decide about them before more is requested. */
     isFull: (): boolean => failed.size >= IN_A_ROW,
     isPiece: (window: Window): boolean => pieces.has(windowKey(window)),
@@ -100,46 +154,43 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass) {
     /** Maximum attempts of a window that is probably not answered; undefined for others. */
     attempts: (window: Window): number | undefined => {
       if (pieces.has(windowKey(window))) return window.perPage === 1 ? ATTEMPTS.single : ATTEMPTS.narrowed;
-      // Some sources refuse a page after the end of the list.
-      return total !== undefined && startOf(window) >= total ? ATTEMPTS.single : undefined;
+      const isAfterEnd = total !== undefined && startOf(window) >= total;
+      return isAfterEnd || kind === 'repair' ? ATTEMPTS.single : undefined;
     },
     /** Whether it is in question that the source answers at all. */
     isDoubtful: (): boolean => inRow >= IN_A_ROW,
-    /** What to ask for then: a part of the list that was read. */
-    probe: (): Window => ({ page: 1 + (Math.max(0, readUpTo) >> 1), perPage: 2 }),
+    /** What to ask for then: a window of the list that was read, or one that has not failed. */
+    probe: (): Window => (kind === 'list' ? (lastRead ?? { page: 2, perPage: size }) : { page: 1, perPage: size }),
     /** @throws the error of the first window that failed, if the source does not answer */
     noteProbe: (isAnswered: boolean): void => {
       if (!isAnswered) throw first ?? new Error('no window has failed');
       inRow = 0;
-      isProbed = true;
     },
     /**
-     * Decides about the windows that failed. Call it when nothing else is left to read.
-     * @returns those that are unreadable; null if none has failed
+     * Decides about windows that failed. Call it when nothing else is left to read.
+     * @returns null if none has failed
      * @throws CatchwordError if there are too many of them
      */
-    decide: (): Unreadable[] | null => {
+    decide: (): Decision | null => {
       if (failed.size === 0) return null;
-      const all = [...failed.values()].sort((a, b) => startOf(a.window) - startOf(b.window));
-      const [lowest] = all;
-      failed.clear();
-      if (lowest === undefined) return null;
-      const isWhole = all.every(({ window }) => !pieces.has(windowKey(window)));
-      const start = startOf(lowest.window);
       const numItems = total ?? 0;
-      const isAnswered = start >= numItems || (isProbed && all.length >= IN_A_ROW);
-      if (isWhole && start > readUpTo && readUpTo >= 0 && isAnswered) {
-        return [{ window: lowest.window, doubt: doubtOf(lowest.window, lowest.error, AND_ALL_AFTER), numItems }];
+      const all = [...failed.values()].sort((a, b) => startOf(a.window) - startOf(b.window));
+      const isAfterEnd = ({ window, error }: Failed) =>
+        total !== undefined && startOf(window) >= total && isRefused(error);
+      const after = all.filter(isAfterEnd).map(({ window }) => window);
+      const [lowest] = all.filter((one) => !isAfterEnd(one));
+      for (const window of [...after, ...(lowest === undefined ? [] : [lowest.window])]) {
+        failed.delete(windowKey(window));
+        settled.add(windowKey(window));
       }
-      const isLeast = ({ perPage }: Window): boolean => perPage === 1 || sizeIgnored;
-      const singles = all.filter(({ window }) => isLeast(window));
-      count += singles.length;
-      if (count > UNREADABLE_MOST) {
-        const message = `more than ${UNREADABLE_MOST} offsets cannot be read; the first error was: ${first?.message}`;
-        throw lowest.error.with({ message });
-      }
-      for (const { window } of all) if (!isLeast(window)) narrow(window);
-      return singles.map(({ window, error }) => ({ window, doubt: doubtOf(window, error), numItems }));
+      const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
+      const decided = { unreadable: [], narrowed: [], ended: after.filter(ofPlan), numItems };
+      if (lowest === undefined) return decided;
+      if (lowest.isLeast) return { ...decided, unreadable: giveUp(lowest, numItems) };
+      requireFew(lowest.error);
+      const narrowed = [lowest.window].filter(ofPlan);
+      narrow(lowest.window);
+      return { ...decided, narrowed };
     },
   };
 }

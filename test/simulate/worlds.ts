@@ -217,7 +217,8 @@ const DRAW: Readonly<Record<WorldName, (random: Random, scenario: Scenario) => D
   }),
   /** Every page that holds one of a few products fails. Promised: all others are read, and none of them is removed. */
   'products that cannot be read': (random) => ({
-    behaviour: { ...PLAIN, ...FAULTLESS, poisoned: random() < 0.5 ? 0.001 : 0.004 },
+    // Narrower windows are read one after another.
+    behaviour: { ...PLAIN, ...FAULTLESS, latencyMs: 300, jitter: 1, poisoned: random() < 0.5 ? 0.001 : 0.004 },
   }),
   /** A balancer refuses single requests, as if the address were wrong. Promised: everything. */
   'requests that are refused': (random) => ({ behaviour: { ...PLAIN, refused: random() < 0.5 ? 0.02 : 0.2 } }),
