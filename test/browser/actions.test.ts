@@ -61,6 +61,7 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     await tabTo(page, 'Reject the removals');
     await page.keyboard.press('Enter');
     await rowOf(4).getByText('needs a decision').waitFor({ state: 'detached' });
+    await page.waitForURL(/\/runs\/4#decision-/);
 
     expect(await decisions(page, url)).toEqual([
       'reject the removals of run 4',
