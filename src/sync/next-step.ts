@@ -215,14 +215,16 @@ const RULES: readonly Rule[] = [
  */
 export function nextStep(store: Reader, run: Run, settings: StepSettings): Step {
   const situation = situationOf(store, run, settings);
-  const { last, conclusion, unseen } = situation;
+  const { passes, last, conclusion, unseen } = situation;
   for (const rule of RULES) {
     const next = rule(situation);
     if (next === 'finish') break;
     if (next === null) continue;
     const number = last.pass + 1;
     const unread = { root: number, sourceTime: null, numItems: null, reversed: false };
-    const pass = { ...last, ...unread, ...next, from: ownFrom(next, run.id, number), pass: number };
+    let from = ownFrom(next, run.id, number);
+    while (next.kind !== 'repair' && from !== null && from > 0 && passes.some((one) => one.from === from)) from--;
+    const pass = { ...last, ...unread, ...next, from, pass: number };
     return pass.kind === 'settle' ? { kind: 'settle', pass, missing: unseen() } : { kind: 'read', pass };
   }
   return { kind: 'finish', conclusion: conclusion() };
