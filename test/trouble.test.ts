@@ -6,6 +6,7 @@ import { watchDecisions } from '../src/operator/asked.ts';
 import { startScheduler } from '../src/schedule/scheduler.ts';
 import { holdLease } from '../src/store/hold-lease.ts';
 import { createTrouble } from '../src/trouble.ts';
+import { logOf } from './support/log-of.ts';
 
 const SECOND = 1_000;
 
@@ -26,13 +27,7 @@ function scene() {
     (level: string): Logger['warn'] =>
     ({ reason, failures }, message) =>
       void lines.push(`${level} ${message}: ${reason} (${failures})`);
-  const log = {
-    debug: note('debug'),
-    info: note('info'),
-    warn: note('warn'),
-    error: note('error'),
-    fatal: note('fatal'),
-  };
+  const log = logOf(note);
   const trouble = createTrouble({ clock, log, wrong: 'fails', over: 'works' });
   return {
     clock,

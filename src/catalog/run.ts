@@ -82,6 +82,13 @@ export function whyNoRun(id: number, lastId: number): string {
   return wasThere ? `run ${id} is not kept any more (CATCHWORD_RUN_RETENTION)` : `run ${id} does not exist`;
 }
 
+/** First words of the reason of an open full run whose list shows changes that no delta told. */
+export const UNTOLD = 'deltas did not tell';
+
+export function isUntold(reason: string): boolean {
+  return reason.startsWith(UNTOLD);
+}
+
 /** Whether a run of one kind makes a run of the other unnecessary: a full run covers a delta, but not vice versa. */
 export function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;

@@ -1,7 +1,7 @@
 import { printable } from '../printable.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
 import { newestFull, restlessRun, restlessText } from '../report/run-text.ts';
-import { adviceFor, isUntold } from '../report/run-words.ts';
+import { adviceFor, untoldReason } from '../report/run-words.ts';
 import { isHalted, sinkLag } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { duration, plural, time } from '../report/text.ts';
@@ -98,7 +98,7 @@ function failingRuns(store: Store): Found[] {
 
 function untoldChanges(store: Store): Found[] {
   const full = newestFull(store);
-  const reason = full?.reasons.find(isUntold);
+  const reason = full && untoldReason(full);
   if (full === undefined || reason === undefined) return [];
   const advice = `Run ${full.id}: ${reason}. Nothing is concluded from what they do not tell. ${adviceFor(reason)}`;
   return [{ topic: 'untold', describe: says('The deltas of the source do not tell every change', advice) }];

@@ -1,4 +1,4 @@
-import type { Run } from '../catalog/run.ts';
+import { isUntold, type Run, UNTOLD } from '../catalog/run.ts';
 import type { Pass } from '../store/runs.ts';
 import { count, plural } from './text.ts';
 
@@ -42,11 +42,9 @@ export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): strin
   return state === 'complete' ? 'not needed' : '–';
 }
 
-const UNTOLD = /^deltas did not tell/;
-
-/** Whether a reason says that the list shows changes which no delta told. */
-export function isUntold(reason: string): boolean {
-  return UNTOLD.test(reason);
+/** The reason that says that deltas do not tell every change; undefined if none does. */
+export function untoldReason({ reasons }: Pick<Run, 'reasons'>): string | undefined {
+  return reasons.find(isUntold);
 }
 
 /** The first words of a reason of an open proof (sync/conclude-run.ts), and what an operator can do about it. */
@@ -60,7 +58,7 @@ const ADVICE: readonly (readonly [RegExp, string])[] = [
   ],
   [/^a delta shows nearly every product/, 'If no job changed them, report it: run npx catchword doctor.'],
   [
-    UNTOLD,
+    new RegExp(`^${UNTOLD}`),
     'Ask the operator of the source which changes its deltas show. If these fields never are, name them in CATCHWORD_UNTOLD_FIELDS.',
   ],
   [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],

@@ -40,14 +40,19 @@ function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
   return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
 }
 
-/** Every reason why a run is open. */
-function reasonsOf(store: Reader, assessment: Assessment, settings: ConcludeSettings): string[] {
+/** Every reason why a run is open. @param needed as `proofLists` */
+function reasonsOf(
+  store: Reader,
+  assessment: Assessment,
+  needed: readonly ReadList[],
+  settings: ConcludeSettings,
+): string[] {
   const { lists, list, closed } = assessment;
   const counted = assessment.counted();
   const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
   const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
   const unreadable = doubts.filter(isUnreadable);
-  const open = proofLists(assessment).flatMap((read) => whyOpen(read) ?? []);
+  const open = needed.flatMap((read) => whyOpen(read) ?? []);
   const isFewer = list !== undefined && !countAgrees(counted, list, settings);
   const reasons = [
     ...unreadable,
@@ -120,8 +125,8 @@ export function conclude(
 ) {
   const { lists, list, closed, seen, listed } = assessment;
   const untold = untoldIn(store, run, assessment, settings);
-  const reasons = [...reasonsOf(store, assessment, settings), ...untold];
   const needed = proofLists(assessment);
+  const reasons = [...reasonsOf(store, assessment, needed, settings), ...untold];
   const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
   const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
   const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;

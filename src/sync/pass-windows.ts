@@ -13,7 +13,7 @@ import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS, type Un
  * ```
  *   missing ── request ──► pending ── arrive ──► arrived ── noteApplied ──► read
  *                (queue)      │       (applier's batch)       (checkpoint)
- *                             ├─ giveUp (a lookup that failed)
+ *                             ├─ giveUp (a lookup or a repair that failed)
  *                             └─ fail ──► see unread-windows.ts
  * ```
  * The checkpoints in SQLite show which windows are read, so a start and a resume are the same.

@@ -53,8 +53,8 @@ async function repeat(clock: Clock, ended: AbortSignal, tick: () => void): Promi
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
  * @param onRead called for each window that was read
- * @returns null when every window of the pass has a checkpoint; another page size if the source answers pages of another
- *   size than requested, or not that many products in one page
+ * @returns null when nothing is left to read; another page size if the source answers pages of another size than
+ *   requested, or not that many products in one page
  */
 export async function readPass(
   pass: Pass,

@@ -107,7 +107,11 @@ export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: 
 
   function requireFew(error: CatchwordError): void {
     if (count <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
-    const message = `more than ${UNREADABLE_MOST} offsets cannot be read; the first error was: ${first?.message}`;
+    const what =
+      count > UNREADABLE_MOST
+        ? `${UNREADABLE_MOST} offsets cannot be read`
+        : `${FAILED_MOST} windows could not be read`;
+    const message = `more than ${what}; the first error was: ${first?.message}`;
     throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status: error.status, hint: error.hint });
   }
 

@@ -1,6 +1,6 @@
 import { changedFields, type Pointer, revert } from '../catalog/content.ts';
 import { createIdSet } from '../catalog/id-set.ts';
-import type { Run } from '../catalog/run.ts';
+import { isUntold, type Run, UNTOLD } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 
@@ -9,8 +9,6 @@ import type { Pass } from '../store/runs.ts';
  * and no delta tells is untold: then the silence of a delta proves nothing.
  */
 
-/** First words of the reason. */
-const UNTOLD = 'deltas did not tell';
 /** Changes whose fields are looked at. */
 const SAMPLE = 200;
 /** Changes of one product in one run. For safety. */
@@ -24,7 +22,7 @@ export function hasControl({ recentRuns, runs, source }: Reader, { kind }: Run):
   const [before] = recentRuns.ended('full', 1);
   if (kind !== 'full' || before === undefined || source.noted()?.unfinished === true) return false;
   const reasons = runs.get(before.id)?.reasons ?? [];
-  return before.proof === 'sealed' || (before.proof === 'open' && reasons.every((reason) => reason.startsWith(UNTOLD)));
+  return before.proof === 'sealed' || (before.proof === 'open' && reasons.every(isUntold));
 }
 
 /** Whether the pass is the control of a full run's deltas. */

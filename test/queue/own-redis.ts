@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { onTestFinished } from 'vitest';
 import type { Logger } from '../../src/log.ts';
+import { logOf } from '../support/log-of.ts';
 import { startRedis } from '../support/redis.ts';
 
 export const PASSWORD = 'Jqh-4711';
@@ -34,12 +35,6 @@ export function recordingLog(): { readonly lines: Line[]; readonly log: Logger }
     (level: keyof Logger): Logger['warn'] =>
     (fields, message) =>
       void (level === 'debug' || lines.push({ level, fields, message }));
-  const log = {
-    debug: note('debug'),
-    info: note('info'),
-    warn: note('warn'),
-    error: note('error'),
-    fatal: note('fatal'),
-  };
+  const log = logOf(note);
   return { lines, log };
 }

@@ -1,6 +1,6 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Run, RunKind } from '../../src/catalog/run.ts';
+import { isUntold, type Run, type RunKind } from '../../src/catalog/run.ts';
 import { approveRun, rejectRun } from '../../src/sync/review-run.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { emptyMirror } from './empty-mirror.ts';
@@ -193,8 +193,7 @@ async function simulateLife(setting: Setting, calm: () => void): Promise<void> {
   const cached = scenario.behaviour.cacheMs > 0;
   if (cached && last !== null && startOf(setting, last) < calmAt) last = await completeRun(setting, 'full');
   // Deltas do not tell what happened to the source before it was sound again; the run that finds this is open.
-  if (last?.reasons.some((reason) => reason.startsWith('deltas did not tell')))
-    last = await completeRun(setting, 'full');
+  if (last?.reasons.some(isUntold)) last = await completeRun(setting, 'full');
   if (last === null) throw new Violation('no full run was possible at the end');
   const { neverSealed } = scenario.limits;
   if (!plain && !neverSealed && last.proof !== 'sealed') {
