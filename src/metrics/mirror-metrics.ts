@@ -3,6 +3,8 @@ import type { Meter } from '@opentelemetry/api';
 import type { ChangeOp, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { failedInARow, openInARow } from '../report/in-a-row.ts';
+import { newestFull } from '../report/run-text.ts';
+import { REASON_KINDS, reasonKind } from '../report/run-words.ts';
 import { sinkSummary } from '../report/sink.ts';
 import { completeAt } from '../report/status.ts';
 import { diskOf } from '../store/disk.ts';
@@ -59,6 +61,10 @@ function createInstruments(meter: Meter) {
     ),
     failed: gauge('runs_failed_in_a_row', 'How many of the newest runs in a row have failed.'),
     open: gauge('full_runs_open_in_a_row', 'How many of the newest full runs in a row have not been sealed.'),
+    openReason: gauge(
+      'full_run_open_reason',
+      '1 for each kind of reason why the newest full run is not sealed, otherwise 0.',
+    ),
     held: gauge('removals_held', 'Removals that wait for an approval; counted once a minute.'),
     paused: gauge('source_pause_seconds', 'How long the service has asked all processes to wait; 0 if it has not.'),
     sinkState: gauge('sink_state', '1 for the state that the sink is in.'),
@@ -102,6 +108,9 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
         result.observe(gauges.runPages, active?.pages ?? 0);
         result.observe(gauges.failed, failedInARow(store.recentRuns.ended(null, RUNS)));
         result.observe(gauges.open, openInARow(store.recentRuns.ended('full', RUNS)));
+        const kinds = newestFull(store)?.reasons.map(reasonKind) ?? [];
+        for (const reason of REASON_KINDS)
+          result.observe(gauges.openReason, kinds.includes(reason) ? 1 : 0, { reason });
         const totals = store.runs.totals();
         const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
         result.observe(pages, total('pages'));

@@ -4,7 +4,7 @@ import { diskOf } from '../store/disk.ts';
 import type { EndedRun } from '../store/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { failedInARow, openInARow } from './in-a-row.ts';
-import { newestFull } from './run-text.ts';
+import { openRun } from './run-text.ts';
 import { isHalted, sinkLag } from './sink.ts';
 import { completeAt, heldReason, whyNotMade } from './status.ts';
 
@@ -74,11 +74,6 @@ function progressOf(store: Store, { id, items }: Run) {
   return { items: Math.min(once, pass.numItems), total: pass.numItems };
 }
 
-function openRunOf(store: Store): Run | null {
-  const full = newestFull(store);
-  return full?.proof === 'open' ? full : null;
-}
-
 function missedOf(store: Store, kind: RunKind, missed: MissedTicks, nowMs: number) {
   return { kind, missed, reason: whyNotMade(store, kind, nowMs) };
 }
@@ -99,7 +94,7 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
     /** Whether a process makes a run now. */
     working: store.keeperLease.holder(nowMs) !== null,
     /** The newest full run, if it is open. */
-    openRun: openRunOf(store),
+    openRun: openRun(store),
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
     failed: failedInARow(ended),
     open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),

@@ -28,6 +28,12 @@ export function newestFull({ recentRuns, runs }: Pick<Store, 'recentRuns' | 'run
   return newest === undefined || newest.proof === null ? undefined : runs.get(newest.id);
 }
 
+/** The newest full run, if it could not prove that it saw every product. */
+export function openRun(store: Pick<Store, 'recentRuns' | 'runs'>): Run | null {
+  const full = newestFull(store);
+  return full?.proof === 'open' ? full : null;
+}
+
 /** Why an open full run proves nothing, in one line. */
 export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' | 'rejected'>): string {
   const items = rejected === 0 ? '' : ` (${plural(rejected, 'item')})`;

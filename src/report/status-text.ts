@@ -89,7 +89,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
   const never = 'never (the first full load has not finished)';
   const upTo = `up to ${time(store.watermark() ?? 0)}`;
   const failure = last && failureText(last, status);
-  const { restless_run: restless, open_run: open } = status;
+  const { restless_run: restless, open_run: open, learned_page_size: learnedPage } = status;
   const held = status.held_runs.map(({ run, removals, reason }) => {
     const why = reason === null ? '' : ` (${reason})`;
     return `run ${run}: ${plural(removals, 'removal')} to decide on${why}: npx catchword run ${run}`;
@@ -105,6 +105,12 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
       status.learned_limit === null
         ? null
         : `${count(status.learned_limit)} requests a minute, learned; used while CATCHWORD_RATE_LIMIT is off`,
+    ],
+    [
+      'pages',
+      learnedPage === null
+        ? null
+        : `${plural(learnedPage, 'product')} each, because the source does not answer CATCHWORD_PER_PAGE`,
     ],
     ['last run', last && lastRunText(last)],
     ['', failure && yellow(failure)],

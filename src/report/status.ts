@@ -4,7 +4,7 @@ import { iso } from '../iso-time.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
-import { newestFull, restlessRun } from './run-text.ts';
+import { newestFull, openRun, restlessRun } from './run-text.ts';
 import { localIso } from './text.ts';
 
 /** Why a run held its removals back. */
@@ -60,7 +60,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
   const held = store.runs.held();
   const learned = store.source.learnedRate();
   const restless = restlessRun(store, nowMs);
-  const full = newestFull(store);
+  const open = openRun(store);
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -73,6 +73,8 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
     /** Requests a minute, learned from refusals and used without a configured limit; null before the first refusal. */
     learned_limit: learned === null ? null : Math.floor(learned.perMinute),
+    /** Products a page, used because the source does not answer pages of the configured size; null if it does. */
+    learned_page_size: store.source.learnedPage(nowMs)?.perPage ?? null,
     /** The process that makes a run, the daemon (or keeper), and the process that feeds the sinks. */
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
@@ -85,12 +87,9 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     })),
     last_run: last === undefined ? null : runJson(last),
     /** The newest full run, if it could not prove that it saw every product. */
-    open_run:
-      full?.proof === 'open'
-        ? { run: full.id, reasons: full.reasons, rejected: full.rejected, missing: full.missing }
-        : null,
+    open_run: open && { run: open.id, reasons: open.reasons, rejected: open.rejected, missing: open.missing },
     /** The source's own total in the newest full run. */
-    source_total: full?.evidence?.numItems ?? null,
+    source_total: newestFull(store)?.evidence?.numItems ?? null,
     restless_run:
       restless === undefined ? null : { run: restless.id, updated: restless.updated, field: restless.field },
     /** Null if no daemon is alive to start a run. */

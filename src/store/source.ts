@@ -14,6 +14,18 @@ export interface NotedSource extends SourceIdentity {
   readonly unfinished: boolean;
 }
 
+/** A page size that the source answered, after it did not answer the configured one. */
+export interface LearnedPage {
+  /** CATCHWORD_PER_PAGE then. */
+  readonly asked: number;
+  readonly perPage: number;
+  /** When it was learned, by this machine's clock. */
+  readonly at: number;
+}
+
+/** After this time the configured size is tried again: the source may only have been slow. */
+const LEARNED_PAGE_MS = 7 * 86_400_000;
+
 type NotedPause = Readonly<Record<'since' | 'until', number | null>>;
 const NOTED_PAUSE = 'SELECT blocked_since AS since, blocked_until AS until FROM mirror WHERE id = 1';
 
@@ -29,6 +41,7 @@ export type SourceReader = ReturnType<typeof createSourceReader>;
 /** What all processes of a mirror know about its source. Times are milliseconds since 1970 by the local clock. */
 export function createSourceReader({ row, value }: Queries) {
   const learnedRate = value<[], string | null>('SELECT learned_rate FROM mirror WHERE id = 1');
+  const learnedPage = value<[], string | null>('SELECT learned_page FROM mirror WHERE id = 1');
   const notedPause = row<[], NotedPause>(NOTED_PAUSE);
   const source = row<[], SourceIdentity>(
     `SELECT source_address AS address, source_selection AS selection FROM mirror
@@ -47,6 +60,12 @@ export function createSourceReader({ row, value }: Queries) {
     learnedRate: (): LearnedRate | null => {
       const noted = learnedRate();
       return noted === null ? null : (JSON.parse(noted) as LearnedRate);
+    },
+    /** Null if the source answers pages of the configured size, or that was not tried for a week. */
+    learnedPage: (nowMs: number): LearnedPage | null => {
+      const noted = learnedPage();
+      const page = noted === null ? null : (JSON.parse(noted) as LearnedPage);
+      return page !== null && Math.abs(nowMs - page.at) < LEARNED_PAGE_MS ? page : null;
     },
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),
@@ -134,14 +153,17 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
 export function createSourceWriter({ write }: Queries, pace: PaceWriter) {
   // A limit was learned from one address; another one may have another limit.
   const setSource = write(
-    `UPDATE mirror SET learned_rate = iif(source_address <> ?, NULL, learned_rate),
-     source_address = ?, source_selection = ? WHERE id = 1`,
+    `UPDATE mirror SET learned_rate = iif(source_address <> :address, NULL, learned_rate),
+     learned_page = iif(source_address <> :address, NULL, learned_page),
+     source_address = :address, source_selection = :selection WHERE id = 1`,
   );
+  const setPage = write('UPDATE mirror SET learned_page = ? WHERE id = 1');
   return {
     ...pace,
+    learnPage: (page: LearnedPage) => setPage(JSON.stringify(page)),
     note: ({ address, selection, unfinished }: NotedSource): void => {
       const selected = JSON.parse(selection) as object;
-      setSource(address, address, JSON.stringify(unfinished ? { ...selected, unfinished } : selected));
+      setSource({ address, selection: JSON.stringify(unfinished ? { ...selected, unfinished } : selected) });
     },
   };
 }

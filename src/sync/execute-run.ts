@@ -8,7 +8,7 @@ import { createApplier } from './apply-page.ts';
 import { requireUsablePass } from './check-progress.ts';
 import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';
 import { DATE_STEP_MS, nextStep } from './next-step.ts';
-import type { Resize } from './page-size.ts';
+import { firstSize, type Resize } from './page-size.ts';
 import { pruneLog } from './prune-log.ts';
 import { createRunPruning } from './prune-runs.ts';
 import { interruption, type PassContext, readPass } from './read-pass.ts';
@@ -97,6 +97,14 @@ async function prune({ store, leased, settings, clock, log, pruneRuns }: Executi
   }
 }
 
+/** Notes a smaller page size only after a whole pass was read with it: a source that is down refuses every size. */
+function learnSize({ store, leased, settings, clock, log }: Execution, { perPage, sizeIgnored }: Pass): void {
+  const [asked, at] = [settings.perPage, clock.now()];
+  if (sizeIgnored || perPage >= firstSize(asked, store.source.learnedPage(at))) return;
+  leased.write(({ source }) => source.learnPage({ asked, perPage, at }));
+  log.info({ asked, answered: perPage }, 'runs begin with this page size for a week');
+}
+
 /** Reads the last pass to its end; in plain pages if the source ignores the requested size, in smaller ones if it must. */
 async function readLast(execution: Execution): Promise<void> {
   const { run, store, leased, queue, log } = execution;
@@ -104,7 +112,10 @@ async function readLast(execution: Execution): Promise<void> {
     const pass = store.runs.passes(run.id).at(-1);
     if (pass === undefined) throw new CatchwordError('NOT_FOUND', `run ${run.id} has no pass`);
     const resized = await readOne(execution, pass);
-    if (resized === null) return requireUsablePass(store, pass);
+    if (resized === null) {
+      requireUsablePass(store, pass);
+      return learnSize(execution, pass);
+    }
     const { perPage, isFixed } = resized;
     const fields = { run: run.id, asked: pass.perPage, answered: perPage };
     log.warn(fields, isFixed ? 'the source ignores the requested page size' : 'smaller pages are tried');

@@ -1,6 +1,7 @@
 import { type FetchOutcome, type FetchTask, requestOf } from '../catalog/page.ts';
 import { CatchwordError, type ErrorRecord, toErrorRecord } from '../errors.ts';
 import type { Pass } from '../store/runs.ts';
+import type { LearnedPage } from '../store/source.ts';
 
 /** The page size of the rest of a pass. */
 export interface Resize {
@@ -11,6 +12,14 @@ export interface Resize {
 
 /** Smallest sizes that are tried if the source refuses the first request, or does not answer it in time. */
 const SMALLEST = { refused: 25, slow: 250 } as const;
+
+/**
+ * The page size with which runs begin.
+ * @param asked CATCHWORD_PER_PAGE
+ */
+export function firstSize(asked: number, learned: LearnedPage | null): number {
+  return learned?.asked === asked ? learned.perPage : asked;
+}
 
 /** Half the size of the first request, if a smaller page may be answered. */
 function smallerSize({ window }: FetchTask, { code, status = 0 }: ErrorRecord): Resize | null {

@@ -96,6 +96,10 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
       return before.join() === after.join() ? 'same order' : 'other order';
     },
 
+    /** How many products the source lists as changed since then, milliseconds since 1970. */
+    tell: async (from: number): Promise<number> =>
+      (await ask({ page: 1, perPage: 1 }, { from })).page.envelope.numItems,
+
     /** Looks up a listed product, and one that does not exist. @returns null for an empty catalog */
     async lookUp() {
       const window = { page: 1, perPage: 1 };

@@ -3,6 +3,7 @@ import { tickTime } from '../catalog/tick.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { requireRun } from './finish-run.ts';
+import { firstSize } from './page-size.ts';
 import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource } from './source.ts';
 
@@ -23,7 +24,7 @@ export function startRun(
 ): Run | null {
   return leased.write((writer) => {
     const { tick = null } = request;
-    const { source, overlapMs, perPage, seam } = settings;
+    const { source, overlapMs, seam } = settings;
     const moment = tick === null ? null : tickTime(tick);
     if (moment !== null) writer.schedule.serve(request.kind, moment);
     if (tick !== null && writer.runs.hasTick(tick)) return null;
@@ -38,6 +39,7 @@ export function startRun(
     const runId = writer.runs.create(run);
     const unread = { sourceTime: null, numItems: null, sizeIgnored: false, reversed: false };
     const kind = isFull ? 'list' : 'delta';
+    const perPage = firstSize(settings.perPage, writer.source.learnedPage(nowMs));
     writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
     const planned = requireRun(writer, runId);
     onPlanned(writer, planned);

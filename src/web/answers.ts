@@ -116,6 +116,9 @@ export const STATUS = z
     learned_limit: count('Requests a minute, learned from refusals and used without a configured limit.')
       .nullable()
       .meta({ description: 'Null before the first refusal.' }),
+    learned_page_size: count('Products a page, used because the source does not answer pages of the configured size.')
+      .nullable()
+      .meta({ description: 'Null if it does.' }),
     running: HOLDER.nullable().meta({ description: 'The process that makes a run.' }),
     daemon: HOLDER.nullable().meta({ description: 'The daemon or keeper.' }),
     relay: HOLDER.nullable().meta({ description: 'The process that feeds the sinks.' }),
@@ -214,4 +217,5 @@ export const ALIVE = z
 export const READINESS = z.object({
   ready: z.boolean().meta({ description: 'Whether the mirror may be relied on.' }),
   reason: textOrNull('Why not; null if it may.'),
+  open: textOrNull('Why the newest full run could not prove that it saw every product; null if it could.'),
 });

@@ -1,9 +1,11 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
+import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { errorFields, type Logger } from '../log.ts';
+import { openRun, openText } from '../report/run-text.ts';
 import { completeAt } from '../report/status.ts';
 import type { Store } from '../store/store.ts';
 import { ALIVE, ERROR, READINESS } from './answers.ts';
@@ -74,14 +76,16 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
   const schema = { ...readiness, response: { ...readiness.response, 503: unready } };
   app.get('/readyz', { schema }, async (_request, reply) => {
     let reason: string | null;
+    let run: Run | null = null;
     try {
-      options.store.check();
-      reason = options.store.read(() => unreadyReason(options));
+      const { store } = options;
+      store.check();
+      [reason, run] = store.read(() => [unreadyReason(options), openRun(store)]);
     } catch (error) {
       log.error(errorFields(error), 'readiness check failed');
       const isKnown = error instanceof CatchwordError;
       reason = isKnown ? `${error.message} [${error.code}]` : `the mirror cannot be read (${messageOf(error)})`;
     }
-    return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason });
+    return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason, open: run && openText(run) });
   });
 }

@@ -290,7 +290,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expect(doctor.stdout).not.toMatch(/^failed/m);
     expect(doctor.code).toBe(0);
     expect(await life.sinkStates()).toEqual({ shop: 'live', hook: 'live' });
-    expect(await life.readiness()).toEqual({ ready: true, reason: null });
+    expect(await life.readiness()).toMatchObject({ ready: true, reason: null });
     expectNoProblems();
     expect(life.readers.count()).toBeGreaterThan(100);
     await life.readers.stop();

@@ -23,9 +23,15 @@ it('says everywhere that the newest full run is open and why, until one is seale
   const { web } = await serve(db);
   expect(await (await fetch(`${web.url}/api/status`)).json()).toMatchObject(shown);
   expect(await (await fetch(web.url)).text()).toContain(said);
+  const metrics = async () => await (await fetch(`${web.url}/metrics`)).text();
+  expect(await metrics()).toContain('catchword_full_run_open_reason{reason="rejected"} 1\n');
+  expect(await metrics()).toContain('catchword_full_run_open_reason{reason="untold"} 0\n');
+  expect(await (await fetch(`${web.url}/readyz`)).json()).toEqual({ ready: true, reason: null, open: said });
   source.items = books;
   await load(settings, 'full');
   expect(JSON.parse(await status('--json'))).toMatchObject({ open_run: null, source_total: 30 });
   expect(await (await fetch(web.url)).text()).not.toContain('could not prove that it saw');
+  expect(await metrics()).toContain('catchword_full_run_open_reason{reason="rejected"} 0\n');
+  expect(await (await fetch(`${web.url}/readyz`)).json()).toEqual({ ready: true, reason: null, open: null });
   await web.stop();
 });

@@ -172,7 +172,8 @@ export function drawOrdinary(seed: number): Scenario {
     bulk: 0,
     settlingDeaths: 0,
   };
-  if (often(0.1) && dated) return { ...drawn, localJumps: drawJumps(random) };
+  // No mirror can notice that both clocks were put back at once: docs/page-drift.md names it.
+  if (often(0.1) && dated) return { ...drawn, clockJumpMs: 0, localJumps: drawJumps(random) };
   return often(0.3) ? late(drawn, random) : drawn;
 }
 

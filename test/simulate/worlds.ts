@@ -237,10 +237,13 @@ const DRAW: Readonly<Record<WorldName, (random: Random, scenario: Scenario) => D
     behaviour: { ...PLAIN, deltas: 'nothing' as const },
     limits: { ...NO_LIMITS, unsound: ALWAYS },
   }),
-  /** Every delta is the whole list, whatever it asks. Promised: everything; but nearly all runs are open. */
+  /**
+   * Every delta is the whole list, whatever it asks. Promised: everything; but nearly all runs are open. A run reads the
+   * list two dozen times, so the answers are not slow.
+   */
   'deltas that tell everything': () => ({
     withdrawn: 'gone' as const,
-    behaviour: { ...PLAIN, deltas: 'everything' as const },
+    behaviour: { ...PLAIN, latencyMs: 300, jitter: 1, deltas: 'everything' as const },
   }),
 };
 

@@ -4,6 +4,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
 import { execute } from '../support/sqlite.ts';
 
 let sandbox: Sandbox;
@@ -132,6 +133,35 @@ describe('doctor', () => {
     expect(found.stdout).toMatch(/ok {5}page size {2}any size is honoured\n/);
     expect(found.stdout).toMatch(/ok {5}order {6}two reads of a page are the same/);
     expect(found.stdout).toMatch(/ok {5}lookup {5}finds what exists/);
+  });
+
+  it('asks for deltas of the future, of long ago, and of the newest change that it knows', async () => {
+    const doctor = async () => (await cli(['doctor'], settings, directory)).stdout;
+    expect(await doctor()).toContain('none is of the future; 1,500 products since 2000; the mirror knows no change');
+    sandbox.catalog.mutate({ create: 0, update: 3, remove: 0, seed: 1 });
+    await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
+    expect(await doctor()).toMatch(/ok {5}deltas {5}none is of the future; 1,500 products since 2000; \d+ since /);
+  });
+
+  it.each<[string, string, (from: number) => boolean]>([
+    ['future', 'a delta from the day after tomorrow shows 3 products', () => true],
+    ['past', 'a delta from the year 2000 is empty', () => false],
+    ['last hour', 'is empty, but run 2 found a change since', (from) => from < Date.UTC(2001, 0)],
+  ])('notices deltas that are wrong about the %s', async (_when, said, isTold) => {
+    const titled = (title: string) => ['A', 'B', 'C'].map((vbid) => Buffer.from(JSON.stringify({ vbid, title })));
+    const source = await startRawSource(titled('old'));
+    const asked = { ...settings, CATCHWORD_BASE_URL: source.url, CATCHWORD_DB: join(directory, 'other.db') };
+    await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
+    source.items = titled('new');
+    await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
+    source.instead = ({ searchParams }) => {
+      const from = searchParams.get('from');
+      source.changed = from !== null && isTold(Date.parse(from)) ? source.items : [];
+      return null;
+    };
+    const { stdout } = await cli(['doctor'], asked, directory);
+    expect(stdout).toContain('note   deltas ');
+    expect(stdout).toContain(said);
   });
 
   it('notices a source that ignores the page size, and a lookup that does not work', async () => {

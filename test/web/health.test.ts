@@ -19,9 +19,14 @@ it('is ready when the mirror is filled and not too old, and the sinks are ready'
     const { status, text } = await get(`${web.url}/readyz`);
     return { status, ...(JSON.parse(text) as { ready: boolean; reason: string | null }) };
   };
-  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the first full load has not finished' });
+  expect(await ready()).toEqual({
+    status: 503,
+    ready: false,
+    reason: 'the first full load has not finished',
+    open: null,
+  });
   await load(settings, 'full');
-  expect(await ready()).toEqual({ status: 200, ready: true, reason: null });
+  expect(await ready()).toEqual({ status: 200, ready: true, reason: null, open: null });
 
   aheadMs = 25 * HOUR;
   expect(await ready()).toMatchObject({ status: 200 });
@@ -34,7 +39,7 @@ it('is ready when the mirror is filled and not too old, and the sinks are ready'
   aheadMs = 0;
 
   sinks = 'the sink search is paused';
-  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the sink search is paused' });
+  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the sink search is paused', open: null });
   // The process itself is healthy.
   const alive = await get(`${web.url}/healthz`);
   expect(alive.status).toBe(200);

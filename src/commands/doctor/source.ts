@@ -1,6 +1,8 @@
+import { deltaFrom } from '../../catalog/watermark.ts';
 import { createCatalogClient } from '../../client/catalog-client.ts';
 import type { SourceConfig } from '../../config.ts';
-import { duration, plural, SKEW_MS } from '../../report/text.ts';
+import { count, duration, plural, SKEW_MS, time } from '../../report/text.ts';
+import { findProduct } from '../../store/find-product.ts';
 import type { Store } from '../../store/store.ts';
 import { createSourceProbe, type SourceProbe } from '../../sync/probe-source.ts';
 import { mirrorPacer } from '../../sync/shared-pace.ts';
@@ -51,6 +53,44 @@ async function checkOrder(probe: SourceProbe): Promise<Result> {
   return note('two reads of a page have different orders', hint);
 }
 
+/** The future by every clock and in every zone. */
+const AHEAD_MS = 2 * 86_400_000;
+const LONG_AGO = Date.UTC(2000, 0, 1);
+
+/** Changes that are searched for one that a delta must show. */
+const NEWEST = 100;
+
+/** The start of a delta that must show a change which the mirror has; null if it knows none. */
+function toldSince(mirror: Store, { deltaOverlapMs, untoldFields }: SourceConfig) {
+  const changes = mirror.changes.before(Number.MAX_SAFE_INTEGER, NEWEST);
+  // No delta shows a product that is gone.
+  const newest = changes.find(({ op, vbid }) => op !== 'removed' && findProduct(mirror, vbid)?.removedAt === null);
+  const run = newest && mirror.runs.get(newest.runId);
+  if (run === undefined || (run.kind === 'full' && untoldFields.length > 0)) return null;
+  const before = mirror.runs.list(NEWEST).find(({ id, proof }) => id < run.id && proof === 'sealed');
+  const { selectionOf } = mirror.runs;
+  // Other settings change products, too.
+  if (before === undefined || before.sourceTime === null || selectionOf(before.id) !== selectionOf(run.id)) return null;
+  return { from: deltaFrom(before.sourceTime, deltaOverlapMs), run: run.id };
+}
+
+/** Whether deltas show what changed, and nothing else. */
+async function checkDeltas(probe: SourceProbe, config: SourceConfig, mirror: Store | null, nowMs: number) {
+  const { numItems } = await probe.respond();
+  const hint =
+    'Full loads notice what deltas do not tell. Ask the service which changes deltas show, and by which clock.';
+  const ahead = await probe.tell(nowMs + AHEAD_MS);
+  if (ahead > 0) return note(`a delta from the day after tomorrow shows ${plural(ahead, 'product')}`, hint);
+  const all = await probe.tell(LONG_AGO);
+  const told = `none is of the future; ${plural(all, 'product')} since 2000`;
+  if (all === 0 && numItems > 0) return note(`a delta from the year 2000 is empty`, hint);
+  const known = mirror && toldSince(mirror, config);
+  if (known === null) return ok(`${told}; the mirror knows no change that a delta must show`);
+  const since = await probe.tell(known.from);
+  if (since > 0) return ok(`${told}; ${count(since)} since ${time(known.from)}, before the newest known change`);
+  return note(`a delta from ${time(known.from)} is empty, but run ${known.run} found a change since`, hint);
+}
+
 async function checkLookup(probe: SourceProbe, { lookupPath }: SourceConfig): Promise<Result> {
   if (lookupPath === undefined) return ok('not used (CATCHWORD_LOOKUP_PATH is not set)');
   const found = await probe.lookUp();
@@ -61,7 +101,7 @@ async function checkLookup(probe: SourceProbe, { lookupPath }: SourceConfig): Pr
 }
 
 /**
- * Checks how the source behaves with about a dozen requests, at its rate limit.
+ * Checks how the source behaves with about fifteen requests, at its rate limit.
  * @param mirror shares its rate limit; null if there is none
  */
 export async function examineSource(
@@ -79,6 +119,7 @@ export async function examineSource(
       response,
       await examine('page size', () => checkPageSize(probe, config)),
       await examine('order', () => checkOrder(probe)),
+      await examine('deltas', () => checkDeltas(probe, config, mirror, clock.now())),
       await examine('lookup', () => checkLookup(probe, config)),
     ];
   } finally {

@@ -1,0 +1,1 @@
+ALTER TABLE `mirror` ADD `learned_page` text;
