@@ -42,17 +42,18 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   xml: [],
   client: ['catalog', 'config', 'option-table', 'xml'],
   store: ['catalog'],
-  report: ['catalog', 'store', 'relay'],
+  state: ['catalog', 'store'],
+  report: ['catalog', 'store', 'relay', 'state'],
   queue: ['catalog'],
   sync: ['catalog', 'client', 'store', 'queue'],
   schedule: ['catalog', 'operator', 'store', 'sync'],
-  metrics: ['catalog', 'store', 'report'],
-  web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator'],
+  metrics: ['catalog', 'store', 'report', 'state'],
+  web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator', 'state'],
   operator: ['catalog', 'store', 'sync', 'relay', 'report'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
-  notify: ['config', 'store', 'report', 'relay'],
+  notify: ['config', 'store', 'report', 'relay', 'state'],
   events: ['catalog'],
-  mirror: ['catalog', 'store', 'events', 'report'],
+  mirror: ['catalog', 'store', 'events', 'state'],
   relay: ['catalog', 'config', 'setting-forms', 'store'],
   roles: [
     'catalog',
@@ -187,6 +188,16 @@ describe('architecture', () => {
       ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue.ts',
     );
     expect(wrong).toEqual([]);
+  });
+
+  it('lets only state decide how the mirror is', () => {
+    const decides = /\b(clockSeen|recentRuns\.(ended|restless)|diskOf|stopped' \|\|)/;
+    const owners = ['state', 'store', 'sync'];
+    const wrong = files.filter(
+      (file) => !owners.includes(layerOf(file)) && decides.test(readFileSync(join(SRC, file), 'utf8')),
+    );
+    // The metric shows when runs of each kind ended; doctor forecasts the size of the file.
+    expect(wrong.sort()).toEqual(['commands/doctor/disk.ts', 'metrics/mirror-metrics.ts']);
   });
 
   it('imports each package only where it belongs', () => {

@@ -5,6 +5,7 @@ import { sinkStatuses } from '../report/sink.ts';
 import { statusOf } from '../report/status.ts';
 import { statusLines } from '../report/status-text.ts';
 import { plansOf } from '../schedule/due.ts';
+import { stateOf } from '../state/mirror-state.ts';
 import type { CommandContext } from './shared/context.ts';
 import { colours, type JsonOption } from './shared/format.ts';
 import { onMirror } from './shared/mirror.ts';
@@ -14,11 +15,12 @@ export function statusCommand(context: CommandContext): Command {
     onMirror(context, 'read', options, (store, config) =>
       store.read(() => {
         const nowMs = context.clock.now();
-        const status = statusOf(store, nowMs, plansOf(config, store.schedule.servedOfEach(), nowMs));
+        const state = stateOf(store, nowMs, config);
+        const status = statusOf(store, state, plansOf(config, store.schedule.servedOfEach(), nowMs));
         const sinks = sinkStatuses(store, config.sinks, nowMs);
         const episodes = episodesJson(store);
         const channels = channelStatuses(store, config.channels.map(channelConfig));
-        const text = statusLines(colours(context), store, status, { sinks, episodes, channels }, nowMs);
+        const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
         return { json: { ...status, sinks, episodes, channels }, text };
       }),
     ),

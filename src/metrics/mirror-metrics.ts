@@ -2,17 +2,17 @@ import { statSync } from 'node:fs';
 import type { Meter } from '@opentelemetry/api';
 import type { ChangeOp, RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { failedInARow, openInARow } from '../report/in-a-row.ts';
-import { newestFull } from '../report/run-text.ts';
 import { REASON_KINDS, reasonKind } from '../report/run-words.ts';
-import { sinkSummary } from '../report/sink.ts';
-import { completeAt } from '../report/status.ts';
-import { diskOf } from '../store/disk.ts';
+import { sinkLag } from '../report/sink.ts';
+import { FRESHNESS, type MirrorState } from '../state/mirror-state.ts';
+import { problemsOf, TOPICS } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 
 export interface MirrorMetricsOptions {
   readonly store: Store;
   readonly clock: Clock;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
 }
 
 const KINDS: readonly RunKind[] = ['full', 'delta'];
@@ -28,7 +28,7 @@ function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function createHeldCount({ store, clock }: MirrorMetricsOptions): () => number {
+function createHeldCount({ store, clock }: Pick<MirrorMetricsOptions, 'store' | 'clock'>): () => number {
   let counted = { runs: '', at: Number.NEGATIVE_INFINITY, removals: 0 };
   return () => {
     const ids = store.runs.held().map(({ id }) => id);
@@ -48,7 +48,9 @@ function createInstruments(meter: Meter) {
   return {
     products: gauge('products', 'Products in the mirror, without those that were removed.'),
     lastSeq: gauge('change_log_last_seq', 'Number of the newest change in the change log.'),
-    age: gauge('mirror_age_seconds', 'Time since the mirror was last complete; absent until the first full load ends.'),
+    age: gauge('mirror_age_seconds', 'Time since the mirror was last complete; absent while it is empty or not known.'),
+    freshness: gauge('mirror_freshness', '1 for the state that the mirror is in: empty, fresh, stale or clock.'),
+    problems: gauge('problems', 'How many things of this topic are wrong; docs/notifications.md lists the topics.'),
     fileBytes: gauge('mirror_file_bytes', "Size of the mirror's file, without its WAL."),
     walBytes: gauge('mirror_wal_bytes', "Size of the mirror's write-ahead log."),
     diskFree: gauge('mirror_disk_free_bytes', "Space that this user may use on the mirror's disk."),
@@ -60,7 +62,10 @@ function createInstruments(meter: Meter) {
       'When the newest complete run of this kind ended, in seconds since 1970.',
     ),
     failed: gauge('runs_failed_in_a_row', 'How many of the newest runs in a row have failed.'),
-    open: gauge('full_runs_open_in_a_row', 'How many of the newest full runs in a row have not been sealed.'),
+    open: gauge(
+      'full_runs_open_in_a_row',
+      'How many of the newest full runs in a row have not been sealed; failed ones do not count.',
+    ),
     openReason: gauge(
       'full_run_open_reason',
       '1 for each kind of reason why the newest full run is not sealed, otherwise 0.',
@@ -75,7 +80,7 @@ function createInstruments(meter: Meter) {
 }
 
 /** Observes the mirror's state at each scrape, in one snapshot. */
-export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptions): void {
+export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetricsOptions): void {
   const gauges = createInstruments(meter);
   const delivered = meter.createObservableCounter('catchword_sink_delivered_events_total', {
     description: 'Events that the sink has confirmed.',
@@ -93,22 +98,29 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
 
   meter.addBatchObservableCallback(
     (result) => {
-      const now = clock.now();
       store.read(() => {
         const active = store.runs.unfinished();
-        const completedAt = completeAt(store);
+        const now = state();
+        const problems = problemsOf(now);
         result.observe(gauges.products, store.products.living());
         result.observe(gauges.lastSeq, store.changes.lastSeq());
-        if (completedAt !== null) result.observe(gauges.age, Math.max(0, now - completedAt) / 1000);
+        if (now.ageMs !== null) result.observe(gauges.age, now.ageMs / 1000);
+        for (const freshness of FRESHNESS) {
+          result.observe(gauges.freshness, now.freshness === freshness ? 1 : 0, { state: freshness });
+        }
+        for (const topic of TOPICS) {
+          const found = problems.filter((problem) => problem.begins && problem.topic === topic);
+          result.observe(gauges.problems, found.length, { topic });
+        }
         for (const kind of KINDS) {
           result.observe(gauges.runActive, active?.kind === kind ? 1 : 0, { kind });
           const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
           if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
         }
         result.observe(gauges.runPages, active?.pages ?? 0);
-        result.observe(gauges.failed, failedInARow(store.recentRuns.ended(null, RUNS)));
-        result.observe(gauges.open, openInARow(store.recentRuns.ended('full', RUNS)));
-        const kinds = newestFull(store)?.reasons.map(reasonKind) ?? [];
+        result.observe(gauges.failed, now.failed);
+        result.observe(gauges.open, now.open);
+        const kinds = now.full?.reasons.map(reasonKind) ?? [];
         for (const reason of REASON_KINDS)
           result.observe(gauges.openReason, kinds.includes(reason) ? 1 : 0, { reason });
         const totals = store.runs.totals();
@@ -117,22 +129,21 @@ export function observeMirror(meter: Meter, { store, clock }: MirrorMetricsOptio
         result.observe(rejected, total('rejected'));
         for (const op of OPS) result.observe(changes, total(op), { op });
         result.observe(gauges.held, heldCount());
-        result.observe(gauges.paused, Math.max(0, (store.source.pause(now)?.until ?? now) - now) / 1000);
-        for (const row of store.sinks.list()) {
-          if (!row.configured) continue;
-          const { name: sink, state, lag_records, lag_seconds, parked } = sinkSummary(store, row, now);
-          result.observe(gauges.sinkState, 1, { sink, state });
-          result.observe(gauges.sinkLagRecords, lag_records, { sink });
-          if (lag_seconds !== null) result.observe(gauges.sinkLagSeconds, lag_seconds, { sink });
-          result.observe(gauges.sinkParked, parked, { sink });
+        result.observe(gauges.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
+        for (const one of now.sinks) {
+          const { row, lagRecords, lagSeconds } = one;
+          const sink = row.name;
+          result.observe(gauges.sinkState, 1, { sink, state: sinkLag(one).state });
+          result.observe(gauges.sinkLagRecords, lagRecords, { sink });
+          if (lagSeconds !== null) result.observe(gauges.sinkLagSeconds, lagSeconds, { sink });
+          result.observe(gauges.sinkParked, store.sinks.parkedCount(row.id), { sink });
           result.observe(delivered, row.delivered, { sink });
         }
+        result.observe(gauges.diskFree, now.disk.free);
+        result.observe(gauges.diskSize, now.disk.size);
       });
       result.observe(gauges.fileBytes, fileBytes(store.path));
       result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
-      const { free, size } = diskOf(store.path);
-      result.observe(gauges.diskFree, free);
-      result.observe(gauges.diskSize, size);
     },
     [...Object.values(gauges), delivered, pages, changes, rejected],
   );

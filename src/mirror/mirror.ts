@@ -4,7 +4,7 @@ import type { Proof, RunKind, RunState } from '../catalog/run.ts';
 import { systemClock } from '../clock.ts';
 import { CatchwordError, hasCode, usageError } from '../errors.ts';
 import type { CatalogProduct, CatchwordEvent } from '../events/events.ts';
-import { completeAt } from '../report/status.ts';
+import { completeAt } from '../state/mirror-state.ts';
 import { findProduct } from '../store/find-product.ts';
 import { createHistory, requireKnownSeq } from '../store/history.ts';
 import { findPosition, MISPLACED } from '../store/position.ts';

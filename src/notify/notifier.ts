@@ -2,21 +2,18 @@ import { hostname } from 'node:os';
 import type { Config } from '../config.ts';
 import { hasCode, messageOf } from '../errors.ts';
 import { repeat, type Service } from '../lifecycle.ts';
-import { diskOf } from '../store/disk.ts';
+import type { StateLimits } from '../state/mirror-state.ts';
 import { type ChannelConfig, channelConfig } from './channel-config.ts';
 import { type DeliverOptions, deliver } from './deliver.ts';
-import type { FindingOptions } from './findings.ts';
 import { CHECK_MS, createWatch } from './watch.ts';
 
-export interface NotifierOptions extends DeliverOptions, Pick<FindingOptions, 'readyMaxAgeMs'> {
+export interface NotifierOptions extends DeliverOptions, StateLimits {
   readonly channels: readonly ChannelConfig[];
-  /** The disk of the mirror; default: as the system reports it. */
-  readonly disk?: FindingOptions['disk'];
 }
 
 /** The part of the notifier's options that the settings give. */
-export function notifierSettings({ channels, readyMaxAgeMs, name }: Config) {
-  return { channels: channels.map(channelConfig), readyMaxAgeMs, sender: { name, host: hostname() } };
+export function notifierSettings({ channels, readyMaxAgeMs, minFreeBytes, name }: Config) {
+  return { channels: channels.map(channelConfig), readyMaxAgeMs, minFreeBytes, sender: { name, host: hostname() } };
 }
 
 /**
@@ -24,9 +21,9 @@ export function notifierSettings({ channels, readyMaxAgeMs, name }: Config) {
  * Runs in the process that holds the daemon's lease, and does nothing once that is lost.
  */
 export function startNotifier(options: NotifierOptions): Service {
-  const { store, leased, clock, log, channels, readyMaxAgeMs, disk = () => diskOf(store.path) } = options;
+  const { leased, clock, log, channels } = options;
   const names = channels.map(({ name }) => name);
-  const check = createWatch({ store, leased, clock, log, channels: names, readyMaxAgeMs, disk });
+  const check = createWatch({ ...options, channels: names });
   const delivering = new Map<string, Promise<void>>();
   let isLost = false;
   let hasChannels = false;

@@ -1,12 +1,14 @@
 import type { Clock } from '../clock.ts';
 import type { Logger } from '../log.ts';
+import { problemText } from '../report/problem-text.ts';
+import { type StateLimits, stateOf } from '../state/mirror-state.ts';
+import { nameOf, problemsOf } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import type { LeasedDaemon } from '../store/writers.ts';
-import { type FindingOptions, findingsOf } from './findings.ts';
 import { episodeText } from './words.ts';
 
 /*
- * Turns findings into episodes:
+ * Turns problems into episodes:
  *
  * ```
  *            found in every check for `forMs`            not found for the quiet time
@@ -25,7 +27,7 @@ const DAY_MS = 86_400_000;
 /** How long ended episodes are kept. */
 const KEEP_MS = 90 * DAY_MS;
 
-export interface WatchOptions extends FindingOptions {
+export interface WatchOptions extends StateLimits {
   readonly store: Store;
   readonly leased: LeasedDaemon;
   readonly clock: Clock;
@@ -61,17 +63,18 @@ export function createWatch({ store, leased, clock, log, channels, ...options }:
 
   return () => {
     const now = clock.now();
-    const findings = findingsOf(store, now, options);
+    const state = store.read(() => stateOf(store, now, options));
+    const found = problemsOf(state).map((problem) => ({ ...problem, topic: nameOf(problem), problem }));
     const open = store.episodes.open();
-    const fresh = findings.filter(({ topic, begins }) => begins && !open.some((one) => one.topic === topic));
+    const fresh = found.filter(({ topic, begins }) => begins && !open.some((one) => one.topic === topic));
     const foundFor = present.next(fresh.map(({ topic }) => topic));
-    const gone = open.filter(({ topic }) => !findings.some((one) => one.topic === topic));
+    const gone = open.filter(({ topic }) => !found.some((one) => one.topic === topic));
     const goneFor = absent.next(gone.map(({ topic }) => topic));
 
-    for (const { topic, forMs, describe } of fresh) {
+    for (const { topic, forMs, problem } of fresh) {
       const ms = foundFor.get(topic) ?? 0;
       if (ms < forMs) continue;
-      const text = episodeText(describe());
+      const text = episodeText(problemText(problem, state, store));
       leased.write(({ episodes }) => episodes.begin(topic, text, now - ms, channels));
       log.warn({ topic, reason: text.replace('\n', ' ') }, 'something is wrong');
     }

@@ -1,10 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { iso } from '../iso-time.ts';
 import { printable, printableLines } from '../printable.ts';
+import type { ProblemText } from '../report/problem-text.ts';
 import { duration, plural, time } from '../report/text.ts';
 import type { Episode, WaitingNotice } from '../store/episodes.ts';
 import type { ChannelEvent, Message } from './channel.ts';
-import type { Description } from './findings.ts';
 
 /** Who sends a message. */
 export interface Sender {
@@ -18,7 +18,7 @@ const LISTED = 20;
 const MAX_SUBJECT = 120;
 
 /** The text of an episode: its first line names the problem. */
-export function episodeText({ title, advice }: Description): string {
+export function episodeText({ title, advice }: ProblemText): string {
   return printableLines(`${printable(title)}.\n${printable(advice)}`);
 }
 

@@ -1,12 +1,11 @@
 import type { Run, RunKind } from '../catalog/run.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
-import { diskOf } from '../store/disk.ts';
-import type { EndedRun } from '../store/recent-runs.ts';
+import { type MirrorState, openRun } from '../state/mirror-state.ts';
+import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
-import { failedInARow, openInARow } from './in-a-row.ts';
-import { openRun } from './run-text.ts';
-import { isHalted, sinkLag } from './sink.ts';
-import { completeAt, heldReason, whyNotMade } from './status.ts';
+import { problemText } from './problem-text.ts';
+import { sinkLag } from './sink.ts';
+import { heldReason, whyNotMade } from './status.ts';
 
 /*
  * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
@@ -18,36 +17,21 @@ const LISTED = 3;
 const LISTED_SINKS = 10;
 /** Removals and parked events are counted up to this; a larger number is `more than`. */
 export const COUNTED = 1_000;
-/** Runs that are looked at for failures in a row. */
-const LOOKED_AT = 20;
 const DAY_MS = 86_400_000;
 
-type Freshness = 'fresh' | 'empty' | 'failing' | 'stale' | 'clock';
-
-function freshnessOf(store: Store, nowMs: number, maxAgeMs: number, last: EndedRun | undefined): Freshness {
-  const asOf = completeAt(store);
-  if (asOf === null) return 'empty';
-  if (asOf - nowMs > maxAgeMs) return 'clock';
-  if (nowMs - asOf > maxAgeMs) return 'stale';
-  return last?.state === 'failed' ? 'failing' : 'fresh';
-}
-
-function heldOf({ recentRuns, removals }: Store) {
+function heldOf({ recentRuns, removals }: Store, { held }: MirrorState) {
   const listed = recentRuns.held(LISTED).map((run) => ({
     run: run.id,
     removals: removals.heldUpTo(run.id, COUNTED + 1),
     reason: heldReason(run),
   }));
-  return { listed, more: listed.length < LISTED ? 0 : recentRuns.heldCount() - listed.length };
+  return { listed, more: held.length - listed.length };
 }
 
-function sinksOf(store: Store, nowMs: number) {
-  const rows = store.sinks
-    .list()
-    .filter(({ configured }) => configured)
-    .map((row) => ({ row, parked: store.sinks.parkedUpTo(row.id, COUNTED + 1) }));
-  const halted = rows.filter(({ row }) => isHalted(row));
-  const parked = rows.filter(({ row, parked: events }) => !isHalted(row) && events > 0);
+function sinksOf(store: Store, { sinks }: MirrorState) {
+  const rows = sinks.map((sink) => ({ ...sink, parked: store.sinks.parkedUpTo(sink.row.id, COUNTED + 1) }));
+  const halted = rows.filter(({ isHalted }) => isHalted);
+  const parked = rows.filter(({ isHalted, parked: events }) => !isHalted && events > 0);
   const troubled = [...halted, ...parked];
   const others = rows.filter((sink) => !troubled.includes(sink));
   const ordered = [...troubled, ...others];
@@ -61,7 +45,7 @@ function sinksOf(store: Store, nowMs: number) {
     /** Those that need a decision come first. */
     listed: ordered
       .slice(0, LISTED_SINKS)
-      .map(({ row }) => ({ name: row.name, error: row.error, ...sinkLag(store, row, nowMs) })),
+      .map((sink) => ({ name: sink.row.name, error: sink.row.error, ...sinkLag(sink) })),
   };
 }
 
@@ -78,36 +62,45 @@ function missedOf(store: Store, kind: RunKind, missed: MissedTicks, nowMs: numbe
   return { kind, missed, reason: whyNotMade(store, kind, nowMs) };
 }
 
-/** What the overview shows, of one state of the mirror. @param maxAgeMs a mirror that is older is stale */
-export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: number) {
-  const ended = store.recentRuns.ended(null, LOOKED_AT);
-  const [last] = ended;
+/** Topics that the overview shows with a decision or a figure of its own. */
+const SHOWN: ReadonlySet<Topic> = new Set(['runs', 'open', 'held', 'sink', 'pause']);
+
+/** Further problems, in words. */
+function othersOf(store: Store, state: MirrorState) {
+  const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
+  return others.map((problem) => problemText(problem, state, store));
+}
+
+/** What the overview shows, of one state of the mirror. */
+export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
+  const { nowMs, last, pause } = state;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
   const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
   return {
-    freshness: freshnessOf(store, nowMs, maxAgeMs, last),
-    asOf: completeAt(store),
+    freshness: state.freshness === 'fresh' && state.failed > 0 ? ('failing' as const) : state.freshness,
+    asOf: state.asOf,
     products: store.products.living(),
     active,
     progress: active && progressOf(store, active),
     /** Whether a process makes a run now. */
     working: store.keeperLease.holder(nowMs) !== null,
     /** The newest full run, if it is open. */
-    openRun: openRun(store),
+    openRun: openRun(state),
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    failed: failedInARow(ended),
-    open: openInARow(store.recentRuns.ended('full', LOOKED_AT)),
-    retry: store.schedule.retry(),
+    failed: state.failed,
+    open: state.open,
+    retry: state.retry,
+    others: othersOf(store, state),
     daemon,
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
     missed: [
       ...(plans.missedFull === null ? [] : [missedOf(store, 'full', plans.missedFull, nowMs)]),
       ...(plans.missedDelta === null ? [] : [missedOf(store, 'delta', plans.missedDelta, nowMs)]),
     ],
-    pausedUntil: store.source.pause(nowMs)?.until ?? null,
-    held: heldOf(store),
-    sinks: sinksOf(store, nowMs),
+    pausedUntil: pause?.until ?? null,
+    held: heldOf(store, state),
+    sinks: sinksOf(store, state),
     /** Changes of the last 24 hours, those of the run under way included. */
     changes: {
       created: recent.created + (active?.created ?? 0),
@@ -116,7 +109,7 @@ export function overviewOf(store: Store, nowMs: number, plans: Plans, maxAgeMs: 
       restored: recent.restored + (active?.restored ?? 0),
     },
     mirrorBytes: store.sizeBytes(),
-    freeBytes: diskOf(store.path).free,
+    freeBytes: state.disk.free,
   };
 }
 

@@ -22,18 +22,6 @@ export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'mi
   return `${head}${unseen}; a last delta at ${end} decides`;
 }
 
-/** The newest full run that has read everything; undefined if there was none, or it is not kept any more. */
-export function newestFull({ recentRuns, runs }: Pick<Store, 'recentRuns' | 'runs'>): Run | undefined {
-  const [newest] = recentRuns.ended('full', 1);
-  return newest === undefined || newest.proof === null ? undefined : runs.get(newest.id);
-}
-
-/** The newest full run, if it could not prove that it saw every product. */
-export function openRun(store: Pick<Store, 'recentRuns' | 'runs'>): Run | null {
-  const full = newestFull(store);
-  return full?.proof === 'open' ? full : null;
-}
-
 /** Why an open full run proves nothing, in one line. */
 export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' | 'rejected'>): string {
   const items = rejected === 0 ? '' : ` (${plural(rejected, 'item')})`;
@@ -42,14 +30,6 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
 
 /** Characters of a field's name that are shown. */
 const SHOWN = 200;
-/** A night and a little: the next one may end later. */
-const RESTLESS_MS = 26 * 3_600_000;
-
-/** The newest run, of about a day, that updated nearly every product; undefined if none did. */
-export function restlessRun({ recentRuns }: Pick<Store, 'recentRuns'>, nowMs: number): RestlessRun | undefined {
-  return recentRuns.restless(nowMs - RESTLESS_MS);
-}
-
 /** Says that a run updated nearly every product, and what an operator can do about it. */
 export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   const title = `updated nearly every product: ${count(updated)}`;

@@ -1,6 +1,7 @@
 import { iso } from '../iso-time.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
+import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
 import type { ParkedEvent, SinkRow } from '../store/sinks.ts';
 import type { Store } from '../store/store.ts';
 
@@ -14,27 +15,15 @@ function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): s
   return cursor < backfillTo ? 'backfill' : 'live';
 }
 
-/** Whether a sink gets nothing until somebody decides about it. */
-export function isHalted({ state }: SinkRow): boolean {
-  return state === 'stopped' || state === 'disabled';
-}
-
-/** The state of a sink, and how far it is behind. */
-export function sinkLag(store: Store, sink: SinkRow, nowMs: number) {
-  const lag = store.changes.lastSeq() - sink.cursor;
-  const waitsSince = lag > 0 ? (store.changes.timeAfter(sink.cursor) ?? null) : nowMs;
-  return {
-    state: stateOf(sink),
-    lag_records: lag,
-    /** How long the oldest change that was not delivered has been waiting. */
-    lag_seconds: waitsSince === null ? null : Math.max(0, Math.round((nowMs - waitsSince) / 1000)),
-  };
+/** The state of a sink in a word, and how far it is behind. */
+export function sinkLag({ row, lagRecords, lagSeconds }: SinkState) {
+  return { state: stateOf(row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
 
 /** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error } = sink;
-  const { state, lag_records, lag_seconds } = sinkLag(store, sink, nowMs);
+  const { state, lag_records, lag_seconds } = sinkLag(sinkState(store, sink, nowMs));
   return {
     name,
     kind,
@@ -87,7 +76,7 @@ export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string
 }
 
 /** Why sinks get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
-export function haltedSinks(store: Store): string | null {
-  const halted = store.sinks.list().filter((sink) => sink.configured && isHalted(sink));
-  return halted.map(({ name, state }) => `sink ${name} is ${state}`).join(', ') || null;
+export function haltedSinks({ sinks }: Pick<MirrorState, 'sinks'>): string | null {
+  const halted = sinks.filter(({ isHalted }) => isHalted);
+  return halted.map(({ row: { name, state } }) => `sink ${name} is ${state}`).join(', ') || null;
 }

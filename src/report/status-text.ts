@@ -1,11 +1,12 @@
 import type { Run, RunKind } from '../catalog/run.ts';
 import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
+import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
 import { openText, restlessText, settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink.ts';
 import { errorText } from './sink-text.ts';
-import { completeAt, type statusOf } from './status.ts';
+import type { statusOf } from './status.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;
@@ -80,14 +81,19 @@ interface Parts {
   readonly channels: ReturnType<typeof channelStatuses>;
 }
 
+/** When the mirror was complete, in words. */
+export function completeText({ asOf, freshness, nowMs }: MirrorState): string {
+  if (asOf === null) return 'never: the first full load has not finished';
+  if (freshness === 'clock')
+    return `as of ${time(asOf)}, which this machine's clock has not reached: its age is unknown`;
+  return `as of ${time(asOf)}, ${ago(asOf, nowMs)}${freshness === 'stale' ? ': too old to rely on' : ''}`;
+}
+
 /** The state of the mirror, for a person. */
-export function statusLines(c: Colours, store: Store, status: Status, parts: Parts, nowMs: number) {
+export function statusLines(c: Colours, store: Store, state: MirrorState, status: Status, parts: Parts) {
   const { yellow } = c;
   const { sinks, episodes, channels } = parts;
   const [last] = store.runs.list(1);
-  const completedAt = completeAt(store);
-  const never = 'never (the first full load has not finished)';
-  const upTo = `up to ${time(store.watermark() ?? 0)}`;
   const failure = last && failureText(last, status);
   const { restless_run: restless, open_run: open, learned_page_size: learnedPage } = status;
   const held = status.held_runs.map(({ run, removals, reason }) => {
@@ -98,7 +104,7 @@ export function statusLines(c: Colours, store: Store, status: Status, parts: Par
     ['mirror', `${status.mirror} (${size(status.bytes)})`],
     ['products', productsText(status)],
     ['changes', count(status.last_seq)],
-    ['complete', completedAt === null ? yellow(never) : `${upTo}, ${ago(completedAt, nowMs)}`],
+    ['complete', state.freshness === 'fresh' ? completeText(state) : yellow(completeText(state))],
     ['source', status.blocked_until && `asks for no request before ${time(status.blocked_until)}`],
     [
       'limit',

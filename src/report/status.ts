@@ -1,25 +1,17 @@
 import { covers, type Run, type RunKind } from '../catalog/run.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { iso } from '../iso-time.ts';
+import { type MirrorState, openRun } from '../state/mirror-state.ts';
+import { nameOf, problemsOf } from '../state/problems.ts';
 import type { Holder } from '../store/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run.ts';
-import { newestFull, openRun, restlessRun } from './run-text.ts';
 import { localIso } from './text.ts';
 
 /** Why a run held its removals back. */
 export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
   const start = 'held: ';
   return reasons.find((reason) => reason.startsWith(start))?.slice(start.length) ?? null;
-}
-
-/**
- * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
- * because the source's may be wrong by any amount.
- */
-export function completeAt(store: Store): number | null {
-  const watermark = store.watermark();
-  return watermark === null ? null : (store.clockSeen()?.local ?? watermark);
 }
 
 /**
@@ -52,15 +44,14 @@ function missedJson(store: Store, kind: RunKind, missed: MissedTicks | null, now
 const holderJson = (holder: Holder | null) => holder && { pid: holder.pid, host: holder.host };
 
 /** The state of the mirror, as `catchword status --json` and `/api/status` show it. */
-export function statusOf(store: Store, nowMs: number, plans: Plans) {
+export function statusOf(store: Store, state: MirrorState, plans: Plans) {
+  const { nowMs, ageMs, full, restless, pause } = state;
   const [last] = store.runs.list(1);
   const daemon = holderJson(store.daemonLease.holder(nowMs));
-  const retry = store.schedule.retry();
-  const completedAt = completeAt(store);
+  const { retry } = state;
   const held = store.runs.held();
   const learned = store.source.learnedRate();
-  const restless = restlessRun(store, nowMs);
-  const open = openRun(store);
+  const open = openRun(state);
   return {
     mirror: store.path,
     incarnation: store.incarnation,
@@ -68,9 +59,12 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     products: store.products.living(),
     last_seq: store.changes.lastSeq(),
     watermark: iso(store.watermark()),
-    /** 0 if the clock was set back since. */
-    age_seconds: completedAt === null ? null : Math.max(0, Math.round((nowMs - completedAt) / 1000)),
-    blocked_until: iso(store.source.pause(nowMs)?.until ?? null),
+    freshness: state.freshness,
+    /** 0 if the clock was put back a little; null if the age is not known. */
+    age_seconds: ageMs === null ? null : Math.round(ageMs / 1000),
+    /** Problems, by the topics of notifications. */
+    problems: problemsOf(state).flatMap((problem) => (problem.begins ? [nameOf(problem)] : [])),
+    blocked_until: iso(pause?.until ?? null),
     /** Requests a minute, learned from refusals and used without a configured limit; null before the first refusal. */
     learned_limit: learned === null ? null : Math.floor(learned.perMinute),
     /** Products a page, used because the source does not answer pages of the configured size; null if it does. */
@@ -89,7 +83,7 @@ export function statusOf(store: Store, nowMs: number, plans: Plans) {
     /** The newest full run, if it could not prove that it saw every product. */
     open_run: open && { run: open.id, reasons: open.reasons, rejected: open.rejected, missing: open.missing },
     /** The source's own total in the newest full run. */
-    source_total: newestFull(store)?.evidence?.numItems ?? null,
+    source_total: full?.evidence?.numItems ?? null,
     restless_run:
       restless === undefined ? null : { run: restless.id, updated: restless.updated, field: restless.field },
     /** Null if no daemon is alive to start a run. */

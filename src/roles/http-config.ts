@@ -10,6 +10,7 @@ const SETTINGS = [
   'fullCron',
   'httpHost',
   'httpToken',
+  'minFreeBytes',
   'rateLimit',
   'readyMaxAgeMs',
   'timezone',

@@ -2,7 +2,6 @@ import { configuredSource } from '../catalog/event.ts';
 import type { Clock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
-import { haltedSinks } from '../report/sink.ts';
 import { plansOf } from '../schedule/due.ts';
 import { startWeb, type WebOptions } from '../web/server.ts';
 import type { HttpConfig } from './http-config.ts';
@@ -15,7 +14,16 @@ interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isSt
 
 /** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
 export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
-  const { db, dbMode, httpHost: host, httpToken: token, readyMaxAgeMs, rateLimit, deltaOverlapMs: overlapMs } = config;
+  const {
+    db,
+    dbMode,
+    httpHost: host,
+    httpToken: token,
+    readyMaxAgeMs,
+    minFreeBytes,
+    rateLimit,
+    deltaOverlapMs: overlapMs,
+  } = config;
   return await startWeb({
     ...options,
     db,
@@ -23,10 +31,10 @@ export async function startHttp({ config, ...options }: HttpOptions): Promise<Se
     host,
     token,
     readyMaxAgeMs,
+    minFreeBytes,
     rateLimit,
     overlapMs,
     source: configuredSource(config.baseUrl),
     plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),
-    unready: haltedSinks,
   });
 }

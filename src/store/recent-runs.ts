@@ -13,7 +13,7 @@ export interface RestlessRun extends Pick<Run, 'id' | 'updated'> {
 const MAX_SUMMED = 1_500;
 
 /** What is read of runs every second or minute: few rows, and no evidence. */
-export function createRecentRunReader({ row, rows, number }: Queries) {
+export function createRecentRunReader({ row, rows, values }: Queries) {
   const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
     `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
      WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
@@ -41,6 +41,7 @@ export function createRecentRunReader({ row, rows, number }: Queries) {
     /** The first runs whose removals wait for a decision. */
     held: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
       held(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),
-    heldCount: number("SELECT count(*) FROM runs WHERE state = 'held'"),
+    /** All runs whose removals wait for a decision, oldest first. */
+    heldIds: values<[], number>("SELECT id FROM runs WHERE state = 'held' ORDER BY id"),
   };
 }

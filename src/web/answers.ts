@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { PRODUCT } from '../events/product.ts';
 import { EVENT } from '../events/schema.ts';
+import { FRESHNESS } from '../state/mirror-state.ts';
 import { STATUS as STATUS_OF } from './http-error.ts';
 
 /* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
@@ -109,9 +110,14 @@ export const STATUS = z
     products: count('Products that are not removed.'),
     last_seq: count('The number of the newest change; 0 if there is none.'),
     watermark: timeOrNull('Where the next delta starts.'),
+    freshness: z.enum(FRESHNESS).meta({
+      description:
+        'empty: never complete. stale: older than allowed. clock: as of a time that the clock has not reached.',
+    }),
     age_seconds: count('How long ago the mirror was complete.')
       .nullable()
-      .meta({ description: 'Null if it never was.' }),
+      .meta({ description: 'Null if it never was, or that is not known.' }),
+    problems: z.array(z.string()).meta({ description: 'Problems by topic: `runs`, `sink:NAME`.' }),
     blocked_until: timeOrNull('Until when the source asked to wait.'),
     learned_limit: count('Requests a minute, learned from refusals and used without a configured limit.')
       .nullable()

@@ -5,6 +5,7 @@ import { CatchwordError } from '../errors.ts';
 import { hitJson, productJson } from '../report/product.ts';
 import { runJson } from '../report/run.ts';
 import { statusOf } from '../report/status.ts';
+import type { MirrorState } from '../state/mirror-state.ts';
 import { findProduct } from '../store/find-product.ts';
 import { isPosition, MISPLACED } from '../store/position.ts';
 import type { Store } from '../store/store.ts';
@@ -38,6 +39,8 @@ const PAGE = parameters({
 
 export interface ApiOptions extends RouteParts {
   readonly store: Store;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
   readonly search: Search;
   readonly changes: ChangeFeed;
   /** When the schedule starts the next runs. */
@@ -45,8 +48,7 @@ export interface ApiOptions extends RouteParts {
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
-export function addApi(app: FastifyInstance, { store, search, changes, plans, ...parts }: ApiOptions): void {
-  const { clock } = parts;
+export function addApi(app: FastifyInstance, { store, state, search, changes, plans, ...parts }: ApiOptions): void {
   const routes = typed(app);
 
   const status = answering(
@@ -60,8 +62,10 @@ export function addApi(app: FastifyInstance, { store, search, changes, plans, ..
     400,
   );
   routes.get('/api/status', { schema: { ...status, querystring: NO_PARAMETERS } }, async () => {
-    const nowMs = clock.now();
-    return store.read(() => statusOf(store, nowMs, plans(store, nowMs)));
+    return store.read(() => {
+      const now = state();
+      return statusOf(store, now, plans(store, now.nowMs));
+    });
   });
 
   const runs = answering(

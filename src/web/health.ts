@@ -1,12 +1,12 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import type { Run } from '../catalog/run.ts';
-import type { Clock } from '../clock.ts';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { iso } from '../iso-time.ts';
 import { errorFields, type Logger } from '../log.ts';
-import { openRun, openText } from '../report/run-text.ts';
-import { completeAt } from '../report/status.ts';
+import { openText } from '../report/run-text.ts';
+import { haltedSinks } from '../report/sink.ts';
+import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { ALIVE, ERROR, READINESS } from './answers.ts';
 import { HEALTH_PATH } from './auth.ts';
@@ -15,11 +15,8 @@ import { answering, body } from './route-schema.ts';
 
 export interface ReadinessOptions {
   readonly store: Store;
-  readonly clock: Clock;
-  /** `/readyz` answers 503 if the mirror is older, milliseconds. */
-  readonly readyMaxAgeMs: number;
-  /** Why the rest (the sinks) is not ready; null if it is. */
-  readonly unready: (store: Store) => string | null;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
   /** Whether the thread that loads and delivers, if another, hangs. */
   readonly isStalled?: (() => boolean) | undefined;
   /** What the process works around, in words for everybody; null if all is well. */
@@ -27,14 +24,18 @@ export interface ReadinessOptions {
 }
 
 /** Why the mirror should not be relied on; null if it may be. */
-function unreadyReason({ store, clock, readyMaxAgeMs, unready }: ReadinessOptions): string | null {
-  const asOf = completeAt(store);
-  if (asOf === null) return 'the first full load has not finished';
-  const ageMs = clock.now() - asOf;
-  if (Math.abs(ageMs) <= readyMaxAgeMs) return unready(store);
-  return ageMs < 0
-    ? `the mirror's age is unknown: it is as of ${iso(asOf)}, which is ahead of this machine's clock`
-    : `the mirror is as of ${iso(asOf)}, which is older than CATCHWORD_READY_MAX_AGE allows`;
+function unreadyReason(state: MirrorState): string | null {
+  const asOf = iso(state.asOf);
+  switch (state.freshness) {
+    case 'empty':
+      return 'the first full load has not finished';
+    case 'clock':
+      return `the mirror's age is unknown: it is as of ${asOf}, which is ahead of this machine's clock`;
+    case 'stale':
+      return `the mirror is as of ${asOf}, which is older than CATCHWORD_READY_MAX_AGE allows`;
+    case 'fresh':
+      return haltedSinks(state);
+  }
 }
 
 const STALLED: HttpError = {
@@ -78,9 +79,10 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
     let reason: string | null;
     let run: Run | null = null;
     try {
-      const { store } = options;
+      const { store, state } = options;
       store.check();
-      [reason, run] = store.read(() => [unreadyReason(options), openRun(store)]);
+      const now = store.read(state);
+      [reason, run] = [unreadyReason(now), openRun(now)];
     } catch (error) {
       log.error(errorFields(error), 'readiness check failed');
       const isKnown = error instanceof CatchwordError;

@@ -1,8 +1,10 @@
 import { Server } from 'node:net';
+import type { Clock } from '../clock.ts';
 import type { Service } from '../lifecycle.ts';
 import type { Logger } from '../log.ts';
 import { type MetricsOptions, startMetrics } from '../metrics/metrics.ts';
 import type { Rate } from '../pace/pace.ts';
+import { type StateLimits, stateOf } from '../state/mirror-state.ts';
 import { openStore } from '../store/store.ts';
 import { watchMirror } from '../store/watch.ts';
 import { type ApiOptions, addApi } from './api.ts';
@@ -20,7 +22,8 @@ import { addSseRoute } from './sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './sse-stream.ts';
 import { addWaiting } from './waiting.ts';
 
-export interface WebOptions extends Omit<ReadinessOptions, 'store'>, Pick<ApiOptions, 'plans'> {
+export interface WebOptions extends Omit<ReadinessOptions, 'store' | 'state'>, StateLimits, Pick<ApiOptions, 'plans'> {
+  readonly clock: Clock;
   /** Path of the mirror; created if missing. */
   readonly db: string;
   readonly dbMode?: number | undefined;
@@ -52,7 +55,9 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
   checkExposure(options.host, token);
   const limits = { ...STREAM_LIMITS, ...options.limits };
   const store = openStore(options.db, { forReading: true, mode: options.dbMode });
-  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror: { store, clock }, figures: options.figures });
+  const state = () => stateOf(store, clock.now(), options);
+  const mirror = { store, clock, state };
+  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });
   const apart = options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, clock });
   const search: Search = apart?.search ?? (async (text, limit) => store.search(text, limit));
   try {
@@ -66,12 +71,12 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
     const readers = { changes, clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
-      addHealth(to, { ...options, store }, log);
-      addApi(to, { ...options, ...readers, store, search });
+      addHealth(to, { ...options, store, state }, log);
+      addApi(to, { ...options, ...readers, store, state, search });
       addMetrics(to, metrics);
       return addSseRoute(to, readers);
     });
-    const endPages = addPages(app, { ...options, ...readers, store, search });
+    const endPages = addPages(app, { ...options, ...readers, store, state, search });
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);

@@ -37,7 +37,7 @@ describe('status', () => {
     const { settings, db } = await place();
     await expect(load({ ...settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:1' }, 'full')).rejects.toThrow();
     const text = await statusText(settings);
-    expect(text).toContain('complete   never (the first full load has not finished)\n');
+    expect(text).toContain('complete   never: the first full load has not finished\n');
     expect(text).toMatch(
       /last run {3}1, full, failed, .* UTC, 0 pages\n {11}it failed: SOURCE_UNAVAILABLE: .*ECONNREFUSED/,
     );

@@ -80,7 +80,18 @@ export function mirrorScene() {
     const leased = store.daemonLease.acquire(clock.now());
     const sender = { name: 'books', host: 'shop-1' };
     const readyMaxAgeMs = 26 * 60 * MINUTE;
-    const options = { store, leased, clock, log, channels, sender, readyMaxAgeMs, disk: () => disk, ...more };
+    const options = {
+      store,
+      leased,
+      clock,
+      log,
+      channels,
+      sender,
+      readyMaxAgeMs,
+      minFreeBytes: null,
+      disk: () => disk,
+      ...more,
+    };
     const notifier = startNotifier(options);
     const stop = async (): Promise<void> => {
       notifiers.delete(stop);

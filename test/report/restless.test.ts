@@ -1,6 +1,8 @@
 import { dirname, join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { findingsOf } from '../../src/notify/findings.ts';
+import { problemText } from '../../src/report/problem-text.ts';
+import { stateOf } from '../../src/state/mirror-state.ts';
+import { problemsOf } from '../../src/state/problems.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -32,9 +34,9 @@ async function scene(count: number): Promise<{ source: RawSource; db: string; se
 function topicsAt(db: string, nowMs: number) {
   const store = openStore(db, { mustExist: true });
   onTestFinished(() => store.close());
-  const options = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, disk: () => ({ free: 1, size: 1 }) };
-  const found = findingsOf(store, nowMs, options);
-  return found.filter(({ topic }) => topic === 'updates').map(({ describe }) => Object.values(describe()).join('. '));
+  const state = stateOf(store, nowMs, { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null });
+  const found = problemsOf(state).filter(({ topic }) => topic === 'updates');
+  return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }
 
 it('says that nearly every product was updated, and which field to ignore, until a day has passed', async () => {

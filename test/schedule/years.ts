@@ -143,7 +143,9 @@ function startDaemon({ db, clock, log, client, schedule, settings, guard, watche
     const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
     active.push(startScheduler({ ...schedule, ticks: store.schedule, clock, log, onDue }));
     const sender = { name: undefined, host: 'a test' };
-    active.push(startNotifier({ store, leased, clock, log, channels: [], readyMaxAgeMs: 26 * HOUR, sender }));
+    active.push(
+      startNotifier({ store, leased, clock, log, channels: [], readyMaxAgeMs: 26 * HOUR, minFreeBytes: null, sender }),
+    );
   }
   return startStandby({ role: 'daemon', db, mode: undefined, clock, log, start });
 }

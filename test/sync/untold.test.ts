@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunKind } from '../../src/catalog/run.ts';
-import { findingsOf } from '../../src/notify/findings.ts';
+import { stateOf } from '../../src/state/mirror-state.ts';
+import { problemsOf } from '../../src/state/problems.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -13,8 +14,8 @@ function book(at: number, more: object = {}): Buffer {
 
 function topicsIn(db: string): string[] {
   const store = openStore(db, { mustExist: true });
-  const options = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, disk: () => ({ free: 1, size: 1 }) };
-  const topics = findingsOf(store, Date.now(), options).map(({ topic }) => topic);
+  const limits = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null };
+  const topics = problemsOf(stateOf(store, Date.now(), limits)).map(({ topic }) => topic);
   store.close();
   return topics;
 }

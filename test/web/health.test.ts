@@ -4,6 +4,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
 import { serve } from './place.ts';
 import { get } from './reader.ts';
 
@@ -12,9 +13,8 @@ const HOUR = 3_600_000;
 it('is ready when the mirror is filled and not too old, and the sinks are ready', async () => {
   const { db, settings, sandbox } = await place({ items: 20 });
   let aheadMs = 0;
-  let sinks: string | null = null;
   const clock: Clock = { ...systemClock, now: () => Date.now() + aheadMs };
-  const { web } = await serve(db, { clock, readyMaxAgeMs: 26 * HOUR, unready: () => sinks });
+  const { web } = await serve(db, { clock, readyMaxAgeMs: 26 * HOUR });
   const ready = async () => {
     const { status, text } = await get(`${web.url}/readyz`);
     return { status, ...(JSON.parse(text) as { ready: boolean; reason: string | null }) };
@@ -38,13 +38,21 @@ it('is ready when the mirror is filled and not too old, and the sinks are ready'
   expect(await ready()).toMatchObject({ status: 503, reason: expect.stringContaining('age is unknown') as string });
   aheadMs = 0;
 
-  sinks = 'the sink search is paused';
-  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'the sink search is paused', open: null });
+  const setSink = (state: string) =>
+    execute(
+      db,
+      `INSERT OR REPLACE INTO sinks (id, name, kind, address, identity, state) VALUES (1, 'search', 'jsonl', '', '', '${state}')`,
+    );
+  // A paused sink is paused on purpose.
+  setSink('paused');
+  expect(await ready()).toMatchObject({ status: 200 });
+  setSink('stopped');
+  expect(await ready()).toEqual({ status: 503, ready: false, reason: 'sink search is stopped', open: null });
   // The process itself is healthy.
   const alive = await get(`${web.url}/healthz`);
   expect(alive.status).toBe(200);
   expect(JSON.parse(alive.text)).toEqual({ alive: true });
-  sinks = null;
+  setSink('running');
   await sandbox.stop();
   expect(await ready()).toMatchObject({ status: 200 });
 });
@@ -66,12 +74,15 @@ it('computes the age without the clock of the source', async () => {
 it('reports an error of the readiness check as the reason', async () => {
   const { db, settings } = await place({ items: 1 });
   await load(settings, 'full');
-  const failing = (): never => {
-    throw new Error('sinks cannot be read');
+  const disk = (): never => {
+    throw new Error('the disk cannot be examined');
   };
-  const { web, logged } = await serve(db, { unready: failing });
+  const { web, logged } = await serve(db, { disk });
   const { status, text } = await get(`${web.url}/readyz`);
   expect(status).toBe(503);
-  expect(JSON.parse(text)).toMatchObject({ ready: false, reason: expect.stringContaining('sinks cannot') as string });
+  expect(JSON.parse(text)).toMatchObject({
+    ready: false,
+    reason: expect.stringContaining('the disk cannot') as string,
+  });
   expect(await logged('readiness check failed')).toMatchObject({ level: 50 });
 });

@@ -48,7 +48,7 @@ export async function serve(db: string, given: Partial<WebOptions> = {}) {
     readyMaxAgeMs: 86_400_000,
     rateLimit: null,
     overlapMs: 300_000,
-    unready: () => null,
+    minFreeBytes: null,
     plans: () => NO_PLANS,
     clock: systemClock,
     log: pino({ level: 'trace' }, sink),

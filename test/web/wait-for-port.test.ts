@@ -30,7 +30,7 @@ async function waitingWeb() {
       rateLimit: null,
       overlapMs: 300_000,
       readyMaxAgeMs: 86_400_000,
-      unready: () => null,
+      minFreeBytes: null,
       plans: () => ({ nextFull: null, nextDelta: null, missedFull: null, missedDelta: null, timezone: 'UTC' }),
       clock,
       log,

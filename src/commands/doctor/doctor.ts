@@ -7,9 +7,10 @@ import { messageOf, systemCodeOf } from '../../errors.ts';
 import { channelConfig } from '../../notify/channel-config.ts';
 import { proxyFor } from '../../proxy.ts';
 import { sinkConfig, withoutSecrets } from '../../relay/sink-config.ts';
-import { completeAt } from '../../report/status.ts';
-import { ago, type Colours, moment, plural, size } from '../../report/text.ts';
+import { completeText } from '../../report/status-text.ts';
+import { type Colours, plural, size } from '../../report/text.ts';
 import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
+import { stateOf } from '../../state/mirror-state.ts';
 import { damaged } from '../../store/open.ts';
 import { mirrorExists } from '../../store/place.ts';
 import type { Store } from '../../store/store.ts';
@@ -64,11 +65,8 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   return await withMirror(config, true, (store) => {
     const [damage] = store.checkFile(withIndexes);
     if (damage !== undefined) throw damaged(db, damage);
-    const completedAt = completeAt(store);
-    const upTo = `complete up to ${moment(store.watermark())} UTC`;
-    const never = 'never complete: the first full load has not finished';
-    const fresh = completedAt === null ? never : `${upTo}, ${ago(completedAt, nowMs)}`;
-    return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, ${fresh}`);
+    const complete = completeText(stateOf(store, nowMs, config));
+    return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, complete ${complete}`);
   });
 }
 

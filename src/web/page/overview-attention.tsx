@@ -89,13 +89,20 @@ function runNotices({ failed, open, last, retry, daemon }: Overview) {
 
 /** What needs a decision, or may soon need one; the most urgent first. */
 export function Attention({ overview }: { readonly overview: Overview }) {
-  const { pausedUntil, daemon, freshness, held, sinks } = overview;
+  const { pausedUntil, daemon, freshness, held, sinks, others } = overview;
   const notices = [...heldNotices(held), ...sinkNotices(sinks), ...runNotices(overview)];
   if (pausedUntil !== null) {
     notices.push(
       <Notice state="warn">
         <strong>{`The service asked for no request before ${time(pausedUntil)}.`}</strong> catchword waits. If this
         happens often, lower CATCHWORD_RATE_LIMIT.
+      </Notice>,
+    );
+  }
+  for (const { title, advice } of others) {
+    notices.push(
+      <Notice state="warn">
+        <strong>{`${title}.`}</strong> {advice}
       </Notice>,
     );
   }

@@ -232,9 +232,10 @@ function Sinks({
 /** How fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
-  show: ({ store, clock, plans, readyMaxAgeMs }) => {
-    const nowMs = clock.now();
-    const facts = overviewOf(store, nowMs, plans(store, nowMs), readyMaxAgeMs);
+  show: ({ store, state, plans }) => {
+    const now = state();
+    const { nowMs } = now;
+    const facts = overviewOf(store, now, plans(store, nowMs));
     const isNew = facts.freshness === 'empty';
     return {
       title: 'Overview',

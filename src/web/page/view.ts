@@ -3,6 +3,7 @@ import type { Plans } from '../../catalog/tick.ts';
 import type { Clock } from '../../clock.ts';
 import type { CatchwordError } from '../../errors.ts';
 import type { Rate } from '../../pace/pace.ts';
+import type { MirrorState } from '../../state/mirror-state.ts';
 import type { SearchHit } from '../../store/products.ts';
 import type { Store } from '../../store/store.ts';
 
@@ -12,8 +13,8 @@ export interface PageParts {
   readonly clock: Clock;
   /** When the schedule starts the next runs, and which it missed. */
   readonly plans: (store: Store, nowMs: number) => Plans;
-  /** CATCHWORD_READY_MAX_AGE, milliseconds: an older mirror should not be relied on. */
-  readonly readyMaxAgeMs: number;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */

@@ -1,0 +1,107 @@
+import { printable } from '../printable.ts';
+import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
+import type { Problem, Topic } from '../state/problems.ts';
+import type { Store } from '../store/store.ts';
+import { restlessText } from './run-text.ts';
+import { adviceFor, untoldReason } from './run-words.ts';
+import { duration, plural, time } from './text.ts';
+
+/** A problem in words: one short line that names it, then what it means and what to do. */
+export interface ProblemText {
+  readonly title: string;
+  readonly advice: string;
+}
+
+/** Characters of an error that a message quotes. */
+const QUOTED = 300;
+
+function quoted(error: string | null | undefined): string {
+  const text = printable(error ?? '');
+  if (text === '') return '';
+  return ` (${text.length > QUOTED ? `${text.slice(0, QUOTED)}…` : text})`;
+}
+
+function staleText({ freshness, asOf, firstAt, nowMs }: MirrorState): ProblemText {
+  if (freshness === 'clock' && asOf !== null) {
+    const title = `The age of the mirror is unknown: it is as of ${time(asOf)}, which this machine's clock has not reached`;
+    return { title, advice: 'Correct the clock of this machine. If it is right now, the next complete run ends this.' };
+  }
+  const title = asOf === null ? 'The mirror has never been complete' : `The mirror is stale: it is as of ${time(asOf)}`;
+  const since = asOf ?? firstAt ?? nowMs;
+  return { title, advice: `No run has completed for ${duration(nowMs - since)}. See why: npx catchword status` };
+}
+
+function failureText({ failed, last, retry }: MirrorState): ProblemText {
+  const title = failed > 1 ? `The newest ${failed} runs have failed` : 'A run does not get through';
+  const error = failed > 0 ? last?.error : retry?.reason;
+  return { title, advice: `catchword tries again by itself${quoted(error)}. See: npx catchword runs` };
+}
+
+function untoldText({ full }: MirrorState): ProblemText {
+  const reason = (full && untoldReason(full)) ?? '';
+  const advice = `Run ${full?.id}: ${reason}. Nothing is concluded from what they do not tell. ${adviceFor(reason)}`;
+  return { title: 'The deltas of the source do not tell every change', advice };
+}
+
+function updatesText({ restless }: MirrorState): ProblemText {
+  if (restless === undefined) throw new Error('no run updated nearly every product');
+  const { title, advice } = restlessText(restless);
+  return { title: `Run ${restless.id} ${title}`, advice: `${advice} See: npx catchword run ${restless.id}` };
+}
+
+/** There may be many removals, so they are counted only for the message. */
+function heldText({ held }: MirrorState, store: Store): ProblemText {
+  const removals = held.reduce((sum, id) => sum + store.removals.heldCount(id), 0);
+  const who = held.length === 1 ? `Run ${held[0]} holds` : `${held.length} runs hold`;
+  const command = `npx catchword run ${held[0]}`;
+  if (removals === 0) {
+    const advice = `Their products were seen since. Approve or reject the run: ${command}`;
+    return { title: `${who} no removals any more`, advice };
+  }
+  const title = `${who} ${plural(removals, 'removal')} for an approval`;
+  return { title, advice: `Nothing was removed. Look at them, then approve or reject the run: ${command}` };
+}
+
+function haltedText({ row: { name, state, error } }: SinkState): ProblemText {
+  const advice = `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`;
+  return { title: `Sink ${name} is ${state}`, advice };
+}
+
+function behindText({ row: { name, error }, lagSeconds }: SinkState): ProblemText {
+  const advice = `Its store is slow or does not answer${quoted(error)}. See: npx catchword sink list`;
+  return { title: `Sink ${name} is ${duration((lagSeconds ?? 0) * 1000)} behind`, advice };
+}
+
+function diskText({ disk: { free, size }, isDiskLow }: MirrorState): ProblemText {
+  const title = `The disk of the mirror is nearly full: ${Math.floor((100 * free) / size)}% is free`;
+  const stops = isDiskLow
+    ? 'Runs read no page while less than CATCHWORD_MIN_FREE is free.'
+    : 'Runs stop before they lose anything when the disk is full.';
+  return { title, advice: `Free space, or move CATCHWORD_DB. ${stops}` };
+}
+
+const WORDS: Record<Exclude<Topic, 'sink' | 'behind'>, (state: MirrorState, store: Store) => ProblemText> = {
+  stale: staleText,
+  runs: failureText,
+  open: (state) => ({
+    title: `The newest ${state.open} full runs were not sealed`,
+    advice: `Nothing proves that they saw every product${quoted(openRun(state)?.reasons[0])}. See: npx catchword runs`,
+  }),
+  untold: untoldText,
+  updates: updatesText,
+  held: heldText,
+  pause: ({ pause }) => ({
+    title: `The service asked catchword to wait until ${time(pause?.until ?? 0)}`,
+    advice: 'No run reads before then. If this happens often, lower CATCHWORD_RATE_LIMIT.',
+  }),
+  disk: diskText,
+};
+
+/** Describes a problem, and says what to do. */
+export function problemText({ topic, sink }: Problem, state: MirrorState, store: Store): ProblemText {
+  if (topic === 'sink' || topic === 'behind') {
+    if (sink === undefined) throw new Error(`${topic} names no sink`);
+    return topic === 'sink' ? haltedText(sink) : behindText(sink);
+  }
+  return WORDS[topic](state, store);
+}

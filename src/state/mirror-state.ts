@@ -1,0 +1,146 @@
+import type { Run } from '../catalog/run.ts';
+import type { Pause } from '../clock.ts';
+import { type Disk, diskOf } from '../store/disk.ts';
+import type { Reader } from '../store/reader.ts';
+import type { EndedRun, RestlessRun } from '../store/recent-runs.ts';
+import type { SinkRow } from '../store/sinks.ts';
+import type { Store } from '../store/store.ts';
+
+/*
+ * How the mirror is now. `catchword status`, `/api/status`, `/readyz`, the overview, metrics, notifications and `doctor`
+ * show parts of this one answer; none of them decides anything of its own.
+ */
+
+export interface StateLimits {
+  /** CATCHWORD_READY_MAX_AGE, milliseconds: an older mirror is stale. */
+  readonly readyMaxAgeMs: number;
+  /** CATCHWORD_MIN_FREE, bytes: runs read no page while the disk has less; null: no limit. */
+  readonly minFreeBytes: number | null;
+  /** The disk of the mirror; default: as the system reports it. */
+  readonly disk?: (() => Disk) | undefined;
+}
+
+/**
+ * - `empty`: no full load has completed
+ * - `fresh`: complete, and not older than allowed
+ * - `stale`: older than allowed, or this machine's clock is ahead
+ * - `clock`: complete at a time that this machine's clock has not reached by more than the allowed age, so that the age is
+ *   unknown
+ */
+export type Freshness = 'empty' | 'fresh' | 'stale' | 'clock';
+export const FRESHNESS: readonly Freshness[] = ['empty', 'fresh', 'stale', 'clock'];
+
+export interface SinkState {
+  readonly row: SinkRow;
+  /** Whether the sink gets nothing until somebody decides about it. */
+  readonly isHalted: boolean;
+  readonly lagRecords: number;
+  /** How long the oldest change that was not delivered has waited, seconds; null if that is not known. */
+  readonly lagSeconds: number | null;
+}
+
+export interface MirrorState {
+  readonly nowMs: number;
+  readonly freshness: Freshness;
+  /** As `StateLimits`. */
+  readonly maxAgeMs: number;
+  /** When the mirror was last complete, by this machine's clock; null if it never was. */
+  readonly asOf: number | null;
+  /** 0 if the clock was put back a little; null if it is unknown, or the mirror was never complete. */
+  readonly ageMs: number | null;
+  /** When the first run began; null before that, or if it is not kept. */
+  readonly firstAt: number | null;
+  /** The newest run that has ended by itself. */
+  readonly last: EndedRun | undefined;
+  /** How many of the newest runs in a row have failed. */
+  readonly failed: number;
+  /** The failed run that is to be retried. */
+  readonly retry: ReturnType<Store['schedule']['retry']>;
+  /** The newest full run that has read everything; undefined if there is none. */
+  readonly full: Run | undefined;
+  /** How many of the newest full runs in a row were not sealed. A run that failed has no proof, and is skipped. */
+  readonly open: number;
+  /** The newest run of about a day that updated nearly every product. */
+  readonly restless: RestlessRun | undefined;
+  /** Runs whose removals wait for a decision. */
+  readonly held: readonly number[];
+  /** Configured sinks. */
+  readonly sinks: readonly SinkState[];
+  /** The pause that the source asked for. */
+  readonly pause: Pause | null;
+  readonly disk: Disk;
+  /** Whether runs read no page, because the disk has less free space than CATCHWORD_MIN_FREE. */
+  readonly isDiskLow: boolean;
+}
+
+/** Newest runs that are looked at. For safety: a source may be down for months. */
+const RUNS = 50;
+/** A night and a little: the next one may end later. */
+const RESTLESS_MS = 26 * 3_600_000;
+
+/**
+ * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
+ * because the source's may be wrong by any amount.
+ */
+export function completeAt(store: Pick<Reader, 'watermark' | 'clockSeen'>): number | null {
+  const watermark = store.watermark();
+  return watermark === null ? null : (store.clockSeen()?.local ?? watermark);
+}
+
+/** How many of the newest elements in a row pass the test. */
+function inARow<T>(newestFirst: readonly T[], test: (one: T) => boolean): number {
+  const end = newestFirst.findIndex((one) => !test(one));
+  return end === -1 ? newestFirst.length : end;
+}
+
+function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Freshness {
+  if (asOf === null) return 'empty';
+  if (asOf - nowMs > maxAgeMs) return 'clock';
+  return nowMs - asOf > maxAgeMs ? 'stale' : 'fresh';
+}
+
+/** How far a sink is behind. */
+export function sinkState(store: Store, row: SinkRow, nowMs: number): SinkState {
+  const lagRecords = store.changes.lastSeq() - row.cursor;
+  const since = lagRecords > 0 ? (store.changes.timeAfter(row.cursor) ?? null) : nowMs;
+  return {
+    row,
+    isHalted: row.state === 'stopped' || row.state === 'disabled',
+    lagRecords,
+    lagSeconds: since === null ? null : Math.max(0, Math.round((nowMs - since) / 1000)),
+  };
+}
+
+/** The state of the mirror: a few small reads, the same for a mirror of any size. */
+export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs, minFreeBytes, disk }: StateLimits): MirrorState {
+  const { recentRuns, runs, schedule, sinks, source } = store;
+  const asOf = completeAt(store);
+  const freshness = freshnessOf(asOf, nowMs, readyMaxAgeMs);
+  const ended = recentRuns.ended(null, RUNS);
+  const fulls = recentRuns.ended('full', RUNS).filter(({ state }) => state !== 'failed');
+  const space = disk === undefined ? diskOf(store.path) : disk();
+  return {
+    nowMs,
+    maxAgeMs: readyMaxAgeMs,
+    freshness,
+    asOf,
+    ageMs: asOf === null || freshness === 'clock' ? null : Math.max(0, nowMs - asOf),
+    firstAt: runs.get(1)?.startedAt ?? null,
+    last: ended[0],
+    failed: inARow(ended, ({ state }) => state === 'failed'),
+    retry: schedule.retry(),
+    full: fulls[0] && runs.get(fulls[0].id),
+    open: inARow(fulls, ({ proof }) => proof !== 'sealed'),
+    restless: recentRuns.restless(nowMs - RESTLESS_MS),
+    held: recentRuns.heldIds(),
+    sinks: sinks.list().flatMap((row) => (row.configured ? [sinkState(store, row, nowMs)] : [])),
+    pause: source.pause(nowMs),
+    disk: space,
+    isDiskLow: minFreeBytes !== null && space.free < minFreeBytes,
+  };
+}
+
+/** The newest full run, if it could not prove that it saw every product. */
+export function openRun({ full }: Pick<MirrorState, 'full'>): Run | null {
+  return full?.proof === 'open' ? full : null;
+}

@@ -1,0 +1,86 @@
+import { isUntold } from '../catalog/run.ts';
+import type { MirrorState, SinkState } from './mirror-state.ts';
+
+/*
+ * Problems, by topic: the one list that `status`, the overview, metrics and notifications show. docs/notifications.md
+ * describes the topics; the limits are those of ops/alerts.yml where it has the same alert.
+ */
+
+export const TOPICS = [
+  'stale',
+  'runs',
+  'open',
+  'untold',
+  'updates',
+  'held',
+  'sink',
+  'behind',
+  'pause',
+  'disk',
+] as const;
+export type Topic = (typeof TOPICS)[number];
+
+export interface Problem {
+  readonly topic: Topic;
+  /** The sink with the problem. */
+  readonly sink?: SinkState;
+  /** Minimum duration before a notification, milliseconds: less may pass by itself. */
+  readonly forMs: number;
+  /** False: keeps an open episode open and begins none, so that a value near its limit does not flicker. */
+  readonly begins: boolean;
+}
+
+const MINUTE_MS = 60_000;
+const LASTING_MS = 10 * MINUTE_MS;
+const TWICE = 2;
+/** Seconds. */
+const BEHIND = { begins: 1800, ends: 900 };
+/** Shares of the disk. */
+const DISK_FREE = { begins: 0.1, ends: 0.12 };
+const LONG_PAUSE_MS = 60 * MINUTE_MS;
+
+type Found = Pick<Problem, 'topic'> & Partial<Problem>;
+
+function isOutdated({ freshness, nowMs, firstAt, maxAgeMs }: MirrorState): boolean {
+  return freshness === 'empty' ? firstAt !== null && nowMs - firstAt > maxAgeMs : freshness !== 'fresh';
+}
+
+function sinkProblems(sink: SinkState): Found[] {
+  // A paused sink is paused on purpose.
+  if (sink.row.state === 'paused') return [];
+  const seconds = sink.lagSeconds ?? 0;
+  const found: Found[] = sink.isHalted ? [{ topic: 'sink', sink }] : [];
+  // A sink that is stopped has its own episode.
+  const begins = seconds > BEHIND.begins && !sink.isHalted;
+  if (seconds > BEHIND.ends) found.push({ topic: 'behind', sink, forMs: LASTING_MS, begins });
+  return found;
+}
+
+function diskProblems({ disk: { free, size }, isDiskLow }: MirrorState): Found[] {
+  const share = free / size;
+  const begins = isDiskLow || share < DISK_FREE.begins;
+  return begins || share < DISK_FREE.ends ? [{ topic: 'disk', forMs: LASTING_MS, begins }] : [];
+}
+
+/** Everything that is wrong now. */
+export function problemsOf(state: MirrorState): Problem[] {
+  const { failed, retry, open, full, restless, held, sinks, pause } = state;
+  const found: Found[] = [];
+  if (isOutdated(state)) found.push({ topic: 'stale', forMs: LASTING_MS });
+  // One failure may pass by itself.
+  if (failed >= TWICE) found.push({ topic: 'runs' });
+  else if (retry !== null) found.push({ topic: 'runs', forMs: LASTING_MS });
+  if (open >= TWICE) found.push({ topic: 'open' });
+  if (full?.reasons.some(isUntold) === true) found.push({ topic: 'untold' });
+  if (restless !== undefined) found.push({ topic: 'updates' });
+  if (held.length > 0) found.push({ topic: 'held' });
+  found.push(...sinks.flatMap(sinkProblems));
+  if (pause !== null && pause.until - pause.since >= LONG_PAUSE_MS) found.push({ topic: 'pause' });
+  found.push(...diskProblems(state));
+  return found.map((one) => ({ forMs: MINUTE_MS, begins: true, ...one }));
+}
+
+/** The name of a problem: `stale`, `sink:shop`. At most one episode of a name is open at a time. */
+export function nameOf({ topic, sink }: Pick<Problem, 'topic' | 'sink'>): string {
+  return sink === undefined ? topic : `${topic}:${sink.row.name}`;
+}
