@@ -123,7 +123,7 @@ const programs = {
 };
 const large = await build({ ...programs, entryPoints: ['dist/cli.js', 'dist/roles/web-thread.js'], splitting: true });
 // Small ones start faster as a file each.
-const SMALL = ['sync/page-thread', 'store/copy-process', 'web/search-process'];
+const SMALL = ['sync/fast/page-worker', 'store/copy-process', 'web/search-process'];
 const small = await build({ ...programs, entryPoints: SMALL.map((name) => `dist/${name}.js`) });
 
 /* The licences of the packages in the bundle, which ask that copies of the code have them. */

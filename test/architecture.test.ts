@@ -26,6 +26,7 @@ const COMMON = [
   'whole-number',
   'nearest-name',
   'forced-exit',
+  'plain',
   'measure',
   'trouble',
   'http-connector',
@@ -200,6 +201,15 @@ describe('architecture', () => {
     expect(wrong.sort()).toEqual(['commands/doctor/disk.ts', 'metrics/mirror-metrics.ts']);
   });
 
+  it('lets only judge-item decide whether an item has changed, and the accelerators beside it', () => {
+    const judges = /\bdifference\(|products\.match\(|ithdrawn(Body\(body\))? && |\? items\.withdrawn/;
+    const wrong = files.filter(
+      (file) => layerOf(file) === 'sync' && judges.test(readFileSync(join(SRC, file), 'utf8')),
+    );
+    // compare-mirrors is for `verify`, which compares two mirrors.
+    expect(wrong.sort()).toEqual(['sync/compare-mirrors.ts', 'sync/fast/unchanged-items.ts', 'sync/judge-item.ts']);
+  });
+
   it('imports each package only where it belongs', () => {
     const wrong = imports.filter(({ file, from }) => {
       const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));
@@ -223,9 +233,9 @@ describe('architecture', () => {
     expect(cycles).toEqual([]);
   });
 
-  it('only the entry reads the environment of the process', () => {
+  it('only the entry, and the switch for tests, read the environment of the process', () => {
     const wrong = files.filter((file) => /process\.env\b/.test(readFileSync(join(SRC, file), 'utf8')));
-    expect(wrong).toEqual(['cli.ts']);
+    expect(wrong.sort()).toEqual(['cli.ts', 'plain.ts']);
   });
 
   it('the entry loads no command, and no package but commander', () => {

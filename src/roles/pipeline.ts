@@ -8,18 +8,19 @@ import { type Service, startTogether, stopAll } from '../lifecycle.ts';
 import type { Logger, LogSettings, Tell } from '../log.ts';
 import { startHeartbeat } from '../notify/heartbeat.ts';
 import type { Pacer } from '../pace/pacer.ts';
+import { isPlain } from '../plain.ts';
 import type { BullQueue } from '../queue/bullmq/queue.ts';
 import { createEmbeddedQueue } from '../queue/embedded.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../queue/queue.ts';
 import type { RedisTrouble } from '../queue/redis-trouble.ts';
 import { openStore, type Store } from '../store/store.ts';
 import type { Progress } from '../sync/execute-run.ts';
+import { startPageWorker } from '../sync/fast/page-worker-client.ts';
 import { createReadWindow } from '../sync/fetch-page.ts';
 import { createKeeper } from '../sync/keeper.ts';
 import type { RunSettings } from '../sync/run-settings.ts';
 import { fetcherPace, forgetPause, mirrorPacer, pausesIn } from '../sync/shared-pace.ts';
 import { requireSameSource } from '../sync/source.ts';
-import { startPageThread } from '../sync/start-page-thread.ts';
 
 /*
  * Assembles what a run needs. BullMQ and its Redis client are imported only if REDIS_URL is set: loading them takes longer
@@ -156,7 +157,7 @@ export async function startKeeper(options: KeeperOptions) {
     if (options.now === true) forgetPause(store, clock.now(), tell);
     else store.source.keepPause(clock.now());
     const paceIn = options.paceIn ?? store;
-    const thread = options.threads === true ? startPageThread(store.path) : null;
+    const thread = options.threads === true && !isPlain ? startPageWorker(store.path) : null;
     if (thread !== null) services.push(thread);
     const validate = thread?.validate;
     async function startShared(redis: string): Promise<PageQueue> {

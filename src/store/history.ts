@@ -1,11 +1,12 @@
 import { revertMembers } from '../catalog/content.ts';
-import { type EventSpan, eventText, idStart, type RecordedChange, timeText } from '../catalog/event.ts';
+import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
 import type { LineRange } from './event-lines.ts';
+import { createEventTexts, type Span } from './event-texts.ts';
 import { changesBack, createFormerBodies } from './former-bodies.ts';
 import type { ProductRow } from './products.ts';
 import type { Reader } from './reader.ts';
@@ -26,56 +27,8 @@ function* membersBack(
   }
 }
 
-/** The texts of events, each a line that ends with a line break. */
-export interface EventLines extends EventSpan {
-  readonly bytes: Buffer;
-}
-
 /** How many changes are read at once that may be of any length. */
 const FEW = 25;
-
-const LINE_BREAK = 10;
-const CARRIAGE_RETURN = 13;
-
-function countLines(bytes: Buffer): number {
-  let lines = 0;
-  for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) lines++;
-  return lines;
-}
-
-/**
- * Joins lines, of which one may be longer than `most` bytes but not several.
- * @returns null if they are, and how many are not
- */
-function joinedLines(lines: Iterable<Buffer>, most: number): { readonly bytes: Buffer | null; readonly fit: number } {
-  const taken: Buffer[] = [];
-  let size = 0;
-  for (const line of lines) {
-    size += line.length;
-    if (size > most && taken.length > 0) return { bytes: null, fit: taken.length };
-    taken.push(line);
-  }
-  return { bytes: Buffer.concat(taken), fit: taken.length };
-}
-
-function* singleLines(
-  changes: Iterable<RecordedChange>,
-  incarnation: string,
-  source: string,
-): Iterator<Buffer> & Iterable<Buffer> {
-  for (const change of changes) yield Buffer.from(`${eventText(change, incarnation, source)}\n`);
-}
-
-/** Puts lines in the place of empty ones. */
-function* filled(bytes: Buffer, lines: Iterator<Buffer>): Iterable<Buffer> {
-  for (let at = 0; at < bytes.length; ) {
-    const end = bytes.indexOf(LINE_BREAK, at) + 1;
-    yield end - at > 1 ? bytes.subarray(at, end) : (lines.next().value as Buffer);
-    at = end;
-  }
-}
-
-type Span = Omit<LineRange, 'limit'>;
 
 export type History = ReturnType<typeof createHistory>;
 
@@ -126,36 +79,7 @@ export function createHistory(store: Reader) {
     }
   }
 
-  /** Up to the end of an era. */
-  function lines(
-    range: LineRange,
-    most: number,
-    incarnation: string,
-    source: string,
-  ): { lines: EventLines | null; to: number } {
-    const head = store.lines.head(range.after);
-    if (head === null) return { lines: null, to: range.after };
-    const upTo = Math.min(range.upTo, (head.nextEra ?? Number.POSITIVE_INFINITY) - 1);
-    const start = idStart(incarnation, head.era);
-    const made = store.lines.make({ ...range, upTo }, head, {
-      start: `{"specversion":"1.0","id":"${start}`,
-      middle: `","source":${JSON.stringify(source)},"type":"catchword.product.created","subject":`,
-      time: timeText(head.at),
-    });
-    if (made === null) return { lines: null, to: upTo };
-    const { events, first, last, unmade } = made;
-    let { bytes } = made;
-    const hasBreaks = bytes.includes(CARRIAGE_RETURN) || countLines(bytes) !== events;
-    if (hasBreaks || unmade.length > 0 || bytes.length > most) {
-      const changes = hasBreaks ? within({ ...range, upTo: last }) : numbered(unmade);
-      const single = singleLines(changes, incarnation, source);
-      const joined = joinedLines(hasBreaks ? single : filled(bytes, single), most);
-      if (joined.bytes === null) return lines({ ...range, limit: joined.fit }, most, incarnation, source);
-      bytes = joined.bytes;
-    }
-    const to = range.asOf === null || events === range.limit ? last : upTo;
-    return { lines: { bytes, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
-  }
+  const lines = createEventTexts(store, within, numbered);
 
   return {
     /** Changes after `seq`, oldest first, at most `limit`. */
@@ -173,7 +97,7 @@ export function createHistory(store: Reader) {
      * @returns the first ones, and how far the log was searched
      */
     lines: (range: LineRange, most: number, incarnation: string, source: string) =>
-      store.read(() => lines(range, most, incarnation, source)),
+      store.read(() => lines(range, { most, incarnation, source })),
     /** The changes whose texts `lines` returns, all of them up to `upTo`. */
     within: (span: Span): RecordedChange[] => store.read(() => [...within(span)]),
     /** The changes of a product that the log still holds, newest first. */

@@ -1,5 +1,5 @@
 import BetterSqlite from 'better-sqlite3';
-import type { KnownProducts, Neighbours } from '../catalog/known-page.ts';
+import type { KnownProducts, Neighbours } from '../catalog/unchanged-page.ts';
 import { LAST_SEQ } from './changes.ts';
 import { createQueries, type Queries } from './queries.ts';
 import { keepStatements } from './statements.ts';

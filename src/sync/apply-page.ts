@@ -1,5 +1,5 @@
-import type { CapturedPage, Matched, Page } from '../catalog/page.ts';
-import { type Clocks, doubtAge, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
+import type { CapturedPage } from '../catalog/page.ts';
+import { type Clocks, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
 import type { Clock } from '../clock.ts';
 import { CatchwordError } from '../errors.ts';
 import { publish } from '../measure.ts';
@@ -8,7 +8,7 @@ import type { Checkpoint } from '../store/runs.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { createAppliedReads } from './applied-reads.ts';
 import { checkpointOf, type Draft, type DraftContext, draftPage, newProducts, type WaitingPage } from './draft-page.ts';
-import type { RunSettings } from './run-settings.ts';
+import { createUnchangedItems } from './fast/unchanged-items.ts';
 import type { Unreadable } from './unread-windows.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */
@@ -21,7 +21,7 @@ const BATCH_BYTES = 8_000_000;
 /** Rejected items that are kept of one run; the others are only counted. */
 const REJECTED_MOST = 1_000;
 
-interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 'overlapMs'> {
+interface ApplierOptions extends Omit<DraftContext, 'reads'> {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
 }
@@ -108,15 +108,12 @@ function writeUnreadable(
  * the batch are read again.
  */
 export function createApplier(options: ApplierOptions) {
-  const { store, leased, clock, runId, withdrawnAs, overlapMs } = options;
+  const { store, leased, clock, runId } = options;
   const reads = createAppliedReads(store, runId);
   const context: DraftContext = { ...options, reads };
   const writePage = createPageWriter(context);
+  const unchanged = createUnchangedItems(store, options);
   let batch: WaitingPage[] = [];
-  /** Ids of products that pages in the batch may change: the mirror's text may be outdated when the batch is applied. */
-  let maybeChanged = new Set<number>();
-  /** Whether a page in the batch was not compared yet, so that it may change any product. */
-  let anyUncompared = false;
   let [bytes, batchSince] = [0, 0];
   /** Local start and source time of each pass's first request. */
   const pinned = new Map<number, Clocks>();
@@ -125,37 +122,11 @@ export function createApplier(options: ApplierOptions) {
     pinned.set(pass, { local: store.runs.passStart(runId, pass) ?? clock.now(), source: sourceTime });
   }
 
-  /** Without the products that were changed since. */
-  function stillMatched({ seq, ids }: Matched): Matched['ids'] {
-    const since = new Set(store.changes.productsAfter(seq));
-    return since.size === 0 ? ids : ids.map((id) => (since.has(id) ? -id : id));
-  }
-
-  /** The ids of a page's products that are as the mirror has them; see `WaitingPage`. */
-  function unchanged({ items, matched }: Page): (number | null)[] {
-    // Most products are new: they are looked up once, when they are written.
-    if (items.isComplete || anyUncompared) {
-      anyUncompared = true;
-      return Array<null>(items.count).fill(null);
-    }
-    const matches = matched === undefined ? store.products.match(items) : stillMatched(matched);
-    const withdrawn = new Set(withdrawnAs === 'removed' ? items.withdrawn : []);
-    const ids: (number | null)[] = [];
-    for (let position = 0; position < matches.length; position++) {
-      const id = matches[position] ?? 0;
-      const isUnchanged = id > 0 && !withdrawn.has(position) && !maybeChanged.has(id);
-      if (!isUnchanged && id !== 0) maybeChanged.add(Math.abs(id));
-      ids.push(isUnchanged ? id : null);
-    }
-    return ids;
-  }
-
   function shelve({ page, ...captured }: CapturedPage): WaitingPage {
     const { envelope, rejected, items } = page;
-    const ids = unchanged(page);
+    const ids = unchanged.find(page);
     for (const { position } of rejected) ids[position] = 0;
-    const doubt = page.doubt ?? doubtAge(captured.response, overlapMs);
-    const about = { ...captured, envelope, doubt, rejected };
+    const about = { ...captured, envelope, doubt: page.doubt, rejected };
     return areAllKnown(ids) ? { ...about, ids, items: null } : { ...about, ids, items };
   }
 
@@ -194,8 +165,7 @@ export function createApplier(options: ApplierOptions) {
     const pages = batch;
     batch = [];
     bytes = 0;
-    maybeChanged = new Set();
-    anyUncompared = false;
+    unchanged.reset();
     const start = performance.now();
     const applied = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {

@@ -1,4 +1,4 @@
-import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
+import type { Difference } from '../catalog/content.ts';
 import type { IdSet } from '../catalog/id-set.ts';
 import type { CapturedPage, Page } from '../catalog/page.ts';
 import { type PageItems, productAt } from '../catalog/page-items.ts';
@@ -8,6 +8,8 @@ import type { KnownProduct, NewRows } from '../store/products.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Checkpoint } from '../store/runs.ts';
 import type { AppliedReads } from './applied-reads.ts';
+import { newRows } from './fast/new-rows.ts';
+import { judgeItem } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** The items of a page in the batch. */
@@ -28,11 +30,6 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
   readonly reads: Pick<AppliedReads, 'productsAfter'>;
 }
 
-/** A smaller part of a page is inserted one by one: a statement for a part reads all rows of the page. */
-const LEAST_PART = 1 / 20;
-/** The share of a page at each of its ends that may overlap with other pages. */
-const END = 1 / 10;
-
 /** The positions of items without an id. */
 function open(ids: readonly (number | null)[]): number[] {
   const positions: number[] = [];
@@ -40,41 +37,12 @@ function open(ids: readonly (number | null)[]): number[] {
   return positions;
 }
 
-/** Joins neighbouring positions. */
-function neighbours(positions: readonly number[]): { readonly from: number; readonly to: number }[] {
-  const parts: { from: number; to: number }[] = [];
-  for (const position of positions) {
-    const last = parts.at(-1);
-    if (last?.to === position - 1) last.to = position;
-    else parts.push({ from: position, to: position });
-  }
-  return parts;
-}
-
-/**
- * The parts of a page with complete rows that hold only products which the mirror does not know.
- * @param lookUpAll whether to look up every item; otherwise only those near the ends of the page
- */
-function newParts(
-  { store, withdrawnAs }: DraftContext,
-  items: PageItems,
-  ids: readonly (number | null)[],
-  lookUpAll: boolean,
-) {
-  const end = lookUpAll ? items.count : Math.ceil(items.count * END);
-  const known = new Set(store.products.known(items, end, items.count - end));
-  if (withdrawnAs === 'removed') for (const position of items.withdrawn) known.add(position);
-  const unknown = open(ids).filter((position) => !known.has(position));
-  return neighbours(unknown).filter(({ from, to }) => to - from + 1 >= items.count * LEAST_PART);
-}
-
 /**
  * Compares a page with the mirror, without writing. Call it in the transaction that writes the draft.
- * @param lookUpAll whether to look up every item of a page whose products are probably new. Otherwise those in its middle are
- *   taken for new, and SQLite may refuse to insert one: looking them up took 5% of the main thread's time in a first load
+ * @param lookUpAll as `newRows`
  */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads, withdrawnAs, ignoreFields } = context;
+  const { store, reads } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
@@ -92,58 +60,36 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return nextId - count;
   }
 
-  /** Whether another window of this pass has shown the product as of a later moment. */
-  function isOutdated({ id }: KnownProduct): boolean {
-    const moment = momentOf(captured.response);
-    later ??= reads.productsAfter(captured.task.pass, moment);
-    return later.has(id);
-  }
-
   /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
-  function compare(product: Product): number {
+  function judge(product: Product): number {
     const { vbid } = product;
-    const gone = product.withdrawn && withdrawnAs === 'removed';
     const known = store.products.find(vbid);
-    if (known === undefined) {
-      const createdId = created.get(vbid)?.id;
-      if (gone) {
-        if (createdId !== undefined) withdrawn.add(createdId);
-        return createdId ?? 0;
-      }
-      const id = createdId ?? newId();
-      withdrawn.delete(id);
-      created.set(vbid, { id, product });
-      return id;
-    }
+    const isOutdated = (): boolean => {
+      later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
+      return known !== undefined && later.has(known.id);
+    };
+    const found = judgeItem(product, known, { ...context, isDelta: captured.task.from !== null, isOutdated });
+    const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
     // If a product is on the page twice, the later one counts, even if it equals the mirror's.
     changed.delete(vbid);
-    withdrawn.delete(known.id);
-    if (gone) {
-      if (!known.removed && !isOutdated(known)) withdrawn.add(known.id);
-      return known.id;
-    }
-    // Deltas go on to tell of products that a run has removed since they were withdrawn.
-    if (known.removed && product.withdrawn && captured.task.from !== null) return known.id;
-    const change = difference(known.body, product.body);
-    const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
-    if (!known.removed && isSame) return known.id;
-    if (isOutdated(known)) {
-      // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
-      outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
-      return known.id;
-    }
-    changed.set(vbid, { known, product, change });
-    return known.id;
+    withdrawn.delete(id);
+    if (found.kind === 'new') created.set(vbid, { id, product });
+    if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
+    if (known === undefined) return id;
+    if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
+    // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
+    if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
+    return id;
   }
 
   /** The ids of all items. */
   function idsOf(items: PageItems, given: readonly (number | null)[]): number[] {
     const ids = [...given];
-    const parts = items.isComplete ? newParts(context, items, ids, lookUpAll) : [];
+    const parts = newRows(store.products, context, items, open(ids), lookUpAll);
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
     for (const position of open(ids)) {
-      if (isRow[position] === 0) ids[position] = compare(productAt(items, position));
+      if (isRow[position] === 0) ids[position] = judge(productAt(items, position));
     }
     // Last, so that products of both kinds get ids in a row.
     for (const part of parts) {

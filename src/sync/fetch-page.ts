@@ -51,7 +51,7 @@ export function createReadWindow(
     if (doubt !== null && !isLastRead) {
       throw new CatchwordError('PAGE_INVALID', doubt, { hint: 'The page is read again.' });
     }
-    return { page, response };
+    return { page: { ...page, doubt }, response };
   };
   return (task, signal, attempt, arrived) =>
     readOnce(task, signal, attempt, arrived).catch((error: unknown) => {

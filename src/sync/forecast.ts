@@ -3,6 +3,7 @@ import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';
+import { isGone } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 import { removalLimitOf } from './sweep.ts';
 
@@ -36,7 +37,7 @@ function* fullRun(mirror: Store, scratch: Store, run: Run, { ignoreFields }: For
 function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): Generator<Found> {
   for (const { vbid, title, body } of scratch.products.all()) {
     const known = mirror.products.get(vbid);
-    const gone = settings.withdrawnAs === 'removed' && isWithdrawnBody(body);
+    const gone = isGone({ withdrawn: isWithdrawnBody(body) }, settings);
     if (known === undefined || known.removedAt !== null) {
       if (!gone) yield { fate: appears(mirror, vbid), vbid, title };
     } else if (gone) yield { fate: 'removed', vbid, title, body };

@@ -2,6 +2,7 @@ import { isWithdrawnBody } from '../catalog/product.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from './compare-mirrors.ts';
+import { isGone } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /**
@@ -40,7 +41,7 @@ export function* verifyMirror(
   const changed = keysOf(scratch, delta);
   for (const found of compareMirrors(mirror, scratch, ignoreFields)) {
     const isWithdrawn = found.kind !== 'differs' && isWithdrawnBody(found.body);
-    if (found.kind === 'only-there' && isWithdrawn && withdrawnAs === 'removed') continue;
+    if (found.kind === 'only-there' && isGone({ withdrawn: isWithdrawn }, { withdrawnAs })) continue;
     if (changed.has(found.vbid) || (found.kind === 'only-here' && isWithdrawn)) yield { found, as: 'drift' };
     else if (found.kind === 'only-here' && full.proof !== 'sealed') yield { found, as: 'unproven' };
     else yield { found, as: 'difference' };

@@ -11,7 +11,7 @@ import type { PageQueue } from '../../src/queue/queue.ts';
 import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
-import { createPageComparer } from '../../src/sync/compare-page.ts';
+import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';

@@ -140,8 +140,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/hostile-sources.test.ts',
     'a delta restores withdrawn products that a run has removed',
-    'src/sync/draft-page.ts',
-    'if (known.removed && product.withdrawn && captured.task.from !== null) return known.id;',
+    'src/sync/judge-item.ts',
+    "if (known.removed && product.withdrawn && isDelta) return { kind: 'same' };",
     '',
   ),
   bug(
@@ -228,9 +228,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'an earlier read that arrives late overwrites a later one',
-    'src/sync/draft-page.ts',
-    'if (isOutdated(known)) {',
-    'if (isOutdated({ ...known, id: -1 })) {',
+    'src/sync/judge-item.ts',
+    "return isOutdated() ? { kind: 'outdated' } : { kind: 'changed', change };",
+    "return { kind: 'changed', change };",
   ),
   bug(
     'products in deltas do not count as seen',
@@ -244,12 +244,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append(records, runId, atMs);",
     "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append([], runId, atMs);",
   ),
-  bug(
-    'a restored product stays removed',
-    'src/sync/draft-page.ts',
-    'if (!known.removed && isSame) return known.id;',
-    'if (isSame) return known.id;',
-  ),
+  bug('a restored product stays removed', 'src/sync/judge-item.ts', 'if (isSame && !known.removed)', 'if (isSame)'),
   bugFor(
     'test/sync/next-step.test.ts',
     'a cache may answer a delta with that of another run',
@@ -260,7 +255,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/apply-page.test.ts',
     'a page that was compared long ago counts as unchanged',
-    'src/sync/apply-page.ts',
+    'src/sync/fast/unchanged-items.ts',
     'ids.map((id) => (since.has(id) ? -id : id))',
     'ids.map((id) => (since.has(id) && id < 0 ? -id : id))',
   ),
@@ -274,13 +269,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'an unchanged product is written and logged',
     edits: [
       {
-        file: 'src/sync/apply-page.ts',
+        file: 'src/sync/fast/unchanged-items.ts',
         find: 'const isUnchanged = id > 0 && !withdrawn.has(position) && !maybeChanged.has(id);',
         replace: 'const isUnchanged = false;',
       },
       {
-        file: 'src/sync/draft-page.ts',
-        find: 'if (!known.removed && isSame) return known.id;',
+        file: 'src/sync/judge-item.ts',
+        find: "if (isSame && !known.removed) return { kind: 'same' };",
         replace: '',
       },
     ],
@@ -376,13 +371,13 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'ignored fields are compared',
-    'src/sync/draft-page.ts',
+    'src/sync/judge-item.ts',
     'ignoreFields.length > 0 && sameContent(',
     'ignoreFields.length < 0 && sameContent(',
   ),
   bug(
     'a change that is not in an ignored field is ignored',
-    'src/sync/draft-page.ts',
+    'src/sync/judge-item.ts',
     'ignoreFields.length > 0 && sameContent(',
     'ignoreFields.length > 0 || sameContent(',
   ),
@@ -400,15 +395,15 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'a withdrawn product stays, although the settings remove it',
-    'src/sync/draft-page.ts',
-    "const gone = product.withdrawn && withdrawnAs === 'removed';",
-    "const gone = product.withdrawn && withdrawnAs === 'removed' && runId < 0;",
+    'src/sync/judge-item.ts',
+    "return product.withdrawn && withdrawnAs === 'removed';",
+    "return product.withdrawn && withdrawnAs === 'removed' && product === null;",
   ),
   bug(
     'a withdrawn product is removed, although the settings keep it',
-    'src/sync/draft-page.ts',
-    "const gone = product.withdrawn && withdrawnAs === 'removed';",
-    'const gone = product.withdrawn && withdrawnAs.length > 0;',
+    'src/sync/judge-item.ts',
+    "return product.withdrawn && withdrawnAs === 'removed';",
+    'return product.withdrawn && withdrawnAs.length > 0;',
   ),
   bug(
     'the removal limit does not hold removals',
@@ -424,9 +419,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'a product that went back is taken for an outdated read',
-    'src/sync/draft-page.ts',
-    'if (isOutdated(known)) {',
-    'const versionOf = (body: string) => Number(/"version":(\\d+)/.exec(body)?.[1]); if (versionOf(product.body) < versionOf(known.body)) return known.id; if (isOutdated(known)) {',
+    'src/sync/judge-item.ts',
+    "return isOutdated() ? { kind: 'outdated' }",
+    "const versionOf = (body: string) => Number(/\"version\":(\\d+)/.exec(body)?.[1]); return versionOf(product.body) < versionOf(known.body) ? { kind: 'same' } : isOutdated() ? { kind: 'outdated' }",
   ),
   bugFor(
     'test/sync/lanes.test.ts',

@@ -7,7 +7,7 @@ import type { Leased } from '../../src/store/lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
-import { createPageComparer } from '../../src/sync/compare-page.ts';
+import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
 import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';

@@ -28,7 +28,7 @@ async function begin(most: number) {
       aheadMs += ms;
     },
     /** Runs, and returns the page sizes that the source refused. */
-    async refused(kind: RunKind = 'full', more: Record<string, string> = {}): Promise<number[]> {
+    refused: async (kind: RunKind = 'full', more: Record<string, string> = {}): Promise<number[]> => {
       const before = source.requests.length;
       await load({ ...settings, ...more }, kind, undefined, clock);
       return source.requests

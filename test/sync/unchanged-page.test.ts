@@ -5,7 +5,7 @@ import type { FetchTask, Page } from '../../src/catalog/page.ts';
 import { pageOf } from '../../src/catalog/validate-page.ts';
 import { systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { createPageComparer } from '../../src/sync/compare-page.ts';
+import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { bytesOf, pageOfText } from '../support/page.ts';
 import { execute, query } from '../support/sqlite.ts';

@@ -1,13 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FetchTask, Page } from '../catalog/page.ts';
-import { pageOf } from '../catalog/validate-page.ts';
-import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../errors.ts';
-import { createBinaryJson } from '../store/binary-json.ts';
-import { createPageComparer } from './compare-page.ts';
+import type { FetchTask, Page } from '../../catalog/page.ts';
+import { pageOf } from '../../catalog/validate-page.ts';
+import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../../errors.ts';
+import { createBinaryJson } from '../../store/binary-json.ts';
+import { createPageComparer } from './page-comparer.ts';
 
-/* The program of the thread that validates pages: see start-page-thread.ts. */
+/* The program of the thread that validates pages: see page-worker-client.ts. */
 
-export interface PageThreadData {
+export interface PageWorkerData {
   /** Of the mirror that pages are compared with. */
   readonly path: string | undefined;
 }
@@ -19,17 +19,17 @@ interface PageToValidate {
   readonly task: FetchTask;
 }
 
-export type ToPageThread = PageToValidate | 'stop';
+export type ToPageWorker = PageToValidate | 'stop';
 
 /** The result, whose bytes move back; or why the page is invalid. */
-export type FromPageThread = { readonly id: number } & (
+export type FromPageWorker = { readonly id: number } & (
   | { readonly page: Page }
   | { readonly error: ErrorRecord }
   /** A defect. */
   | { readonly defect: string }
 );
 
-const { path } = workerData as PageThreadData;
+const { path } = workerData as PageWorkerData;
 const comparer = path === undefined ? null : createPageComparer(path);
 let toBinary: ((text: string) => Uint8Array<ArrayBuffer>) | undefined;
 
@@ -42,7 +42,7 @@ function pageToInsert(bytes: Uint8Array<ArrayBuffer>, task: FetchTask): Page {
   return { ...page, items: { ...page.items, rows: toBinary(rows) } };
 }
 
-parentPort?.on('message', (message: ToPageThread) => {
+parentPort?.on('message', (message: ToPageWorker) => {
   if (message === 'stop') {
     comparer?.close();
     parentPort?.close();
@@ -51,14 +51,14 @@ parentPort?.on('message', (message: ToPageThread) => {
   const { id, bytes, task } = message;
   try {
     const page = comparer?.compare(bytes, task) ?? pageToInsert(bytes, task);
-    const answer: FromPageThread = { id, page };
+    const answer: FromPageWorker = { id, page };
     const { items, matched } = page;
     const moved = [items.bytes.buffer, items.spans.buffer];
     if (matched !== undefined) moved.push(matched.ids.buffer);
     if (typeof items.rows !== 'string') moved.push(items.rows.buffer);
     parentPort?.postMessage(answer, moved);
   } catch (error) {
-    const answer: FromPageThread =
+    const answer: FromPageWorker =
       error instanceof CatchwordError ? { id, error: toErrorRecord(error) } : { id, defect: messageOf(error) };
     parentPort?.postMessage(answer);
   }

@@ -1,7 +1,7 @@
-import { isProbablyKnown, knownPage } from '../catalog/known-page.ts';
-import type { FetchTask, Page } from '../catalog/page.ts';
-import { CatchwordError } from '../errors.ts';
-import { type KnownProductsFile, openKnownProducts } from '../store/known-products.ts';
+import type { FetchTask, Page } from '../../catalog/page.ts';
+import { isProbablyKnown, unchangedPage } from '../../catalog/unchanged-page.ts';
+import { CatchwordError } from '../../errors.ts';
+import { type KnownProductsFile, openKnownProducts } from '../../store/known-products.ts';
 
 /**
  * Validates pages by comparing them with the mirror at `path`, which this process has opened, too. The file is opened when
@@ -18,7 +18,9 @@ export function createPageComparer(path: string) {
       if (!isProbablyKnown(task)) return null;
       try {
         mirror ??= openKnownProducts(path);
-        return mirror.incarnation === task.mirror ? mirror.read((known) => knownPage(bytes, task.window, known)) : null;
+        return mirror.incarnation === task.mirror
+          ? mirror.read((known) => unchangedPage(bytes, task.window, known))
+          : null;
       } catch (error) {
         if (error instanceof CatchwordError) throw error;
         // The keeper reads the same file, and names the problem.

@@ -1,13 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import type { FetchTask, Page } from '../catalog/page.ts';
-import { pageOf } from '../catalog/validate-page.ts';
-import { CatchwordError, fromErrorRecord } from '../errors.ts';
-import { type Service, THREAD_LIMITS } from '../lifecycle.ts';
-import type { ValidatePage } from '../queue/queue.ts';
-import type { FromPageThread, PageThreadData, ToPageThread } from './page-thread.ts';
+import type { FetchTask, Page } from '../../catalog/page.ts';
+import { pageOf } from '../../catalog/validate-page.ts';
+import { CatchwordError, fromErrorRecord } from '../../errors.ts';
+import { type Service, THREAD_LIMITS } from '../../lifecycle.ts';
+import type { ValidatePage } from '../../queue/queue.ts';
+import type { FromPageWorker, PageWorkerData, ToPageWorker } from './page-worker.ts';
 
 /** Compiled. */
-const PROGRAM = new URL('./page-thread.js', import.meta.url);
+const PROGRAM = new URL('./page-worker.js', import.meta.url);
 /**
  * Pages that are validated here before the thread starts: most deltas have fewer, and a start takes 0.05 s. Large pages,
  * which take long to validate, start it sooner.
@@ -30,8 +30,8 @@ function alone(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
  * it ends by itself, its pages fail and are read again, and later ones are validated here.
  * @param path of the mirror; pages that it probably has are compared with it, too. Stop the thread before the mirror closes
  */
-export function startPageThread(path?: string, program = PROGRAM): Service & { readonly validate: ValidatePage } {
-  const data: PageThreadData = { path };
+export function startPageWorker(path?: string, program = PROGRAM): Service & { readonly validate: ValidatePage } {
+  const data: PageWorkerData = { path };
   const waiting = new Map<number, Waiting>();
   let pages = 0;
   let firstBytes = 0;
@@ -48,7 +48,7 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
     const started = new Worker(program, { name: 'pages', workerData: data, resourceLimits: THREAD_LIMITS });
     // The process may end while the thread waits for a page.
     started.unref();
-    started.on('message', (answer: FromPageThread) => {
+    started.on('message', (answer: FromPageWorker) => {
       const asked = waiting.get(answer.id);
       waiting.delete(answer.id);
       if ('page' in answer) asked?.resolve(answer.page);
@@ -74,7 +74,7 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
       thread ??= start();
       const id = pages;
       const own = alone(bytes);
-      const message: ToPageThread = { id, bytes: own, task };
+      const message: ToPageWorker = { id, bytes: own, task };
       thread.postMessage(message, [own.buffer]);
       return new Promise<Page>((resolve, reject) => waiting.set(id, { resolve, reject }));
     },
@@ -83,7 +83,7 @@ export function startPageThread(path?: string, program = PROGRAM): Service & { r
       thread = null;
       if (running == null) return;
       const ended = new Promise((resolve) => running.once('exit', resolve));
-      const message: ToPageThread = 'stop';
+      const message: ToPageWorker = 'stop';
       running.ref();
       running.postMessage(message);
       await ended;

@@ -108,7 +108,7 @@ export function isProbablyKnown({ vbid, from, filling }: FetchTask): boolean {
  * @returns null if the page is not of this kind, or anything is wrong with it: then `validatePage` says what
  * @throws CatchwordError PAGE_INVALID as `validatePage`
  */
-export function knownPage(source: Uint8Array<ArrayBuffer>, window: Window, mirror: KnownProducts): Page | null {
+export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, mirror: KnownProducts): Page | null {
   const bytes = Buffer.from(source.buffer, source.byteOffset, source.length);
   const head = ITEMS.exec(bytes.toString('latin1', 0, HEAD));
   if (head === null) return null;

@@ -3,18 +3,18 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { productsOf } from '../../src/catalog/page-items.ts';
 import { openStore } from '../../src/store/store.ts';
-import { startPageThread } from '../../src/sync/start-page-thread.ts';
+import { startPageWorker } from '../../src/sync/fast/page-worker-client.ts';
 import { pageText, task } from '../queue/scripted-source.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { bytesOf, pageOfText } from '../support/page.ts';
 
 /** Compiled, as in use. */
-const PROGRAM = new URL('../../dist/page-thread.js', import.meta.url);
+const PROGRAM = new URL('../../dist/page-worker.js', import.meta.url);
 /** More than are validated before the thread starts. */
 const PAGES = Array.from({ length: 30 }, (_, at) => at + 1);
 
 function started(program = PROGRAM) {
-  const thread = startPageThread(undefined, program);
+  const thread = startPageWorker(undefined, program);
   onTestFinished(() => thread.stop());
   return thread;
 }
@@ -43,7 +43,7 @@ it('compares pages with the mirror, and closes it when it is stopped', async () 
     const rows = products.flatMap((product, at) => (product === null ? [] : [{ id: at + 1, seq: at + 1, product }]));
     writer.products.insert(rows, 1_000);
   });
-  const thread = startPageThread(db, PROGRAM);
+  const thread = startPageWorker(db, PROGRAM);
   const wanted = task(1, { mirror: store.incarnation });
   const pages = await Promise.all(
     PAGES.map(async () => await thread.validate(bytesOf(pageText(wanted.window)), wanted)),
