@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
@@ -42,7 +42,7 @@ async function runOf(
       batch.push(submission);
       if (batch.length === 10) await write();
     }
-    if (batch.length > 0) await write();
+    await write();
     await output.finish();
     return output.done;
   } finally {
@@ -54,74 +54,76 @@ const MANY = Array.from({ length: 25 }, (_, index) => ({ reference: `r${index}` 
 const ALL = MANY.map(rowOf).join('');
 
 describe('a result file', () => {
-  it('is resumed after the last complete batch, and readable by its user alone', async () => {
+  it('is resumed after the last whole batch, and readable by its user alone', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     expect(await runOf(path, MANY, { until: 20 })).toBe(0);
-    expect(readFileSync(`${path}.checkpoint`, 'utf8')).toMatch(/^20 \d+ [0-9a-f]{64} 0\n$/);
-    expect(statSync(`${path}.checkpoint`).mode & 0o777).toBe(0o600);
+    expect(readFileSync(`${path}.part`, 'utf8')).toMatch(
+      /^catchword credentials verify [0-9a-f]{64} +20 +\d+ +0\n\{"ok":true/,
+    );
+    expect(readFileSync(`${path}.part`, 'utf8')).not.toContain('SECRETKEY');
     chmodSync(`${path}.part`, 0o644);
     expect(await runOf(path, MANY)).toBe(20);
     expect(readFileSync(path, 'utf8')).toBe(ALL);
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(readdirSync(join(path, '..'))).toEqual(['out.csv', 'out.csv.checkpoint']);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
   });
 
   it('is resumed at every point where a crash may cut it', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
-    const checkpoints: string[] = [];
-    for (const until of [10, 20]) {
+    const cut = async (until: number): Promise<Buffer> => {
       await runOf(path, MANY, { until });
-      checkpoints.push(readFileSync(`${path}.checkpoint`, 'utf8'));
-    }
-    const part = readFileSync(`${path}.part`);
-    const [first = '', second = ''] = checkpoints;
-    const none = `0 0 ${'0'.repeat(64)}\n`;
-    for (const [checkpoint, length, done] of [
-      [none, 0, 0],
-      [none, 5, 0],
-      [first, Number(first.split(' ')[1]), 10],
-      [first, part.length - 1, 10],
-      [second, part.length, 20],
+      return readFileSync(`${path}.part`);
+    };
+    const [first, second] = [await cut(10), await cut(20)];
+    await runOf(path, []).catch(() => {});
+    const line = second.indexOf('\n') + 1;
+    const started = Buffer.from(
+      first.toString('utf8', 0, line).replace(/ +10 +\d+/, ` ${'0'.padStart(16)}${String(line).padStart(17)}`),
+    );
+    expect(started).toHaveLength(line);
+    for (const [content, done] of [
+      [Buffer.alloc(0), 0],
+      [started, 0],
+      [Buffer.concat([started, first.subarray(line, -3)]), 0],
+      [first, 10],
+      [Buffer.concat([first, second.subarray(first.length, -3)]), 10],
+      [second, 20],
     ] as const) {
-      writeFileSync(`${path}.part`, part.subarray(0, length));
-      writeFileSync(`${path}.checkpoint`, checkpoint);
-      // A crash may cut off the next checkpoint.
-      writeFileSync(`${path}.checkpoint.new`, '0 0 ab');
+      writeFileSync(`${path}.part`, content);
+      // A crash at the end may cut off the file that becomes the results.
+      writeFileSync(`${path}.part.new`, 'cut');
       expect(await runOf(path, MANY)).toBe(done);
       expect(readFileSync(path, 'utf8')).toBe(ALL);
+      expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
       writeFileSync(path, '');
     }
   });
 
-  it('is not verified again once it is complete', async () => {
+  it('is completed by a run that has nothing left to verify', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
-    await runOf(path, MANY);
-    expect(await runOf(path, MANY)).toBe(25);
+    await runOf(path, MANY, { until: 20 });
+    expect(await runOf(path, MANY.slice(0, 20))).toBe(20);
+    expect(readFileSync(path, 'utf8')).toBe(MANY.slice(0, 20).map(rowOf).join(''));
+  });
+
+  it('is resumed although a batch ended before the account that was read last', async () => {
+    const path = join(temporaryDirectory(), 'out.csv');
+    const output = await openResultFile(path, false, SCOPE, listed(MANY), null);
+    const accounts = output.rest[Symbol.asyncIterator]();
+    for (let read = 0; read < 11; read++) await accounts.next();
+    await output.write(MANY.slice(0, 10).map(rowOf).join(''), 10, 0);
+    await output.close();
+    expect(await runOf(path, MANY)).toBe(10);
     expect(readFileSync(path, 'utf8')).toBe(ALL);
-    for (const [submissions, scope] of [
-      [MANY.slice(1), SCOPE],
-      [MANY.slice(0, -1), SCOPE],
-      [[...MANY, { reference: 'more' }], SCOPE],
-      [MANY, SCOPE.with(1, 'OTHER')],
-    ] as const) {
-      await expect(runOf(path, submissions, { scope: [...scope] })).rejects.toThrow(`${path} already exists`);
-    }
-    writeFileSync(path, ALL.slice(0, -1));
-    await expect(runOf(path, MANY)).rejects.toThrow(`${path} already exists`);
-    expect(await runOf(path, MANY, { restart: true })).toBe(0);
-    expect(await runOf(path, MANY)).toBe(25);
-    rmSync(path);
-    expect(await runOf(path, MANY.slice(1))).toBe(0);
   });
 
   it('keeps interrupted results until a restart has others', async () => {
     const path = join(temporaryDirectory(), 'out.csv');
     await runOf(path, MANY, { until: 20 });
-    const files = (): string[] => [`${path}.part`, `${path}.checkpoint`].map((name) => readFileSync(name, 'utf8'));
-    const before = files();
+    const before = readFileSync(`${path}.part`, 'utf8');
     await runOf(path, MANY, { restart: true, until: 0 });
     await expect(runOf(path, [], { restart: true })).rejects.toThrow(/the input is empty/);
-    expect(files()).toEqual(before);
+    expect(readFileSync(`${path}.part`, 'utf8')).toBe(before);
     expect(await runOf(path, MANY, { until: 20 })).toBe(20);
     await runOf(path, MANY.toReversed(), { restart: true, until: 10 });
     expect(await runOf(path, MANY.toReversed())).toBe(10);
@@ -157,8 +159,8 @@ describe('a result file', () => {
   it.each([
     ['results of another program', '', 'reference,guid\n'],
     ['a .part of another program', '.part', 'precious'],
-    ['a .checkpoint of another program', '.checkpoint', 'precious\n'],
-    ['a short .checkpoint of another program', '.checkpoint', 'precious'],
+    ['a .part of an older version', '.part', 'reference,guid,access_token,email,code,message\n'],
+    ['a .part that lost its end', '.part', `catchword credentials verify ${'0'.repeat(64)} 10 999 0\n`],
   ])('leaves %s unchanged, even with --restart', async (_name, suffix, content) => {
     const path = join(temporaryDirectory(), 'out.csv');
     writeFileSync(`${path}${suffix}`, content);
@@ -167,19 +169,6 @@ describe('a result file', () => {
     }
     expect(readdirSync(join(path, '..'))).toEqual([`out.csv${suffix}`]);
     expect(readFileSync(`${path}${suffix}`, 'utf8')).toBe(content);
-  });
-
-  it.each([
-    ['no .checkpoint', null, /^Move it away/],
-    ['a .checkpoint of more bytes', `3 999 ${'0'.repeat(64)}\n`, /^Start over with --restart/],
-  ])('is not resumed from results with %s', async (_name, checkpoints, hint) => {
-    const path = join(temporaryDirectory(), 'out.csv');
-    writeFileSync(`${path}.part`, ALL.slice(0, 99));
-    if (checkpoints !== null) writeFileSync(`${path}.checkpoint`, checkpoints);
-    await expectUsage(runOf(path, MANY), `${path}.part does not match ${path}.checkpoint`, hint);
-    expect(readFileSync(`${path}.part`, 'utf8')).toBe(ALL.slice(0, 99));
-    expect(await runOf(path, MANY, { restart: true })).toBe(0);
-    expect(readFileSync(path, 'utf8')).toBe(ALL);
   });
 
   it('replaces other results with --restart only, and not before they are complete', async () => {
@@ -199,7 +188,7 @@ describe('a result file', () => {
     await runOf(path, MANY, { until: 0 });
     expect(readdirSync(join(path, '..'))).toEqual([]);
     await runOf(path, []);
-    expect(readdirSync(join(path, '..'))).toEqual(['out.csv', 'out.csv.checkpoint']);
+    expect(readdirSync(join(path, '..'))).toEqual(['out.csv']);
   });
 
   it('names the file that cannot be written', async () => {

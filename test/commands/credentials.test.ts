@@ -23,16 +23,17 @@ describe('credentials verify', () => {
     expect(server.asked[0]?.body).not.toContain('ada@example.com');
   });
 
-  it('exits with 3 if an account is not verified, also when a complete run is repeated', async () => {
-    const { server, verified, path } = await place(csvOf(2));
-    expect(await verified(...OUT)).toMatchObject({ code: 0 });
-    writeFileSync(path('more.csv'), 'reference\na\nno-reader\n');
-    const more = ['more.csv', '--out', 'more-results.csv'];
-    expect(await verified(...more)).toMatchObject({ code: 3, stderr: '1 verified, 1 not (code 603: 1), 1 request\n' });
-    const again = await verified(...more);
-    expect(again).toMatchObject({ code: 3, stdout: '' });
-    expect(again.stderr).toContain('2 known from before (1 of them not verified), 0 requests\n');
-    expect(server.asked).toHaveLength(2);
+  it('exits with 3 if an account is not verified, also by the run that was interrupted', async () => {
+    let isStuck = true;
+    const users = csvOf(10_001).replace('r0\n', 'no-reader\n');
+    const reply = ({ body }: { body: string }, index: number) =>
+      index === 0 || !isStuck ? verify(body) : { status: 400 };
+    const { verified } = await place(users, reply);
+    expect(await verified(...OUT)).toMatchObject({ code: 1 });
+    isStuck = false;
+    const ended = await verified(...OUT);
+    expect(ended).toMatchObject({ code: 3, stdout: '' });
+    expect(ended.stderr).toBe('1 verified, 0 not, 10,000 known from before (1 of them not verified), 1 request\n');
   });
 
   it('sends a reference of more than 255 characters with --force only', async () => {
@@ -76,7 +77,7 @@ describe('credentials verify', () => {
     expect(broken.stderr).toMatch(
       /\nhint [^\n]*The results of 20,000 accounts are kept\. Repeat the command to resume\.\n$/,
     );
-    expect(rows(directory, 'r.csv.part')).toHaveLength(20_001);
+    expect(rows(directory, 'r.csv.part')).toHaveLength(20_002);
     answers = 100;
     const before = server.asked.length;
     const ended = await verified(...OUT);
@@ -85,10 +86,10 @@ describe('credentials verify', () => {
     const [head, ...results] = rows(directory, 'r.csv');
     expect(head).toBe(HEAD);
     expect(results.map((row) => row.split(',')[0])).toEqual(Array.from({ length: 25_000 }, (_, index) => `r${index}`));
-    expect(readdirSync(directory).toSorted()).toEqual(['r.csv', 'r.csv.checkpoint', 'users.csv']);
+    expect(readdirSync(directory).toSorted()).toEqual(['r.csv', 'users.csv']);
     const again = await verified(...OUT);
-    expect(again.code).toBe(0);
-    expect(again.stderr).toContain('r.csv is complete already');
+    expect(again).toMatchObject({ code: 2, stdout: '' });
+    expect(again.stderr).toMatch(/^error r\.csv already exists[^\n]*\nhint {2}It is complete[^\n]+--restart\.\n$/);
     expect(server.asked.length - before).toBe(1);
   });
 
@@ -118,7 +119,7 @@ describe('credentials verify', () => {
     expect(ended.stderr).toContain('10,000 accounts are kept. Repeat the command without --restart to resume.');
     const none = await verified('users.csv', '--out', 'new.csv');
     expect(none).toMatchObject({ code: 1, stderr: expect.not.stringContaining('are kept') as string });
-    expect(readdirSync(directory).toSorted()).toEqual(['r.csv.checkpoint', 'r.csv.part', 'users.csv']);
+    expect(readdirSync(directory).toSorted()).toEqual(['r.csv.part', 'users.csv']);
   });
 
   it('replaces results with --restart only', async () => {

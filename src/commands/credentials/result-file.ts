@@ -1,19 +1,21 @@
 import { createHash } from 'node:crypto';
-import { type FileHandle, open, readFile, realpath, rm, stat } from 'node:fs/promises';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { type FileHandle, open, realpath, rm, stat } from 'node:fs/promises';
+import { pipeline } from 'node:stream/promises';
 import type { CredentialSubmission } from '../../client/credentials/submission.ts';
-import { renameDurably, replaceFile } from '../../durable-names.ts';
+import { renameDurably } from '../../durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf, usageError } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
 import type { Source } from '../../input-stream.ts';
 import { headerOf } from './rows.ts';
 
 /*
- * Results go to `<out>.part`, which is renamed to `<out>` at the end. After each batch, `<out>.checkpoint` is replaced: how
- * many accounts and bytes are complete, and a digest of the service, the API key and these accounts. A later run with the
- * same digest resumes there. The rows cannot show this themselves: they contain neither the service nor the token by which
- * an account was submitted. The checkpoint stays with the results, so that a repeated command finds them complete.
+ * Results go to `<out>.part`. Its first line records how many accounts and bytes are complete, how many accounts were not
+ * verified, and a digest of the service, the API key, the format and the accounts. It has a fixed length and is written
+ * again after each batch is on the disk, so a later run with the same digest resumes after the last whole batch. The rows
+ * cannot show this themselves: they contain neither the service nor the token by which an account was submitted.
  *
- * A restart writes a checkpoint of no accounts before it empties `<out>.part`: a run can resume from a crash in between.
+ * At the end, everything but the first line becomes `<out>`. Until then, `<out>` keeps the results of an earlier run.
  */
 
 export interface ResultOutput {
@@ -25,13 +27,19 @@ export interface ResultOutput {
   readonly rest: AsyncIterable<CredentialSubmission>;
   /** @param failed how many of the accounts were not verified */
   write(text: string, accounts: number, failed: number): Promise<void>;
-  /** Completes the output; not called if the run breaks off. */
+  /** Completes the output after the last write; not called if the run breaks off. */
   finish(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Accounts, bytes, digest, and accounts that were not verified; older checkpoints do not have these. */
-const CHECKPOINT = /^(\d+) (\d+) ([0-9a-f]{64})(?: (\d+))?\n$/;
+const FIRST_LINE = /^catchword credentials verify ([0-9a-f]{64}) +(\d+) +(\d+) +(\d+)\n/;
+
+function firstLineOf(digest: string, ...counts: readonly [accounts: number, bytes: number, failed: number]): string {
+  return `catchword credentials verify ${digest} ${counts.map((one) => String(one).padStart(16)).join(' ')}\n`;
+}
+
+const FIRST_BYTES = firstLineOf('0'.repeat(64), 0, 0, 0).length;
+const MOVE = 'Move it away, or name another file with --out.';
 
 async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   return await work.catch((error: unknown) => {
@@ -40,26 +48,12 @@ async function orNull<Value>(work: Promise<Value>): Promise<Value | null> {
   });
 }
 
-const MOVE = 'Move it away, or name another file with --out.';
-
-/** @returns the checkpoint of an earlier run; null if there is none */
-async function readCheckpoint(path: string) {
-  const text = await orNull(readFile(path, 'utf8'));
-  if (text === null) return null;
-  const [, accounts, bytes, digest, failed = 0] = CHECKPOINT.exec(text) ?? [];
-  if (digest === undefined) throw usageError(`${path} is not a checkpoint of this command`, MOVE);
-  return { accounts: Number(accounts), bytes: Number(bytes), digest, failed: Number(failed) };
-}
-
-const BEGINNINGS = [headerOf('csv'), '{"ok":'];
-
-/** Whether it begins as results do; a crash may have cut it off, and a missing file holds nothing else. */
-async function holdsResults(path: string): Promise<boolean> {
+/** The first bytes of a file; empty if it is missing. */
+async function beginningOf(path: string): Promise<string> {
   const file = await orNull(open(path));
   try {
-    const read = await file?.read(Buffer.alloc(64));
-    const text = read?.buffer.toString('utf8', 0, read.bytesRead) ?? '';
-    return BEGINNINGS.some((beginning) => text.startsWith(beginning) || beginning.startsWith(text));
+    const read = await file?.read(Buffer.alloc(FIRST_BYTES));
+    return read?.buffer.toString('utf8', 0, read.bytesRead) ?? '';
   } finally {
     await file?.close();
   }
@@ -67,9 +61,9 @@ async function holdsResults(path: string): Promise<boolean> {
 
 /**
  * Checks that writing results harms no other file.
- * @returns the sizes of the complete results and of the incomplete ones
+ * @returns whether there are results, and the first line of the incomplete ones; null if there are none
  */
-async function checkedSizes(names: readonly [path: string, part: string, ...string[]], input: Source['file']) {
+async function earlierResults(names: readonly [path: string, part: string, ...string[]], input: Source['file']) {
   const [path, part] = names;
   const files = await Promise.all(names.map((name) => orNull(stat(name, { bigint: true }))));
   const hint = 'Name another file with --out.';
@@ -78,10 +72,18 @@ async function checkedSizes(names: readonly [path: string, part: string, ...stri
   }
   const irregular = names.find((_name, at) => files[at]?.isFile() === false);
   if (irregular !== undefined) throw usageError(`${irregular} is not a regular file`, hint);
-  for (const name of [path, part]) {
-    if (!(await holdsResults(name))) throw usageError(`${name} exists, and does not hold results`, MOVE);
+  const results = await beginningOf(path);
+  if (results !== '' && ![headerOf('csv'), '{"ok":'].some((beginning) => results.startsWith(beginning))) {
+    throw usageError(`${path} exists, and does not hold results`, MOVE);
   }
-  return { targetSize: Number(files[0]?.size ?? 0), partSize: Number(files[1]?.size ?? 0) };
+  const beginning = await beginningOf(part);
+  const [, digest, accounts, bytes, failed] = FIRST_LINE.exec(beginning) ?? [];
+  if (beginning !== '' && (digest === undefined || Number(bytes) > (files[1]?.size ?? 0))) {
+    throw usageError(`${part} exists, and does not hold incomplete results`, MOVE);
+  }
+  const last =
+    digest === undefined ? null : { digest, accounts: Number(accounts), bytes: Number(bytes), failed: Number(failed) };
+  return { exists: results !== '', last };
 }
 
 /**
@@ -99,82 +101,74 @@ export async function openResultFile(
 ): Promise<ResultOutput> {
   if (path === '') throw usageError('--out is empty', 'Name a file, or omit --out to print the results.');
   const target = await realpath(path).catch(() => path);
-  const [part, checkpoint] = [`${target}.part`, `${target}.checkpoint`];
-  const nextCheckpoint = `${checkpoint}.new`;
+  const [part, whole] = [`${target}.part`, `${target}.part.new`];
   const release = holdFile(target);
   if (release === null) {
     throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
   }
   const hash = createHash('sha256').update(JSON.stringify(scope));
-  let [accounts, bytes, failed] = [0, 0, 0];
+  const digest = (): string => hash.copy().digest('hex');
+  let [accounts, bytes, failed] = [0, FIRST_BYTES, 0];
   let file: FileHandle | undefined;
 
+  /** Accounts that were read, and are not in `accounts` yet: a batch may end before the account that was read last. */
+  const pending: string[] = [];
   const rest = (async function* () {
     for await (const submission of submissions) {
-      hash.update(`${JSON.stringify([submission.reference, submission.guid, submission.accessToken])}\n`);
+      pending.push(`${JSON.stringify([submission.reference, submission.guid, submission.accessToken])}\n`);
       yield submission;
     }
   })();
-  /** Reads the accounts of an earlier run. @returns whether that run read the same ones, with the same scope */
-  async function skip(last: { readonly accounts: number; readonly digest: string }): Promise<boolean> {
-    while (accounts < last.accounts && (await rest.next()).done !== true) accounts++;
-    return hash.copy().digest('hex') === last.digest;
-  }
-  async function saveCheckpoint(): Promise<void> {
-    const text = `${accounts} ${bytes} ${hash.copy().digest('hex')} ${failed}\n`;
-    await replaceFile(checkpoint, text);
-  }
-  async function start(): Promise<void> {
-    await saveCheckpoint();
-    file = await open(part, 'a', 0o600);
-    await file.chmod(0o600);
-    await file.truncate(bytes);
+  function advance(count: number): void {
+    hash.update(pending.splice(0, count).join(''));
+    accounts += count;
   }
   async function begin(): Promise<void> {
-    const { targetSize, partSize } = await checkedSizes([path, part, checkpoint, nextCheckpoint], input);
-    const last = await readCheckpoint(checkpoint);
+    const { exists, last } = await earlierResults([path, part, whole], input);
     if (restart) return;
-    // Both exist after an interrupted restart.
-    if (targetSize > 0 && partSize === 0) {
-      if (last?.bytes === targetSize && (await skip(last)) && (await rest.next()).done === true) {
-        failed = last.failed;
-        return;
-      }
-      throw usageError(`${path} already exists`, 'Name another file with --out. Or replace this one with --restart.');
+    if (last === null || last.accounts === 0) {
+      if (!exists) return;
+      const hint = 'It is complete. Name another file with --out, or replace this one with --restart.';
+      throw usageError(`${path} already exists`, hint);
     }
-    if (partSize > 0) {
-      const hint = last === null ? MOVE : 'Start over with --restart.';
-      if (last === null || last.bytes > partSize) throw usageError(`${part} does not match ${checkpoint}`, hint);
-      if (!(await skip(last)) && last.accounts > 0) {
-        const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
-        throw usageError(`${part} holds results for another input, service or API key`, hint);
-      }
-      [bytes, failed] = accounts > 0 ? [last.bytes, last.failed] : [0, 0];
+    while (accounts < last.accounts && (await rest.next()).done !== true) advance(1);
+    if (digest() !== last.digest) {
+      const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
+      throw usageError(`${part} holds results for another input, service or API key`, hint);
     }
-    await start();
+    ({ bytes, failed } = last);
+  }
+  async function writeAt(to: FileHandle, text: string, position: number): Promise<number> {
+    const data = Buffer.from(text);
+    for (let at = 0; at < data.length; ) at += (await to.write(data, at, null, position + at)).bytesWritten;
+    await to.datasync();
+    return data.length;
   }
   async function write(text: string, count: number, refused: number): Promise<void> {
-    if (file === undefined && count === 0) return;
-    if (file === undefined) await start();
-    await file?.appendFile(text);
-    await file?.datasync();
-    bytes += Buffer.byteLength(text);
-    accounts += count;
-    failed += refused;
-    await saveCheckpoint();
-  }
-  async function finish(): Promise<void> {
-    if (restart && accounts === 0) {
+    if (restart && accounts + count === 0) {
       throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
     }
-    if (file === undefined) return;
-    await renameDurably(part, target);
-    await file.close();
-    file = undefined;
+    if (file === undefined) {
+      file = await open(part, accounts > 0 ? 'r+' : 'w', 0o600);
+      await file.chmod(0o600);
+      // A crash between two batches must not leave rows without a first line.
+      if (accounts === 0) await writeAt(file, firstLineOf(digest(), 0, bytes, 0), 0);
+      await file.truncate(bytes);
+    }
+    bytes += await writeAt(file, text, bytes);
+    advance(count);
+    failed += refused;
+    await writeAt(file, firstLineOf(digest(), accounts, bytes, failed), 0);
+  }
+  async function finish(): Promise<void> {
+    await rm(whole, { force: true });
+    const options = { flags: 'wx', mode: 0o600, flush: true };
+    await pipeline(createReadStream(part, { start: FIRST_BYTES }), createWriteStream(whole, options));
+    await renameDurably(whole, target);
+    await rm(part);
   }
   const close = async (): Promise<void> => {
     await file?.close();
-    if (file !== undefined && accounts === 0) for (const name of [part, checkpoint]) await rm(name, { force: true });
     release();
   };
   const guarded = (work: Promise<void>): Promise<void> =>
