@@ -5,12 +5,11 @@ import { mirrorClient, NEVER, serve, TASK } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';
 
 it.each([
-  [401, '{"code":601,"message":"stale"}'],
   [200, '{"errors":["601: the access token has expired"]}'],
   [403, '"601 Access token expired"'],
   [200, '<error code="601" message="stale"/>'],
   [200, '601: the access token has expired'],
-  [200, '{"code":601}'],
+  [401, '<error-response><error-code>601</error-code><error-text>stale</error-text></error-response>'],
 ])('reads the catalog with a new token after %i %s', async (status, body) => {
   const json = { 'content-type': 'application/json' };
   const ofUsers = service();
@@ -36,7 +35,9 @@ it('every request of a token renewal waits for its turn, and so does the retry',
     if (one.url.startsWith('/v3')) return ofUsers(one);
     const isFresh = one.headers['x-service-access-token'] === FRESH;
     const headers = { 'content-type': 'application/json' };
-    return isFresh ? { headers, body: '{}' } : { status: 401, headers, body: '{"code":601,"message":"stale"}' };
+    return isFresh
+      ? { headers, body: '{}' }
+      : { status: 401, headers, body: '{"errors":["601: the access token has expired"]}' };
   });
   let turns = 0;
   const unlimited = createPacer({ pace: null, clock: systemClock });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { errorIn, messageIn, type ServiceMessage } from '../../src/client/errors/error-message.ts';
-import { treeOfBody } from '../../src/client/errors/error-tree.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
 import { hiding } from '../../src/client/redact.ts';
 import { connectTo, failure, golden, NEVER, serve, TOKEN } from './connection.ts';
@@ -9,11 +8,11 @@ const TEXT = 'The access token has expired';
 const hide = hiding(() => []);
 
 function message(body: string): ServiceMessage {
-  return messageIn(treeOfBody(body), hide);
+  return messageIn(body, hide);
 }
 
 function errorInResult(body: string): ServiceMessage | undefined {
-  return errorIn(treeOfBody(body), ['vbid', 'sku'], hide);
+  return errorIn(body, hide);
 }
 
 const WRITE: Operation<unknown> = {
@@ -33,57 +32,53 @@ describe('the message of an error', () => {
     ['attributes of an element that is not self-closing', `<error message="${TEXT}" code="601"></error>`],
     ['child elements', `<error><code>601</code><message>${TEXT}</message></error>`],
     [
-      'child elements called error-code and description',
-      `<error><error-code> 601 </error-code><description>${TEXT}</description></error>`,
+      'error-code and error-text',
+      `<error-response><error-code> 601 </error-code><error-text>${TEXT}</error-text></error-response>`,
     ],
     ['an attribute and the text', `<error code="601">${TEXT}</error>`],
     ['a nested element', `<response><errors><error code="601" description="${TEXT}"/></errors></response>`],
-    ['attributes of the root', `<credentials code="601" message="${TEXT}"/>`],
-    ['child elements of another root', `<response><code>601</code><description>${TEXT}</description></response>`],
     ['CDATA', `<error code="601"><![CDATA[${TEXT}]]></error>`],
-    ['a JSON object', JSON.stringify({ code: 601, message: TEXT })],
-    ['a JSON object with the code as text', JSON.stringify({ error: { code: '601', message: TEXT } })],
-    ['a JSON list', JSON.stringify({ errors: [{ code: 601, message: TEXT }] })],
   ])('is read from %s', (_name, body) => {
     expect(message(body)).toEqual({ code: 601, text: TEXT });
   });
 
   it.each([
     ['{"errors":["a","b"]}', 'a; b'],
-    ['{"errors":{"title":["is missing"],"edition":"is 300"}}', 'title: is missing; edition: is 300'],
-    ['{"title":["can\'t be blank"]}', "title: can't be blank"],
+    ['{"errors":{"title":["is missing"]}}', '{"title":["is missing"]}'],
     ['"Product 601 not found"', 'Product 601 not found'],
-    ['["a","b"]', 'a; b'],
-    ['{"errors":', '{"errors":'],
     ['plain\u0000\u001b text', 'plain text'],
-    ['<user><email>is already taken</email></user>', 'email: is already taken'],
-    ['<errors><email>is taken</email><title>is empty</title></errors>', 'email: is taken; title: is empty'],
-    ['<response><description>is taken</description></response>', 'is taken'],
     ['<error message="no" reference="r" guid="g"/>', 'no'],
-    ['<error', ''],
-    ['<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>', ''],
-    ['<html><body>601</body></html>', ''],
-    ['', ''],
+    ['<errors><error message="a"/><error message="b"/></errors>', 'a; b'],
   ])('of %s has no code', (body, text) => {
     expect(message(body)).toEqual({ code: undefined, text });
   });
 
-  it.each([`["601: ${TEXT}"]`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])('has a code in its text: %s', (body) => {
-    expect(message(body)).toEqual({ code: 601, text: `601: ${TEXT}` });
+  it.each([
+    '{"errors":',
+    '["a","b"]',
+    '{"code":601,"message":"the token has expired"}',
+    '<response><code>601</code><description>the token has expired</description></response>',
+    '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
+    '{"access_token":"a1b2c3d4e5"}',
+    '<error',
+    '<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>',
+    '<html><body>601</body></html>',
+    '',
+  ])('is empty for another layout: %s', (body) => {
+    expect(message(body)).toEqual({ code: undefined, text: '' });
   });
+
+  it.each([`{"errors":["601: ${TEXT}"]}`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])(
+    'has a code in its text: %s',
+    (body) => {
+      expect(message(body)).toEqual({ code: 601, text: `601: ${TEXT}` });
+    },
+  );
 
   it('has the code 601 even if the access token is a part of its words', () => {
     const hideTok = hiding(() => ['token']);
-    const found = messageIn(treeOfBody(JSON.stringify(`601: ${TEXT}`)), hideTok);
+    const found = messageIn(JSON.stringify(`601: ${TEXT}`), hideTok);
     expect(found).toEqual({ code: 601, text: '601: The access [secret] has expired' });
-  });
-
-  it('does not show the value of a field for tokens', () => {
-    const body = '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>';
-    expect(message(body).text).toBe('reference: r; access-token: [secret]');
-    expect(message('{"access_token":"a1b2c3d4e5"}').text).toBe('access_token: [secret]');
-    expect(message('{"errors":{"access_token":{"value":"abc123def456"}}}').text).toBe('access_token: value: [secret]');
-    expect(message('<user><access-token>is not valid</access-token></user>').text).toBe('access-token: is not valid');
   });
 
   it('has at most 200 characters for each text', () => {
@@ -91,9 +86,9 @@ describe('the message of an error', () => {
   });
 
   it.each([
-    ['many texts', { errors: { ['n'.repeat(200_000)]: Array.from({ length: 60_000 }, () => 'a') } }],
+    ['many texts', { errors: Array.from({ length: 60_000 }, () => 'abc') }],
     ['long texts', { errors: Array.from({ length: 100 }, () => 'x'.repeat(9_000)) }],
-    ['nested names', { errors: { ['n'.repeat(300_000)]: { ['m'.repeat(300_000)]: ['a', 'b'] } } }],
+    ['objects', { errors: Array.from({ length: 100 }, () => ({ ['n'.repeat(9_000)]: 'a' })) }],
   ])('has at most 4,000 characters in total for %s', (_name, body) => {
     const { text } = message(JSON.stringify(body));
     expect(text.length).toBeGreaterThan(100);
@@ -103,14 +98,11 @@ describe('the message of an error', () => {
 
 describe('an answer with a good status', () => {
   it.each([
-    ['{"code":470,"description":"no"}', 'no'],
     ['{"error":true,"vbid":"A"}', 'true'],
     ['{"vbid":"A","errors":["","price 2 ignored"]}', 'price 2 ignored'],
     ['<response><error>boom</error></response>', 'boom'],
-    ['<licenses error="try later"/>', 'try later'],
     ['<error/>', ''],
     ['<licenses><errors><error reference="r"/></errors></licenses>', ''],
-    ['{"status":422,"message":"bad"}', 'bad'],
   ])('has an error: %s', (body, text) => {
     expect(errorInResult(body)?.text).toBe(text);
   });
@@ -149,7 +141,6 @@ describe('an error of the service', () => {
     [404, '', { code: 'SOURCE_NOT_SERVICE' }],
     [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
     [422, '{"errors":["no"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
-    [422, '{"errors":["false"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: false$/) as string }],
     [422, '<error>no</error>', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
     [409, golden('error-904.xml'), { code: 'SERVICE_INVALID', serviceCode: 904 }],
     [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],

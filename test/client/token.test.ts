@@ -50,7 +50,7 @@ describe('an invalid token', () => {
     ['401', STALE],
     ['200', { body: golden('error-601.xml') }],
     ['601', { status: 601, body: '' }],
-    ['403 and JSON', { status: 403, body: '{"errors":[{"code":601,"message":"stale"}]}' }],
+    ['403 and JSON', { status: 403, body: '{"errors":["601: the access token has expired"]}' }],
   ])('that is rejected with %s is reset and verified once, and the request retried', async (_name, stale) => {
     const { asked, read, tokens } = await meeting(service({ stale }));
     expect(await read()).toEqual({ licenses: [] });

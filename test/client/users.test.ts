@@ -88,8 +88,8 @@ describe('a user', () => {
     [200, '<nothing/>', { code: 'SERVICE_ERROR' }],
     [200, '<user/>', { code: 'SERVICE_ERROR', message: expect.stringContaining('without user') as string }],
     [200, '<user><first-name>Ada</first-name></user>', { code: 'SERVICE_ERROR' }],
-    [200, '<user code="601" message="bad" reference="x"/>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-    [200, '<user><code>470</code><description>failed</description></user>', { serviceCode: 470 }],
+    [200, '<user code="601" message="bad" reference="x"/>', { code: 'SERVICE_ERROR' }],
+    [200, '<user><code>470</code><description>failed</description></user>', { code: 'SERVICE_ERROR' }],
     [200, '<user><guid>G</guid><errors><error code="470"/></errors></user>', { serviceCode: 470 }],
     [200, '<guid>G</guid><error code="470"/>', { serviceCode: 470 }],
     [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
@@ -107,8 +107,9 @@ describe('a user', () => {
   ])('that is answered with a message only is an error: %s', async (body) => {
     const { created } = await creating(REFERENCE, body);
     const error = await failure(created);
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
-    expect(error.message).toContain('email is already taken');
+    expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200, retryable: false });
+    expect(error.message).toContain('answered without user: ');
+    expect(error.hint).toMatch(/^Look for it before you retry/);
   });
 
   it('may come with an empty list of errors', async () => {
@@ -133,7 +134,7 @@ describe('a user', () => {
     const { created } = await creating(REFERENCE, body);
     const error = await failure(created, 'abcdefghij', 'ada@x.org');
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
-    expect(error.message).toMatch(/without user: .*(?:token|session)/);
+    expect(error.message).toMatch(/without user: .*(?:token|session|account)/);
   });
 
   it('together with an error is named, without its token', async () => {
@@ -162,7 +163,7 @@ describe('a user', () => {
   });
 
   it('that is rejected is an error with each invalid field', async () => {
-    const body = '<user><email>is already taken</email></user>';
+    const body = '<error><message>email: is already taken</message></error>';
     const { created } = await creating(FULL, { status: 422, body });
     const error = await failure(created);
     expect(error).toMatchObject({ code: 'SERVICE_INVALID', status: 422 });
@@ -244,8 +245,7 @@ describe('a user', () => {
     [200, '<error/>', { code: 'SERVICE_ERROR' }],
     [200, '<user><guid>G</guid><error/></user>', { code: 'SERVICE_ERROR' }],
     [200, '<fault><faultstring>down</faultstring></fault>', { code: 'SERVICE_ERROR' }],
-    [200, '<response status="601">expired</response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-    [200, '<response><status>601</status></response>', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+    [200, '<response><status>601</status></response>', { code: 'SERVICE_ERROR' }],
   ])('does not have its access reset by an error: %i %s', async (status, body, expected) => {
     const { users } = await usersOf({ status, body });
     expect(await failure(users.reset())).toMatchObject(expected);

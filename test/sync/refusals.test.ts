@@ -108,7 +108,8 @@ describe('a refusal after the first page', () => {
 
   it('with 601 ends the run at once', async () => {
     const { source, listed, run } = await begin();
-    source.instead = (asked) => (listed(5)(asked) ? { status: 403, body: '{"errors":[{"code":601}]}' } : null);
+    source.instead = (asked) =>
+      listed(5)(asked) ? { status: 403, body: '{"errors":["601: the token has expired"]}' } : null;
     const error = await errorOf(run());
     expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
     expect(error.message).toContain('page 5 of the list');

@@ -1,19 +1,14 @@
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { errorIn, isErrorName, messageIn, type ServiceMessage } from '../errors/error-message.ts';
-import { treeOfElements } from '../errors/error-tree.ts';
+import { errorInXml } from '../errors/error-message.ts';
 import type { XmlAnswer } from '../http/answer.ts';
-import { errorOfTree, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import type { Hide } from '../redact.ts';
 import { type Element, elementFrom, matched } from './match.ts';
 import type { CredentialResult, CredentialSubmission } from './submission.ts';
 
 const ELEMENTS = ['credential', 'error'];
 const KNOWN = ['reference', 'guid', 'access-token', 'email'];
-
-function errorOf(element: XmlElement, hide: Hide): ServiceMessage | undefined {
-  return errorIn(treeOfElements([element]), [], hide);
-}
 
 function resultOf(found: Element | undefined, submitted: CredentialSubmission, hide: Hide): CredentialResult {
   const reference = found?.reference ?? submitted.reference ?? null;
@@ -23,9 +18,8 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
     return { ok: false, code: null, message, reference, guid };
   }
   const { element, fields, accessToken } = found;
-  const said = errorOf(element, hide);
-  // The token of an element with an error is stale.
-  if (element.name === 'credential' && accessToken !== null && said?.code === undefined) {
+  const said = errorInXml([element], hide);
+  if (accessToken !== null && said === undefined) {
     const others = othersIn(fields, KNOWN);
     return { ok: true, reference, guid, accessToken, email: fields.get('email') || null, others };
   }
@@ -33,20 +27,9 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
   return { ok: false, code: said?.code ?? null, message, reference, guid };
 }
 
-function isOfUser(code: number | undefined): boolean {
-  return code === 601 || code === 603 || (code !== undefined && code >= 468 && code <= 474);
-}
-
-/** Whether a code is about the request: 650, and those of HTTP. */
-function isOfRequest(code: number | undefined): boolean {
-  return code === 650 || (code !== undefined && code >= 400 && code < 600 && !isOfUser(code));
-}
-
-/** Whether it contains `<errors>` around errors of users, which the interface does not show: whose they are is unclear. */
-function hasListOfErrors({ name, children }: XmlElement, hide: Hide): boolean {
-  const codes = children.map((child) => isErrorName(child.name) && errorOf(child, hide)?.code);
-  if (isErrorName(name)) return codes.some((code) => code !== false && isOfUser(code));
-  return children.some((child) => hasListOfErrors(child, hide));
+/** Whether a code is about the request: 650, and those of HTTP. Codes from 468 to 474 are about a user. */
+function isOfRequest(code = 0): boolean {
+  return code === 650 || (code >= 400 && code < 600 && !(code >= 468 && code <= 474));
 }
 
 /** The error of the request as a whole: errors without keys whose code is about the request, or fewer or more than accounts. */
@@ -59,11 +42,11 @@ function requestError(
   const keyless = elements.filter(
     ({ element, reference, guid, accessToken }) => element.name === 'error' && !(reference ?? guid ?? accessToken),
   );
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(errorOf(element, answer.hide)?.code));
+  const ofRequest = keyless.filter(({ element }) => isOfRequest(errorInXml([element], answer.hide)?.code));
   const isWhole = keyless.length === elements.length && elements.length !== submitted;
   const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
   const { refusal, ...withoutRefusal } = answer;
-  const error = errorOfTree(treeOfElements(whole), withoutRefusal);
+  const error = errorOf(whole, withoutRefusal);
   // The status says more than a text without a code.
   if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
   return elements.length === 0 ? refusal : undefined;
@@ -72,8 +55,7 @@ function requestError(
 /**
  * The results of the submissions, in their order; match.ts decides which element is about which.
  * @param firstPosition of the first submission, from 1, for errors
- * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered, or if it
- *   is unclear which account failed
+ * @throws CatchwordError SERVICE_* if the request was refused as a whole; SERVICE_ERROR if no account was answered
  * @rule 2.4-1, 4.3-4, 4.3-10, 7-5..6
  */
 export function credentialResults(
@@ -81,24 +63,18 @@ export function credentialResults(
   submissions: readonly CredentialSubmission[],
   firstPosition: number,
 ): CredentialResult[] {
-  const { records, others, roots } = recordsIn(answer.elements, 'credentials', ELEMENTS);
+  const { records, others } = recordsIn(answer.elements, ELEMENTS);
   const elements = records.map(elementFrom);
-  const failure = (what: string): CatchwordError => {
-    const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
-    return new CatchwordError('SERVICE_ERROR', `${answer.origin} ${what} the credentials ${range}`, {
-      hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
-      status: answer.status,
-    });
-  };
-  if (submissions.length > 1 && others.some((one) => hasListOfErrors(one, answer.hide))) {
-    throw failure('answered with an unclear list of errors for');
-  }
   const error = requestError(elements, others, submissions.length, answer);
   if (error !== undefined) throw error;
   if (elements.length === 0) {
-    const { text } = messageIn(treeOfElements(others), answer.hide);
-    if (roots.length === 0 || text !== '') throw unexpected('credentials', answer);
-    throw failure('did not answer for any of');
+    if (!answer.elements.some(({ name }) => name === 'credentials')) throw unexpected('credentials', answer);
+    const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
+    const message = `${answer.origin} did not answer for any of the credentials ${range}`;
+    throw new CatchwordError('SERVICE_ERROR', message, {
+      hint: 'Try again later. If the error stays, verify these accounts one at a time to find the cause.',
+      status: answer.status,
+    });
   }
   const lists = [answer.elements, ...answer.elements.map(({ children }) => children)];
   const isOneList = lists.some((list) => list.filter(({ name }) => ELEMENTS.includes(name)).length === records.length);

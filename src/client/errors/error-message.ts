@@ -1,10 +1,15 @@
+import { CatchwordError } from '../../errors.ts';
+import { readXml, type XmlElement } from '../../xml/read.ts';
 import type { Hide } from '../redact.ts';
-import type { Tree } from './error-tree.ts';
 
 /*
- * Reads an error of the service: a code and a text (interface, section 7). Its layout is not shown there, so these are
- * read, in JSON and XML: an `error` or `errors` with texts, codes or fields in it, and an object or element that has a
- * `code` of its own, or a `status` that is a code. With a status that is an error, everything in the body is its text.
+ * Reads an error of the service: a code and a text (interface, section 7). The interface does not show its layout. Live
+ * services write these:
+ *
+ * - XML: an element `error` or `error-response`, at any depth, with attributes, child elements or a text.
+ * - JSON: `{"errors": ["text", …]}`. With a status that is an error, also one text, as JSON or plain.
+ *
+ * A body of any other layout has neither code nor text: its status decides, and the error of a write says to check first.
  */
 
 /** @rule 7-1, 7-7 */
@@ -20,51 +25,12 @@ const MAX_LINE = 200;
 const MAX_TEXT = 4_000;
 /** For safety: a small body could hold very many texts. */
 const MAX_LINES = 100;
+/** Characters. Longer answers hold no error that a person could read. */
+const MAX_CHARS = 2 ** 20;
 
-const CODE = /^(?:(?:error|custom|status)[-_]?)?code$/i;
-const TEXT = /^(?:error[-_]?)?(?:message|description|text|details?|reason)$/i;
-const ERROR = /^errors?$/i;
-
-export function isErrorName(name: string): boolean {
-  return ERROR.test(name);
-}
-
-/** A number of three to five digits, except HTTP's codes of success. */
-function codeFrom(text: string): number | undefined {
-  return /^\s*(?!2\d\d\s*$)[1-9]\d{2,4}\s*$/.test(text) ? Number(text) : undefined;
-}
-
-/** The code that a field holds. Only numbers from 400 to 699 are codes in a `status`, which may also be a state. */
-function codeAt({ name, text }: Tree): number | undefined {
-  const code = codeFrom(text);
-  if (CODE.test(name)) return code;
-  return /^status$/i.test(name) && code !== undefined && code >= 400 && code < 700 ? code : undefined;
-}
-
-function codeIn(tree: Tree): number | undefined {
-  return codeAt(tree) ?? tree.children.map(codeIn).find((code) => code !== undefined);
-}
-
-/** The code in the text of an error: `601`, or `601: The access token has expired`. */
-function codeInText(text: string): number | undefined {
-  return codeFrom(text) ?? (/\b601\b/.test(text) && /token/i.test(text) ? 601 : undefined);
-}
-
-/** What looks like a token in a field for tokens, or below one, may be a token that this client never saw. */
-function withoutToken(path: string, text: string): string {
-  return /token|password/i.test(path) && /^\s*(?=\S*\d|\S{16})\S{6,}\s*$/.test(text) ? '[secret]' : text;
-}
-
-/** One line for each text, after the names of the fields it is about. */
-function* linesOf(tree: Tree, about = ''): Generator<string> {
-  const { name, text, children, origin } = tree;
-  if (CODE.test(name) || codeAt(tree) !== undefined) return;
-  const isPlain = name === '' || TEXT.test(name) || ERROR.test(name);
-  if (origin === 'attribute' && !isPlain) return;
-  const start = isPlain ? about : `${about}${name.slice(0, MAX_LINE)}: `;
-  if (text !== '') yield start + withoutToken(start, text);
-  for (const child of children) yield* linesOf(child, start);
-}
+const ERRORS = ['error', 'error-response'];
+const CODES = ['code', 'error-code'];
+const TEXTS = ['message', 'error-text', 'description'];
 
 function clean(line: string, hide: Hide): string {
   return hide(line, 2 * MAX_LINE)
@@ -73,54 +39,76 @@ function clean(line: string, hide: Hide): string {
     .slice(0, MAX_LINE);
 }
 
-function messageOfTrees(trees: readonly Tree[], hide: Hide): ServiceMessage {
-  const lines: string[] = [];
-  for (const tree of trees) {
-    // The name of the outermost element is not a field.
-    for (const line of linesOf({ ...tree, name: '' })) {
-      if (lines.push(line) === MAX_LINES) break;
-    }
+/** @param code as the service wrote it; JSON has no field for it, so 601 may be in the text */
+function messageOf(texts: readonly string[], hide: Hide, code = ''): ServiceMessage {
+  const lines = texts.slice(0, MAX_LINES);
+  const all = lines.join('; ').slice(0, MAX_TEXT);
+  const inText = /\b601\b/.test(all) && /token/i.test(all) ? 601 : undefined;
+  const shown = lines.map((line) => clean(line, hide)).filter((line) => line !== '');
+  return {
+    code: /^\s*[1-9]\d{2,4}\s*$/.test(code) ? Number(code) : inText,
+    text: shown.join('; ').slice(0, MAX_TEXT),
+  };
+}
+
+function fieldOf({ attributes, children }: XmlElement, names: readonly string[]): string | undefined {
+  const values = names.map((name) => attributes.get(name) || children.find((child) => child.name === name)?.text);
+  return values.find((value) => value !== undefined && value !== '');
+}
+
+function errorElements(elements: readonly XmlElement[]): XmlElement[] {
+  return elements.flatMap((one) => (ERRORS.includes(one.name) ? [one] : errorElements(one.children)));
+}
+
+/** The errors anywhere in these elements, as one. */
+export function errorInXml(elements: readonly XmlElement[], hide: Hide): ServiceMessage | undefined {
+  const errors = errorElements(elements);
+  if (errors.length === 0) return undefined;
+  const code = errors.map((one) => fieldOf(one, CODES)).find((one) => one !== undefined);
+  const texts = errors.map((one) => fieldOf(one, TEXTS) ?? one.text);
+  return messageOf(texts, hide, code);
+}
+
+/** Errors of another type than text are shown as JSON. Empty ones, such as `"errors": []` and `"error": null`, are ignored. */
+export function errorInJson(value: unknown, hide: Hide): ServiceMessage | undefined {
+  if (typeof value !== 'object' || value === null) return undefined;
+  const { errors, error } = value as Readonly<Record<string, unknown>>;
+  const said = [errors, error].flat().map((one) => (typeof one === 'string' ? one : JSON.stringify(one ?? null)));
+  const texts = said.filter((text) => !/^\s*(?:false|null|0|\{\}|\[\])?\s*$/.test(text));
+  return texts.length === 0 ? undefined : messageOf(texts, hide);
+}
+
+/** A page for people, such as the error page of a proxy. */
+export function isPage(body: string): boolean {
+  return !/^\s*["[{]/.test(body) && /<html|<!doctype/i.test(body);
+}
+
+export function isXml(body: string): boolean {
+  return /^\s*</.test(body);
+}
+
+/** The elements of XML, the value of JSON, or a plain text; null if the body is a page, broken, or too long. */
+function contentOf(body: string): unknown {
+  if (body.length > MAX_CHARS || isPage(body)) return null;
+  try {
+    return isXml(body) ? readXml(body) : JSON.parse(body);
+  } catch (error) {
+    return error instanceof CatchwordError || /^\s*["[{]/.test(body) ? null : body;
   }
-  const code = trees.map(codeIn).find((one) => one !== undefined) ?? codeInText(lines.join('; ').slice(0, MAX_TEXT));
-  const text = lines.map((line) => clean(line, hide)).filter((line) => line !== '');
-  return { code, text: text.join('; ').slice(0, MAX_TEXT) };
 }
 
-/** Whether an `error` is empty, as in `"errors": []`, `"error": null` and `<errors/>`; but `<error/>` is an error. */
-function isSilent({ name: own, text, children, origin: ownOrigin }: Tree): boolean {
-  if (ownOrigin === 'element' && /^error$/i.test(own)) return false;
-  const isOther = ({ name, origin }: Tree) => origin === 'attribute' && !CODE.test(name) && !TEXT.test(name);
-  return /^\s*(?:false|null|0)?\s*$/i.test(text) && children.every((child) => isOther(child) || isSilent(child));
+/** The error in a body, at any status; undefined if it has none of a known layout. */
+export function errorIn(body: string, hide: Hide): ServiceMessage | undefined {
+  const content = contentOf(body);
+  if (!isXml(body)) return errorInJson(content, hide);
+  return errorInXml((content ?? []) as readonly XmlElement[], hide);
 }
 
-/** Whether `names` has a field of what was asked for. A code or a text may belong to an error. */
-export function isResult(names: readonly string[], fields: readonly string[]): boolean {
-  return names.some((name) => fields.includes(name) && !CODE.test(name) && !TEXT.test(name));
-}
-
-function errorsIn(tree: Tree, fields: readonly string[]): Tree[] {
-  if (ERROR.test(tree.name)) return isSilent(tree) ? [] : [tree];
-  const names = tree.children.map(({ name }) => name);
-  const isOne = isResult(names, fields);
-  if (!isOne && tree.children.some((child) => codeAt(child) !== undefined)) return [tree];
-  return tree.children.flatMap((child) => (ERROR.test(child.name) || !isOne ? errorsIn(child, fields) : []));
-}
-
-/**
- * The error in an answer with a good status; undefined if it has none. A text alone is an error if it has a code.
- * @param fields of what was asked for: an object or element with one of them has no error code of its own
- */
-export function errorIn(tree: Tree, fields: readonly string[], hide: Hide): ServiceMessage | undefined {
-  const errors = errorsIn(tree, fields);
-  if (errors.length > 0) return messageOfTrees(errors, hide);
-  // Broken JSON is broken, whatever it contains.
-  const isText = tree.name === '' && tree.children.every(({ name }) => name === '') && !/^\s*["[{]/.test(tree.text);
-  if (!isText) return undefined;
-  const message = messageOfTrees([tree], hide);
-  return message.code === undefined ? undefined : message;
-}
-
-/** Everything that an answer says: its error, or if it has none, all of its texts. */
-export function messageIn(tree: Tree, hide: Hide): ServiceMessage {
-  return errorIn(tree, [], hide) ?? messageOfTrees([tree], hide);
+/** What a body says that is not a result: its error, or its one text. */
+export function messageIn(body: string, hide: Hide): ServiceMessage {
+  const content = contentOf(body);
+  return (
+    errorIn(body, hide) ??
+    messageOf(typeof content === 'object' ? [] : [`${content as string | number | boolean}`], hide)
+  );
 }

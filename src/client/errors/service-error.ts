@@ -2,8 +2,7 @@ import { askedPause } from '../../backoff.ts';
 import { CatchwordError, type ErrorCode } from '../../errors.ts';
 import { dateOf, header } from '../headers.ts';
 import type { Answer, Request } from '../http/exchange.ts';
-import { messageIn, type ServiceMessage } from './error-message.ts';
-import { isPage, treeOfBody } from './error-tree.ts';
+import { isPage, messageIn, type ServiceMessage } from './error-message.ts';
 
 interface Verdict {
   readonly code: ErrorCode;
@@ -104,7 +103,7 @@ export function refusalError(request: Request, answer: Answer): CatchwordError {
   const { status, headers, origin } = answer;
   const pause = askedPause(headers, status, dateOf(headers) ?? answer.receivedAt);
   if (status >= 300 && status < 400 && status !== 304) return redirected(answer).with({ retryAfterMs: pause?.ms });
-  const message = messageIn(treeOfBody(answer.text), answer.hide);
+  const message = messageIn(answer.text, answer.hide);
   // The status that carries 601 is not shown; it may be 601 itself.
   const found = message.code ?? (status >= 600 ? status : undefined);
   const serviceCode = found === status && status < 600 ? undefined : found;

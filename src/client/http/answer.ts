@@ -1,8 +1,7 @@
 import { cutPage } from '../../catalog/cut-page.ts';
 import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
-import { errorIn, isResult, messageIn, type ServiceMessage } from '../errors/error-message.ts';
-import { isPage, type Tree, textIn, treeOfBody } from '../errors/error-tree.ts';
+import { errorInJson, errorInXml, isPage, isXml, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { serviceError } from '../errors/service-error.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { Answer, Request } from './exchange.ts';
@@ -25,44 +24,40 @@ export type XmlAnswer = Pick<ParsedAnswer, 'status' | 'elements' | 'text' | 'hid
 const MAX_JSON_DEPTH = 64;
 /** Characters of an identifier that an error shows. */
 const MAX_IDENTIFIER = 255;
-/** Fields of a page of the catalog, and of a product. */
-const PAGE_FIELDS = ['items', 'vbid'];
 
-/** The error of an answer; it names what was created all the same. */
-function errorOf(message: ServiceMessage, answer: Answer, request: Request, tree: Tree): CatchwordError {
-  const error = answer.refusal ?? serviceError(message, answer.status, answer.origin);
-  const created = request.creates === undefined ? undefined : textIn(tree, request.creates);
-  if (created === undefined) return error;
-  return alsoCreated(error, `${request.creates} ${answer.hide(created, MAX_IDENTIFIER)}`);
-}
-
-function saysNothing({ origin }: Answer) {
-  return {
+/**
+ * The error of an answer with a good status that is not what was asked for. It names what a write created all the same;
+ * otherwise it says to check first.
+ */
+function failed(message: ServiceMessage, answer: Answer, request: Request, value: unknown): CatchwordError {
+  const { origin, status, hide } = answer;
+  const { method, creates } = request;
+  const silent = {
     message: `${origin} answered with neither a result nor an error`,
     hint: 'Ask the service about it.',
   };
+  const isSilent = message.text === '' && message.code === undefined;
+  const error = serviceError(message, status, origin).with(isSilent ? silent : {});
+  if (method === 'GET') return error;
+  const created = creates === undefined ? undefined : (value as JsonObject | null | undefined)?.[creates];
+  if (typeof created !== 'string' && typeof created !== 'number') return checkFirst(error, request);
+  return alsoCreated(error, `${creates} ${hide(String(created), MAX_IDENTIFIER)}`);
 }
 
-/** The error of an answer that is not what was asked for. It does not show whether a write was done. */
-function unknownAnswer(answer: Answer, request: Request, tree: Tree): CatchwordError {
-  const message = messageIn(tree, answer.hide);
-  const found = errorOf(message, answer, request, tree);
-  const isSilent = message.text === '' && message.code === undefined && answer.refusal === undefined;
-  const error = isSilent ? found.with(saysNothing(answer)) : found;
-  return request.method === 'GET' ? error : checkFirst(error, request);
-}
-
-/** The value of an answer in JSON or XML; undefined if it is neither. */
-function bodyValue({ text, origin, status, refusal }: Answer, fields: readonly string[]): unknown {
-  if (/^\s*</.test(text)) return isPage(text) ? undefined : objectOfXml(readXml(text), fields);
+/** The value of JSON, or a plain text. */
+function jsonIn({ text, origin, status }: Answer): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    if (!/^\s*["[{]/.test(text)) return undefined;
+    if (!/^\s*["[{]/.test(text)) return text;
     const hint = 'Retry later: the service may be in trouble.';
-    const broken = `${origin} answered ${status} with broken JSON`;
-    throw refusal ?? new CatchwordError('SOURCE_BODY', broken, { hint, status });
+    throw new CatchwordError('SOURCE_BODY', `${origin} answered ${status} with broken JSON`, { hint, status });
   }
+}
+
+/** Whether an object has a field of what was asked for. A description may belong to an error. */
+function isResult(value: object, fields: readonly string[]): boolean {
+  return Object.keys(value).some((name) => name !== 'description' && fields.includes(name));
 }
 
 /** The object of an answer. A write is done if it is empty, or has a field of what was written. */
@@ -70,26 +65,27 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   const { text, hide, origin } = answer;
   const { method, fields = [] } = request;
   if (text.trim() === '') return undefined;
-  const tree = treeOfBody(text);
-  const error = errorIn(tree, fields, hide);
-  if (error !== undefined) throw errorOf(error, answer, request, tree);
-  const value = bodyValue(answer, fields);
+  const elements = isXml(text) && !isPage(text) ? readXml(text) : null;
+  const value = isXml(text) ? objectOfXml(elements ?? [], fields) : jsonIn(answer);
+  const error = elements === null ? errorInJson(value, hide) : errorInXml(elements, hide);
+  if (error !== undefined) throw failed(error, answer, request, value);
   if (value === null) return undefined;
-  if (typeof value !== 'object' || Array.isArray(value)) throw unknownAnswer(answer, request, tree);
-  if (!/^\s*</.test(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
+  if (typeof value !== 'object' || Array.isArray(value)) throw failed(messageIn(text, hide), answer, request, value);
+  if (!isXml(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }
-  const names = Object.keys(value);
-  if (method !== 'GET' && names.length > 0 && !isResult(names, fields)) throw unknownAnswer(answer, request, tree);
+  if (method !== 'GET' && Object.keys(value).length > 0 && !isResult(value, fields)) {
+    throw failed(messageIn(text, hide), answer, request, value);
+  }
   return value as JsonObject;
 }
 
 /** A 601 may come with a good status (interface, section 7). */
 function checkPage({ text, status, hide, origin }: Answer): void {
   if (!text.includes('601')) return;
-  const error = errorIn(treeOfBody(text), PAGE_FIELDS, hide);
-  if (error?.code === 601) throw serviceError(error, status, origin);
+  const error = messageIn(text, hide);
+  if (error.code === 601) throw serviceError(error, status, origin);
 }
 
 /** @throws CatchwordError SERVICE_* for an error in JSON, SOURCE_BODY for broken JSON, XML_INVALID */
@@ -97,7 +93,7 @@ export function parseAnswer(answer: Answer, request: Request): ParsedAnswer {
   const { format } = request;
   if (format === 'page') checkPage(answer);
   const value = format === 'json' ? readJson(answer, request) : undefined;
-  if (format !== 'xml' || !/^\s*</.test(answer.text)) return { ...answer, value, elements: [] };
+  if (format !== 'xml' || !isXml(answer.text)) return { ...answer, value, elements: [] };
   try {
     return { ...answer, value, elements: readXml(answer.text) };
   } catch (error) {

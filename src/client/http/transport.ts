@@ -11,7 +11,7 @@ import { publish } from '../../measure.ts';
 import { type HttpProxy, type ProxySettings, proxyFor } from '../../proxy.ts';
 import { Agent, request } from '../../undici.ts';
 import { VERSION } from '../../version.ts';
-import { isPage } from '../errors/error-tree.ts';
+import { isPage } from '../errors/error-message.ts';
 import { refusalError } from '../errors/service-error.ts';
 import { hiding } from '../redact.ts';
 import type { Answer, Prepared, Request } from './exchange.ts';

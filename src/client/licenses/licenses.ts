@@ -2,10 +2,9 @@ import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import { parseIsoTime } from '../../iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
-import { treeOfElements } from '../errors/error-tree.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOf, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { canonicalIdentifier } from '../input/identifier.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, type OptionsOf, only } from '../input/request-fields.ts';
@@ -102,8 +101,8 @@ function isEmpty({ name: tag, text, attributes, children }: XmlElement): boolean
 }
 
 function licensesFrom(answer: ParsedAnswer): Licenses {
-  const { records, others } = recordsIn(answer.elements, 'licenses', ['license']);
-  const error = errorOfTree(treeOfElements(others), answer);
+  const { records, others } = recordsIn(answer.elements, ['license']);
+  const error = errorOf(others, answer);
   if (error !== undefined) throw error;
   // An unclear answer that was taken for "not licensed" would sell a title twice.
   if (records.length === 0 && !(others.length > 0 && others.every(isEmpty))) throw unexpected('licenses', answer);

@@ -1,19 +1,20 @@
 import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
+import type { XmlElement } from '../../xml/read.ts';
 import { isName, writeXml } from '../../xml/write.ts';
-import { isErrorName } from '../errors/error-message.ts';
-import { treeOfBody, treeOfElements } from '../errors/error-tree.ts';
 import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
-import { errorOfTree, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
+import { errorOf, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
 import { type CallOptions, callOptions, optionsOf, signalOf, UNCHECKED } from '../input/call-options.ts';
 import { parseInput, UNCHECKED_HINT } from '../input/parse-input.ts';
 import { name, type OptionsOf, only, text } from '../input/request-fields.ts';
 
 /** Characters of a guid that an error shows. */
 const MAX_GUID = 64;
-const KNOWN = ['email', 'password', 'first-name', 'last-name', 'guid', 'access-token', 'reference'];
+/** Fields that only the service knows: other answers may repeat the others. */
+const OWN_FIELDS = ['guid', 'access-token'];
+const KNOWN = [...OWN_FIELDS, 'reference', 'email', 'password', 'first-name', 'last-name'];
 
 const others = z.record(z.string(), text, 'must be an object of texts').superRefine((fields, context) => {
   for (const tag of Object.keys(fields).filter((one) => !isName(one) || KNOWN.includes(one))) {
@@ -68,29 +69,22 @@ export type UserOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
 
 export type UserFor<Options> = Options extends { readonly unchecked: true } ? UncheckedUser : NewUser;
 
-/** Fields that only the service knows: an error may repeat the others. */
-const OWN_FIELDS = ['guid', 'access-token'];
+/** The elements that are users. Bodies without the root have been seen: then all elements are fields of one. */
+function usersIn({ elements }: ParsedAnswer): readonly XmlElement[] {
+  const { records, others } = recordsIn(elements, ['user']);
+  return records.length > 0 ? records : [{ name: 'user', text: '', attributes: new Map(), children: others }];
+}
 
 function userFrom(answer: ParsedAnswer, isNew: boolean) {
-  const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
-  const [root] = records;
-  // Bodies without the root have been seen.
-  const members = root?.children ?? around;
-  const fields = new Map([
-    ...(root?.attributes ?? []),
-    ...members.map(({ name, text: value }) => [name, value] as const),
-  ]);
+  const [root] = usersIn(answer);
+  const fields = root === undefined ? new Map<string, string>() : fieldsOf(root);
   const field = (name: string): string | null => fields.get(name) || null;
   const guid = field('guid');
-  const isUser = guid !== null || field('access-token') !== null;
-  const errors = isUser
-    ? [...around, ...(root?.children ?? []).filter(({ name }) => isErrorName(name))]
-    : answer.elements;
-  const error = errorOfTree(treeOfElements(errors), answer, OWN_FIELDS);
+  const error = errorOf(answer.elements, answer);
   if (error !== undefined) {
     throw isNew && guid !== null ? alsoCreated(error, `guid ${answer.hide(guid, MAX_GUID)}`) : error;
   }
-  if (!isUser && field('reference') === null && field('email') === null) {
+  if (OWN_FIELDS.every((name) => field(name) === null)) {
     const none = unexpected('user', answer);
     throw isNew ? checkFirst(none, { creates: 'guid' }) : none;
   }
@@ -109,7 +103,7 @@ function userFrom(answer: ParsedAnswer, isNew: boolean) {
 /** The user that was asked for. The token of another one would be used for this one. */
 function readUser(answer: ParsedAnswer, id: string): User {
   const user = userFrom(answer, false);
-  const { length } = recordsIn(answer.elements, 'user', ['user']).records;
+  const { length } = usersIn(answer);
   const names = [user.guid, user.reference, user.email];
   const isOther = names.every((name) => name !== null && name.toLowerCase() !== id.toLowerCase());
   if (length <= 1 && !isOther) return user;
@@ -134,12 +128,11 @@ export type User = Readonly<ReturnType<typeof userFrom>>;
  * @returns the user's guid and new token, as far as the answer has them
  */
 function resetFrom(answer: ParsedAnswer): ResetUser {
-  const error = errorOfTree(treeOfBody(answer.text), answer);
+  const error = errorOf(answer.elements, answer);
   if (error !== undefined) throw error;
-  const { records, others: around } = recordsIn(answer.elements, 'user', ['user']);
-  // Bodies without the root have been seen.
-  const top = { name: 'user', text: '', attributes: new Map<string, string>(), children: around };
-  const user = [...records, top].map(fieldsOf).find((fields) => OWN_FIELDS.some((field) => fields.has(field)));
+  const user = usersIn(answer)
+    .map(fieldsOf)
+    .find((fields) => OWN_FIELDS.some((name) => fields.has(name)));
   if (answer.text.trim() !== '' && user === undefined) throw checkFirst(unexpected('user', answer), {});
   return { guid: user?.get('guid') || undefined, accessToken: user?.get('access-token') || undefined };
 }
