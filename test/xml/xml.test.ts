@@ -1,7 +1,6 @@
 import { parseXml } from '@rgrove/parse-xml';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { checkXml } from '../../src/xml/gate.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 
@@ -65,7 +64,7 @@ describe('parsed XML', () => {
     expect(readXml(`<credentials>${twice.repeat(20_000)}</credentials>`)[0]?.children).toHaveLength(20_000);
   });
 
-  it('is accepted by the gate exactly if the parser accepts it', () => {
+  it('is accepted exactly if the parser accepts it', () => {
     const tags =
       '<a>|</a>|<b c="d"/>|<b c=\'>\' d = "\'" />|<a b="" b="">|<a b=""c="">|<a b>|<a b=c>|</ a>|</a >|</a b="">';
     const odd =
@@ -88,9 +87,6 @@ describe('parsed XML', () => {
     const document = fc.array(fc.constantFrom(...pieces), { maxLength: 5 }).map((parts) => parts.join(''));
     fc.assert(
       fc.property(document, (text) => {
-        // Only the gate: the parser rejects what passes it only after it has built everything before.
-        const isLetThrough = taken(() => checkXml(text));
-        expect(isLetThrough, text).toBe(taken(() => parseXml(`<top>${text}</top>`)));
         expect(
           taken(() => readXml(text)),
           text,

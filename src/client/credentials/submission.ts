@@ -45,9 +45,9 @@ const KEYS = ['reference', 'guid', 'accessToken'];
 
 /** Characters of a key, unless the service is to judge it. A longer one usually comes from a file with an open quote. */
 const MAX_KEY = 255;
-/** Characters of a key at most. For safety: src/xml/gate.ts rejects an answer with a longer tag. */
+/** Characters of a key at most. For safety: src/xml/read.ts rejects an answer with a longer tag. */
 const MAX_UNCHECKED_KEY = 16_384;
-/** Characters of the keys in one request. For safety: src/xml/gate.ts rejects an answer of more than about twice as many. */
+/** Characters of the keys in one request. For safety: src/xml/read.ts rejects an answer of more than about twice as many. */
 export const MAX_KEYS = 2_600_000;
 
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { MAX_XML_CHARS } from '../../xml/gate.ts';
+import { MAX_XML_CHARS } from '../../xml/read.ts';
 import type { ScriptedReplies } from '../control/scripted-replies.ts';
 import type { State } from '../state.ts';
 import { authentication, checkStrictHeader } from './authentication.ts';
