@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Command } from 'commander';
 import { verifyInBatches } from '../../client/credentials/credentials.ts';
 import { MAX_CREDENTIALS } from '../../client/credentials/submission.ts';
-import { CatchwordError, EXIT, usageError } from '../../errors.ts';
+import { CatchwordError, EXIT, messageOf, systemCodeOf, usageError } from '../../errors.ts';
 import { sourceUntil } from '../../input-stream.ts';
 import { count, plural } from '../../report/text.ts';
 import { withService } from '../shared/connection.ts';
@@ -10,7 +10,7 @@ import type { CommandContext } from '../shared/context.ts';
 import type { JsonOption } from '../shared/format.ts';
 import { progressBar } from '../shared/progress.ts';
 import { isNdjson, submissionsIn } from './input.ts';
-import { openResultFile, type ResultOutput } from './result-file.ts';
+import { openResultFile } from './result-file.ts';
 import { headerOf, type ResultFormat, rowsOf } from './rows.ts';
 
 interface VerifyOptions extends JsonOption {
@@ -19,9 +19,9 @@ interface VerifyOptions extends JsonOption {
   readonly force?: boolean;
 }
 
-type Earlier = Pick<ResultOutput, 'done' | 'failed'>;
+type Output = Awaited<ReturnType<typeof openResultFile>>;
 
-function summary(results: ReadonlyMap<string, number>, { done, failed: before }: Earlier, requests: number): string {
+function summary(results: ReadonlyMap<string, number>, { done, failed: before }: Output, requests: number): string {
   const refused = [...results].filter(([outcome]) => outcome !== 'verified');
   const failed = refused.reduce((sum, [, accounts]) => sum + accounts, 0);
   const codes = refused.map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
@@ -31,18 +31,23 @@ function summary(results: ReadonlyMap<string, number>, { done, failed: before }:
   return `${verified}, ${known}${plural(requests, 'request')}\n`;
 }
 
-/** Adds which results are kept, and how to resume. */
-function interrupted(error: unknown, accounts: number, { out, restart }: VerifyOptions): unknown {
+/** Says which file cannot be written, which results are kept, and how to resume. */
+function explained(thrown: unknown, accounts: number, { out, restart }: VerifyOptions): unknown {
+  const isOfFile = out !== undefined && systemCodeOf(thrown) !== undefined && !(thrown instanceof CatchwordError);
+  const hint = 'Name a file of your own in a directory that you can write to, on a disk with free space.';
+  const error = isOfFile ? usageError(`${out} cannot be written: ${messageOf(thrown)}`, hint, thrown) : thrown;
   if (!(error instanceof CatchwordError)) return error;
   const verified = plural(accounts, 'account');
-  const again = `Repeat the command${restart === true ? ' without --restart' : ''} to resume.`;
-  const kept = out !== undefined && accounts > 0 ? `The results of ${verified} are kept. ${again}` : '';
-  const hint = `${error.hint ?? ''} ${kept}`.trim();
   const message = error.code === 'INTERRUPTED' ? `interrupted after ${verified}` : error.message;
-  return error.with({ message, ...(hint !== '' && { hint }) });
+  if (out === undefined || accounts === 0) return error.with({ message });
+  const again = `Repeat the command${restart === true ? ' without --restart' : ''} to resume.`;
+  return error.with({
+    message,
+    hint: `${error.hint ?? ''} The results of ${verified} are kept. ${again}`.trim(),
+  });
 }
 
-function stdoutOutput(stdout: NodeJS.WritableStream, rest: ResultOutput['rest']): ResultOutput {
+function stdoutOutput(stdout: NodeJS.WritableStream, rest: Output['rest']): Output {
   return {
     done: 0,
     failed: 0,
@@ -68,7 +73,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     if (input.file !== null) bar?.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
     let [accounts, requests, notVerified] = [0, 0, 0];
-    let output: ResultOutput | undefined;
+    let output: Output | undefined;
     try {
       const submissions = submissionsIn(path, input, unchecked);
       const scope = [new URL(baseUrl).href, apiKey, format];
@@ -95,7 +100,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       await output.write(header, 0, 0);
       await output.finish();
     } catch (error) {
-      throw interrupted(error, accounts, options);
+      throw explained(error, accounts, options);
     } finally {
       input.close();
       bar?.stop();
