@@ -1,7 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { errorIn, messageIn, type ServiceMessage } from '../../src/client/errors/error-message.ts';
+import {
+  errorInJson,
+  errorInXml,
+  isXml,
+  messageIn,
+  type ServiceMessage,
+} from '../../src/client/errors/error-message.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
 import { hiding } from '../../src/client/redact.ts';
+import { readXml } from '../../src/xml/read.ts';
 import { connectTo, failure, golden, NEVER, serve, TOKEN } from './connection.ts';
 
 const TEXT = 'The access token has expired';
@@ -12,7 +19,7 @@ function message(body: string): ServiceMessage {
 }
 
 function errorInResult(body: string): ServiceMessage | undefined {
-  return errorIn(body, hide);
+  return isXml(body) ? errorInXml(readXml(body), hide) : errorInJson(JSON.parse(body), hide);
 }
 
 const WRITE: Operation<unknown> = {
@@ -117,7 +124,6 @@ describe('an answer with a good status', () => {
     '<response><code>200</code><message>OK</message></response>',
     '{"status":200}',
     '{"status":"active"}',
-    'OK',
   ])('has no error: %s', (body) => {
     expect(errorInResult(body)).toBeUndefined();
   });
@@ -150,6 +156,17 @@ describe('an error of the service', () => {
     const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
     expect(error).toMatchObject({ ...expected, status });
     expect(error.hint).toMatch(/\.$/);
+  });
+
+  it('that is nested too deep is not shown', async () => {
+    const body = `{"errors":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+    for (const [status, code] of [
+      [200, 'SOURCE_BODY'],
+      [422, 'SERVICE_INVALID'],
+    ] as const) {
+      const { url } = await serve(() => ({ status, body }));
+      expect(await failure(connectTo(url).caller.call(WRITE, NEVER))).toMatchObject({ code });
+    }
   });
 
   it.each([200, 422])('does not repeat the token with status %i', async (status) => {

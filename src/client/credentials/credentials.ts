@@ -43,11 +43,11 @@ async function verifyBatch(
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
     const { code, message, serviceCode = 0 } = error;
+    const isOfAccount = ACCOUNT_CODES.includes(serviceCode);
     const [only] = submissions;
-    if (submissions.length === 1 && ACCOUNT_CODES.includes(serviceCode)) {
+    if (submissions.length === 1 && isOfAccount) {
       return [{ ok: false, code: serviceCode, message, reference: only?.reference ?? null, guid: only?.guid ?? null }];
     }
-    const isOfAccount = ACCOUNT_CODES.includes(serviceCode);
     if (submissions.length === 1 || (code !== 'SERVICE_INVALID' && !isOfAccount)) throw error;
     // The token of this client is not sent, and the answer does not say which user is not known.
     const hint = 'Verify these accounts one at a time: the answer does not say which of them it is about.';

@@ -32,24 +32,13 @@ function isOfRequest(code = 0): boolean {
   return code === 650 || (code >= 400 && code < 600 && !(code >= 468 && code <= 474));
 }
 
-/** The error of the request as a whole: errors without keys whose code is about the request, or fewer or more than accounts. */
-function requestError(
-  elements: readonly Element[],
-  others: readonly XmlElement[],
-  submitted: number,
-  answer: XmlAnswer,
-): CatchwordError | undefined {
-  const keyless = elements.filter(
-    ({ element, reference, guid, accessToken }) => element.name === 'error' && !(reference ?? guid ?? accessToken),
-  );
-  const ofRequest = keyless.filter(({ element }) => isOfRequest(errorInXml([element], answer.hide)?.code));
-  const isWhole = keyless.length === elements.length && elements.length !== submitted;
-  const whole = [...others, ...(isWhole ? keyless : ofRequest).map(({ element }) => element)];
-  const { refusal, ...withoutRefusal } = answer;
-  const error = errorOf(whole, withoutRefusal);
-  // The status says more than a text without a code.
-  if (error !== undefined) return error.serviceCode === undefined ? (refusal ?? error) : error;
-  return elements.length === 0 ? refusal : undefined;
+/** The errors of the request as a whole: those without keys whose code is about the request, or fewer or more than accounts. */
+function wholeErrors(elements: readonly Element[], submitted: number, hide: Hide): XmlElement[] {
+  const keyless = elements
+    .filter(({ reference, guid, accessToken }) => !(reference ?? guid ?? accessToken))
+    .flatMap(({ element }) => (element.name === 'error' ? [element] : []));
+  if (keyless.length === elements.length && elements.length !== submitted) return keyless;
+  return keyless.filter((element) => isOfRequest(errorInXml([element], hide)?.code));
 }
 
 /**
@@ -65,9 +54,11 @@ export function credentialResults(
 ): CredentialResult[] {
   const { records, others } = recordsIn(answer.elements, ELEMENTS);
   const elements = records.map(elementFrom);
-  const error = requestError(elements, others, submissions.length, answer);
-  if (error !== undefined) throw error;
+  const error = errorOf([...others, ...wholeErrors(elements, submissions.length, answer.hide)], answer);
+  // The status says more than a text without a code.
+  if (error !== undefined) throw error.serviceCode === undefined ? (answer.refusal ?? error) : error;
   if (elements.length === 0) {
+    if (answer.refusal !== undefined) throw answer.refusal;
     if (!answer.elements.some(({ name }) => name === 'credentials')) throw unexpected('credentials', answer);
     const range = `${firstPosition} to ${firstPosition + submissions.length - 1}`;
     const message = `${answer.origin} did not answer for any of the credentials ${range}`;

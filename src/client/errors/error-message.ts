@@ -1,4 +1,3 @@
-import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import type { Hide } from '../redact.ts';
 
@@ -52,8 +51,9 @@ function messageOf(texts: readonly string[], hide: Hide, code = ''): ServiceMess
 }
 
 function fieldOf({ attributes, children }: XmlElement, names: readonly string[]): string | undefined {
-  const values = names.map((name) => attributes.get(name) || children.find((child) => child.name === name)?.text);
-  return values.find((value) => value !== undefined && value !== '');
+  return names
+    .map((name) => attributes.get(name) || children.find((child) => child.name === name)?.text)
+    .find((value) => value);
 }
 
 function errorElements(elements: readonly XmlElement[]): XmlElement[] {
@@ -87,28 +87,16 @@ export function isXml(body: string): boolean {
   return /^\s*</.test(body);
 }
 
-/** The elements of XML, the value of JSON, or a plain text; null if the body is a page, broken, or too long. */
-function contentOf(body: string): unknown {
-  if (body.length > MAX_CHARS || isPage(body)) return null;
-  try {
-    return isXml(body) ? readXml(body) : JSON.parse(body);
-  } catch (error) {
-    return error instanceof CatchwordError || /^\s*["[{]/.test(body) ? null : body;
-  }
-}
-
-/** The error in a body, at any status; undefined if it has none of a known layout. */
-export function errorIn(body: string, hide: Hide): ServiceMessage | undefined {
-  const content = contentOf(body);
-  if (!isXml(body)) return errorInJson(content, hide);
-  return errorInXml((content ?? []) as readonly XmlElement[], hide);
-}
-
-/** What a body says that is not a result: its error, or its one text. */
+/** What a body says: an error of a known layout, or one text; otherwise nothing. */
 export function messageIn(body: string, hide: Hide): ServiceMessage {
-  const content = contentOf(body);
-  return (
-    errorIn(body, hide) ??
-    messageOf(typeof content === 'object' ? [] : [`${content as string | number | boolean}`], hide)
-  );
+  const nothing = messageOf([], hide);
+  if (body.length > MAX_CHARS || isPage(body)) return nothing;
+  try {
+    if (isXml(body)) return errorInXml(readXml(body), hide) ?? nothing;
+    const value = JSON.parse(body) as string | number | boolean | object | null;
+    return typeof value === 'object' ? (errorInJson(value, hide) ?? nothing) : messageOf([`${value}`], hide);
+  } catch {
+    // Broken XML and JSON say nothing; anything else is a plain text.
+    return /^\s*["[{<]/.test(body) ? nothing : messageOf([body], hide);
+  }
 }

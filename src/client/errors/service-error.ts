@@ -48,14 +48,11 @@ function verdictOf(code: number | undefined): Verdict {
 }
 
 /** The error that an answer reports in its body, at any status. */
-export function serviceError({ code, text }: ServiceMessage, status: number, origin: string): CatchwordError {
-  const message = `${origin} answered ${text === '' ? 'with an error' : `“${text}”`}`;
-  const { code: ownCode, ...details } = verdictOf(code);
-  return new CatchwordError(ownCode, code === undefined ? message : `${message} (code ${code})`, {
-    ...details,
-    status,
-    serviceCode: code,
-  });
+export function serviceError(said: ServiceMessage, status: number, origin: string): CatchwordError {
+  const { code, ...details } = verdictOf(said.code);
+  const codeText = said.code === undefined ? '' : ` (code ${said.code})`;
+  const message = `${origin} answered ${said.text === '' ? 'with an error' : `“${said.text}”`}${codeText}`;
+  return new CatchwordError(code, message, { ...details, status, serviceCode: said.code });
 }
 
 function redirected({ headers, origin, status }: Answer): CatchwordError {
@@ -75,9 +72,9 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
     const hint = 'This API key has no catalog. Ask the service for access, or set {setting} to another key.';
     return { code: 'SOURCE_AUTH', hint, setting: API_KEY };
   }
-  if (status === 403 && (request.method !== 'GET' || request.whoMayCall !== undefined)) return verdictOf(403);
-  if (status === 401 || status === 403) return verdictOf(401);
-  if (status === 413 || status === 429) return verdictOf(status);
+  // A read that every key may do is refused for the key itself.
+  if (status === 403 && request.method === 'GET' && request.whoMayCall === undefined) return verdictOf(401);
+  if ([401, 403, 413, 429].includes(status)) return verdictOf(status);
   if (isPassing(status)) return verdictOf(500);
   if (status === 304) {
     return { code: 'SOURCE_NOT_SERVICE', hint: 'Check the caches in between: the request had no condition.' };

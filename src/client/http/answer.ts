@@ -3,7 +3,7 @@ import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { errorInJson, errorInXml, isPage, isXml, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { serviceError } from '../errors/service-error.ts';
-import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
+import { checkFirst } from '../errors/uncertain-write.ts';
 import type { Answer, Request } from './exchange.ts';
 import { objectOfXml } from './xml-object.ts';
 
@@ -32,16 +32,14 @@ const MAX_IDENTIFIER = 255;
 function failed(message: ServiceMessage, answer: Answer, request: Request, value: unknown): CatchwordError {
   const { origin, status, hide } = answer;
   const { method, creates } = request;
-  const silent = {
-    message: `${origin} answered with neither a result nor an error`,
-    hint: 'Ask the service about it.',
-  };
   const isSilent = message.text === '' && message.code === undefined;
+  const nothing = `${origin} answered with neither a result nor an error`;
+  const silent = { message: nothing, hint: 'Ask the service about it.' };
   const error = serviceError(message, status, origin).with(isSilent ? silent : {});
   if (method === 'GET') return error;
-  const created = creates === undefined ? undefined : (value as JsonObject | null | undefined)?.[creates];
-  if (typeof created !== 'string' && typeof created !== 'number') return checkFirst(error, request);
-  return alsoCreated(error, `${creates} ${hide(String(created), MAX_IDENTIFIER)}`);
+  const created = creates === undefined ? undefined : (value as JsonObject | undefined)?.[creates];
+  const isShown = typeof created === 'string' || typeof created === 'number';
+  return checkFirst(error, request, isShown ? `${creates} ${hide(`${created}`, MAX_IDENTIFIER)}` : undefined);
 }
 
 /** The value of JSON, or a plain text. */
@@ -67,17 +65,16 @@ function readJson(answer: Answer, request: Request): JsonObject | undefined {
   if (text.trim() === '') return undefined;
   const elements = isXml(text) && !isPage(text) ? readXml(text) : null;
   const value = isXml(text) ? objectOfXml(elements ?? [], fields) : jsonIn(answer);
-  const error = elements === null ? errorInJson(value, hide) : errorInXml(elements, hide);
-  if (error !== undefined) throw failed(error, answer, request, value);
   if (value === null) return undefined;
-  if (typeof value !== 'object' || Array.isArray(value)) throw failed(messageIn(text, hide), answer, request, value);
-  if (!isXml(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
+  const isObject = typeof value === 'object' && !Array.isArray(value);
+  if (isObject && !isXml(text) && cutPage(Buffer.from(text), MAX_JSON_DEPTH) === null) {
     const message = `${origin} answered with JSON nested deeper than ${MAX_JSON_DEPTH} levels`;
     throw new CatchwordError('SOURCE_BODY', message, { hint: 'Ask the service about it.', retryable: false });
   }
-  if (method !== 'GET' && Object.keys(value).length > 0 && !isResult(value, fields)) {
-    throw failed(messageIn(text, hide), answer, request, value);
-  }
+  const error = elements === null ? errorInJson(value, hide) : errorInXml(elements, hide);
+  if (error !== undefined) throw failed(error, answer, request, value);
+  const isUnclear = !isObject || (method !== 'GET' && Object.keys(value).length > 0 && !isResult(value, fields));
+  if (isUnclear) throw failed(messageIn(text, hide), answer, request, value);
   return value as JsonObject;
 }
 

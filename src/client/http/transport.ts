@@ -163,11 +163,8 @@ export function createTransport(
       return { status, headers, text, body: page, origin, hide, bytes: bytes.length, ...times };
     };
     // The status says enough about an unreadable body, too.
-    const textOfRefusal = async () =>
-      await read()
-        .then(textOfBody)
-        .catch(() => '');
-    const refusal = isGood ? undefined : refusalError(asked, answerOf(await textOfRefusal()));
+    const said = isGood ? '' : await read().then(textOfBody, () => '');
+    const refusal = isGood ? undefined : refusalError(asked, answerOf(said));
     if (refusal !== undefined && !accepts.includes(status)) throw refusal;
     try {
       const decoded = await read().catch((error: unknown) => {

@@ -17,8 +17,7 @@ export function recordsIn(elements: readonly XmlElement[], names: readonly strin
     records.push(element);
     return [];
   }
-  const others = elements.flatMap(without);
-  return { records, others };
+  return { records, others: elements.flatMap(without) };
 }
 
 /** Attributes by name, and the texts of child elements without such an attribute. */
@@ -35,18 +34,14 @@ export function othersIn(fields: ReadonlyMap<string, string>, known: readonly st
   return Object.fromEntries([...fields].filter(([name]) => !known.includes(name)));
 }
 
-/** The error in elements of an answer, at any status (interface, 4.2 rule 4); undefined if there is none. */
-export function errorOf(
-  elements: readonly XmlElement[],
-  { status, hide, refusal, origin }: XmlAnswer,
-): CatchwordError | undefined {
-  const message = errorInXml(elements, hide);
-  return refusal ?? (message && serviceError(message, status, origin));
+/** The error in elements of an answer (interface, 4.2 rule 4); undefined if there is none. */
+export function errorOf(elements: readonly XmlElement[], answer: XmlAnswer): CatchwordError | undefined {
+  const message = errorInXml(elements, answer.hide);
+  return message && serviceError(message, answer.status, answer.origin);
 }
 
-const MAX_NAMES = 10;
-/** Characters. */
-const MAX_SHOWN = 200;
+/** Characters of names that an error shows. */
+const MAX_NAMES = 200;
 /** What could be a token: long, or with a digit in it. */
 const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{24,}/g;
 
@@ -55,14 +50,12 @@ const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{24,}/g;
  * names of the outer elements: values may be tokens, passwords or email addresses.
  * @param what what was asked for: the name of the root
  */
-export function unexpected(what: string, { elements, text, status, hide, refusal, origin }: XmlAnswer): CatchwordError {
-  if (refusal !== undefined) return refusal;
+export function unexpected(what: string, { elements, text, status, hide, origin }: XmlAnswer): CatchwordError {
   const { code, text: said } = messageIn(text, hide);
   const words = said.replace(LIKE_TOKEN, '[secret]');
   if (code !== undefined) return serviceError({ code, text: words }, status, origin);
-  const all = elements.flatMap(({ name, children }) => [name, ...children.map((child) => child.name)]);
-  const names = hide([...new Set(all)].slice(0, MAX_NAMES).join(', '), MAX_SHOWN);
-  const found = words === '' ? names : `“${words}”`;
+  const names = elements.flatMap(({ name, children }) => [name, ...children.map((child) => child.name)]);
+  const found = words === '' ? hide([...new Set(names)].join(', '), MAX_NAMES) : `“${words}”`;
   return new CatchwordError('SERVICE_ERROR', `${origin} answered without ${what}${found === '' ? '' : `: ${found}`}`, {
     hint: 'Ask the service: its answer is neither a result nor an error.',
     status,

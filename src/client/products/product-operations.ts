@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { FetchTask, PageResponse, Window } from '../../catalog/page.ts';
 import type { SourceConfig } from '../../config.ts';
-import { errorIn } from '../errors/error-message.ts';
+import { messageIn } from '../errors/error-message.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';
 import type { Answer } from '../http/exchange.ts';
@@ -77,7 +77,8 @@ export function readDelta(
     read: (answer) => {
       const { refusal, text, hide } = answer;
       if (refusal === undefined) return { page: operation.read(answer), isMissing: false };
-      const isOwn = refusal.code === 'SOURCE_NOT_SERVICE' && errorIn(text, hide) !== undefined;
+      // A plain text may come from a proxy.
+      const isOwn = refusal.code === 'SOURCE_NOT_SERVICE' && /^\s*[<{]/.test(text) && messageIn(text, hide).text !== '';
       if (!isOwn) throw refusal;
       return { page: emptyDelta(answer, asked.window), isMissing: true };
     },

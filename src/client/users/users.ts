@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { CatchwordError } from '../../errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { isName, writeXml } from '../../xml/write.ts';
-import { alsoCreated, checkFirst } from '../errors/uncertain-write.ts';
+import { checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { errorOf, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
@@ -69,24 +69,23 @@ export type UserOptions = CallOptions & OptionsOf<typeof UNCHECKED>;
 
 export type UserFor<Options> = Options extends { readonly unchecked: true } ? UncheckedUser : NewUser;
 
-/** The elements that are users. Bodies without the root have been seen: then all elements are fields of one. */
-function usersIn({ elements }: ParsedAnswer): readonly XmlElement[] {
+/** The fields of each user. Bodies without the root have been seen: then all elements are fields of one. */
+function usersIn({ elements }: ParsedAnswer): readonly ReadonlyMap<string, string>[] {
   const { records, others } = recordsIn(elements, ['user']);
-  return records.length > 0 ? records : [{ name: 'user', text: '', attributes: new Map(), children: others }];
+  const bare: XmlElement = { name: 'user', text: '', attributes: new Map(), children: others };
+  return (records.length > 0 ? records : [bare]).map(fieldsOf);
 }
 
-function userFrom(answer: ParsedAnswer, isNew: boolean) {
-  const [root] = usersIn(answer);
-  const fields = root === undefined ? new Map<string, string>() : fieldsOf(root);
+/** @param write what was asked for, if it was not a read: its error says to check first */
+function userFrom(answer: ParsedAnswer, write?: { readonly creates?: 'guid' }) {
+  const [fields = new Map<string, string>()] = usersIn(answer);
   const field = (name: string): string | null => fields.get(name) || null;
   const guid = field('guid');
-  const error = errorOf(answer.elements, answer);
+  const isNone = OWN_FIELDS.every((name) => field(name) === null);
+  const error = errorOf(answer.elements, answer) ?? (isNone ? unexpected('user', answer) : undefined);
   if (error !== undefined) {
-    throw isNew && guid !== null ? alsoCreated(error, `guid ${answer.hide(guid, MAX_GUID)}`) : error;
-  }
-  if (OWN_FIELDS.every((name) => field(name) === null)) {
-    const none = unexpected('user', answer);
-    throw isNew ? checkFirst(none, { creates: 'guid' }) : none;
+    const isCreated = write?.creates !== undefined && guid !== null;
+    throw write ? checkFirst(error, write, isCreated ? `guid ${answer.hide(guid, MAX_GUID)}` : undefined) : error;
   }
   return {
     email: field('email'),
@@ -102,7 +101,7 @@ function userFrom(answer: ParsedAnswer, isNew: boolean) {
 
 /** The user that was asked for. The token of another one would be used for this one. */
 function readUser(answer: ParsedAnswer, id: string): User {
-  const user = userFrom(answer, false);
+  const user = userFrom(answer);
   const { length } = usersIn(answer);
   const names = [user.guid, user.reference, user.email];
   const isOther = names.every((name) => name !== null && name.toLowerCase() !== id.toLowerCase());
@@ -128,13 +127,9 @@ export type User = Readonly<ReturnType<typeof userFrom>>;
  * @returns the user's guid and new token, as far as the answer has them
  */
 function resetFrom(answer: ParsedAnswer): ResetUser {
-  const error = errorOf(answer.elements, answer);
-  if (error !== undefined) throw error;
-  const user = usersIn(answer)
-    .map(fieldsOf)
-    .find((fields) => OWN_FIELDS.some((name) => fields.has(name)));
-  if (answer.text.trim() !== '' && user === undefined) throw checkFirst(unexpected('user', answer), {});
-  return { guid: user?.get('guid') || undefined, accessToken: user?.get('access-token') || undefined };
+  if (answer.text.trim() === '') return { guid: undefined, accessToken: undefined };
+  const { guid, accessToken } = userFrom(answer, {});
+  return { guid: guid ?? undefined, accessToken: accessToken ?? undefined };
 }
 
 /**
@@ -151,7 +146,7 @@ export function createUsers(caller: Caller, suffix: string) {
       const body = userXml(user, unchecked);
       const secrets = user.password === undefined ? [] : [user.password];
       const create = { ...common, method: 'POST', path, repeatable: false, creates: 'guid', body, secrets } as const;
-      return await caller.call({ ...create, read: (answer) => userFrom(answer, true) }, signal);
+      return await caller.call({ ...create, read: (answer) => userFrom(answer, { creates: 'guid' }) }, signal);
     },
     /**
      * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
