@@ -1,6 +1,43 @@
+import { pipeline, Readable } from 'node:stream';
+import { CsvError, parse } from 'csv-parse';
 import { type CredentialSubmission, checkSubmission } from '../../client/credentials/submission.ts';
 import { usageError } from '../../errors.ts';
-import { delimiterOf, MAX_ROW, NO_DELIMITER, rowsIn } from './csv.ts';
+
+/** Characters. A quote that is not closed would make one row of the whole file. */
+const MAX_ROW = 2 ** 20;
+
+/** Spreadsheets write a semicolon where the comma is the decimal separator, and tabs in text files. */
+const DELIMITERS = [',', ';', '\t'];
+
+/** For lines that are one field each, without quotes. The parser needs one, so join the fields with it. */
+const NO_DELIMITER = '\0';
+
+/** @returns the delimiter that occurs most often outside of quotes */
+function delimiterOf(header: string): string {
+  const bare = header.replace(/"[^"]*"/g, '');
+  const counts = DELIMITERS.map((delimiter) => bare.split(delimiter).length);
+  return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ',';
+}
+
+/** Parses CSV (RFC 4180) with LF as the only line break. `line` is the line on which a row begins, from 1. */
+async function* rowsIn(texts: AsyncIterable<string>, delimiter: string) {
+  const format = delimiter === NO_DELIMITER ? { delimiter, quote: null } : { delimiter };
+  const parser = parse({ ...format, record_delimiter: '\n', relax_column_count: true, max_record_size: MAX_ROW });
+  // An error of the source reaches the parser.
+  pipeline(Readable.from(texts), parser, () => {});
+  let line = 1;
+  try {
+    for await (const fields of parser as AsyncIterable<string[]>) {
+      yield { fields, line };
+      line += fields.join('').split('\n').length;
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    const what = error.code === 'CSV_MAX_RECORD_SIZE' ? `is longer than ${MAX_ROW} characters` : 'is not valid CSV';
+    const hint = 'Put fields that contain quotes in quotes, double the inner ones, and close each one.';
+    throw usageError(`line ${Number(error.lines)} ${what}`, hint, error);
+  }
+}
 
 const KEYS = ['reference', 'guid', 'accessToken'] as const;
 
@@ -83,16 +120,6 @@ function fromJson(text: string, line: number, unchecked: boolean): CredentialSub
   return submissionOf(line, keysOf(Object.keys(fields), line, 'fields'), Object.values(fields), unchecked);
 }
 
-async function* fromNdjson(
-  texts: AsyncIterable<string>,
-  unchecked: boolean,
-): AsyncGenerator<CredentialSubmission, void> {
-  for await (const { fields, line } of rowsIn(texts, NO_DELIMITER)) {
-    const text = fields.join(NO_DELIMITER);
-    if (text.trim() !== '') yield fromJson(text, line, unchecked);
-  }
-}
-
 export function isNdjson(path: string): boolean {
   return /\.(ndjson|jsonl)$/i.test(path);
 }
@@ -120,5 +147,11 @@ export async function* submissionsIn(
   })();
   const [first = ''] = head.trimStart().split('\n', 1);
   const isJson = path === '-' ? first.startsWith('{') : isNdjson(path);
-  yield* isJson ? fromNdjson(whole, unchecked) : fromCsv(whole, delimiterOf(first), unchecked);
+  if (!isJson) yield* fromCsv(whole, delimiterOf(first), unchecked);
+  else {
+    for await (const { fields, line } of rowsIn(whole, NO_DELIMITER)) {
+      const text = fields.join(NO_DELIMITER);
+      if (text.trim() !== '') yield fromJson(text, line, unchecked);
+    }
+  }
 }

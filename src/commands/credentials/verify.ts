@@ -21,14 +21,13 @@ interface VerifyOptions extends JsonOption {
 
 type Output = Awaited<ReturnType<typeof openResultFile>>;
 
-function summary(results: ReadonlyMap<string, number>, { done, failed: before }: Output, requests: number): string {
+/** @param failed accounts of this run that were not verified */
+function summary(results: ReadonlyMap<string, number>, failed: number, { done, failed: before }: Output): string {
   const refused = [...results].filter(([outcome]) => outcome !== 'verified');
-  const failed = refused.reduce((sum, [, accounts]) => sum + accounts, 0);
   const codes = refused.map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
   const notVerified = before === 0 ? '' : ` (${count(before)} of them not verified)`;
   const known = done === 0 ? '' : `${count(done)} known from before${notVerified}, `;
-  const verified = `${count(results.get('verified') ?? 0)} verified, ${count(failed)} not${codes && ` (${codes})`}`;
-  return `${verified}, ${known}${plural(requests, 'request')}\n`;
+  return `${count(results.get('verified') ?? 0)} verified, ${count(failed)} not${codes && ` (${codes})`}, ${known}`;
 }
 
 /** Says which file cannot be written, which results are kept, and how to resume. */
@@ -41,10 +40,7 @@ function explained(thrown: unknown, accounts: number, { out, restart }: VerifyOp
   const message = error.code === 'INTERRUPTED' ? `interrupted after ${verified}` : error.message;
   if (out === undefined || accounts === 0) return error.with({ message });
   const again = `Repeat the command${restart === true ? ' without --restart' : ''} to resume.`;
-  return error.with({
-    message,
-    hint: `${error.hint ?? ''} The results of ${verified} are kept. ${again}`.trim(),
-  });
+  return error.with({ message, hint: `${error.hint ?? ''} The results of ${verified} are kept. ${again}`.trim() });
 }
 
 function stdoutOutput(stdout: NodeJS.WritableStream, rest: Output['rest']): Output {
@@ -72,7 +68,7 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     const bar = progressBar(context.stderr, '{bar} {percentage}% · {accounts} accounts · {requests}');
     if (input.file !== null) bar?.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
-    let [accounts, requests, notVerified] = [0, 0, 0];
+    let [accounts, requests, failed] = [0, 0, 0];
     let output: Output | undefined;
     try {
       const submissions = submissionsIn(path, input, unchecked);
@@ -80,13 +76,14 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       if (out === undefined) output = stdoutOutput(context.stdout, submissions);
       else output = await openResultFile(out, restart, scope, submissions, input.file);
       accounts = output.done;
-      const how = { before: accounts, unchecked };
-      notVerified = output.failed;
       let header = accounts === 0 ? headerOf(format) : '';
-      for await (const results of verifyInBatches(caller, output.rest, context.signal, how)) {
-        const failed = results.filter(({ ok }) => !ok).length;
-        await output.write(header + rowsOf(results, format), results.length, failed);
-        notVerified += failed;
+      for await (const results of verifyInBatches(caller, output.rest, context.signal, {
+        before: accounts,
+        unchecked,
+      })) {
+        const refused = results.filter(({ ok }) => !ok).length;
+        await output.write(header + rowsOf(results, format), results.length, refused);
+        failed += refused;
         header = '';
         for (const result of results) {
           const outcome = result.ok ? 'verified' : `code ${result.code ?? 'none'}`;
@@ -106,9 +103,9 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
       bar?.stop();
       await output?.close();
     }
-    context.stderr.write(summary(outcomes, output, requests));
+    context.stderr.write(`${summary(outcomes, failed, output)}${plural(requests, 'request')}\n`);
     // A script that goes on with all accounts must notice.
-    if (notVerified > 0) context.setExitCode(EXIT.differences);
+    if (output.failed + failed > 0) context.setExitCode(EXIT.differences);
   });
 }
 
