@@ -2,6 +2,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { request } from 'node:http';
 import type { LookupFunction, Socket } from 'node:net';
 import { messageOf, systemCodeOf } from './errors.ts';
+import { unbracketed } from './loopback.ts';
 import { authorityOf, type HttpProxy, proxyError } from './proxy.ts';
 import { buildConnector } from './undici.ts';
 
@@ -71,7 +72,7 @@ type Own = (socket: Socket) => void;
 function openerOf(options: ConnectOptions, own: Own): buildConnector.connector {
   // It returns the socket, which its type leaves out.
   const open = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
-  return (target, callback) => own(open(target, callback));
+  return ({ hostname, ...target }, callback) => own(open({ ...target, hostname: unbracketed(hostname) }, callback));
 }
 
 /** Connects to the proxy, which then gets requests for http as they are, and for https is asked for a tunnel. */
@@ -102,7 +103,7 @@ function openerThrough(proxy: HttpProxy, { lookup, ...options }: ConnectOptions,
         else callback(null, socket);
       });
     if (lookup === undefined) return ask();
-    lookup(target.hostname, { all: true }, (unfit) => {
+    lookup(unbracketed(target.hostname), { all: true }, (unfit) => {
       const code = systemCodeOf(unfit);
       const why = 'so its addresses cannot be judged; #allow=private leaves that to the proxy';
       if (code !== undefined)

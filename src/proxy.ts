@@ -38,7 +38,7 @@ export function authorityOf({ host, port, protocol }: Pick<URL, 'host' | 'port' 
 /** Whether an entry of NO_PROXY is about a target: its host or a domain of it, perhaps with a port, or all. */
 function isAbout(entry: string, target: URL): boolean {
   if (entry === '*') return true;
-  const host = isIPv6(entry) ? `[${entry}]` : entry.replace(/^\*?\./, '');
+  const host = isIPv6(entry) ? new URL(`http://[${entry}]`).hostname : entry.replace(/^\*?\./, '');
   const [own, authority] = [target.hostname, authorityOf(target)];
   return host !== '' && [own, authority].some((one) => one === host || one.endsWith(`.${host}`));
 }

@@ -1,6 +1,7 @@
 import { type LookupAddress, lookup } from 'node:dns';
 import { isIP, type LookupFunction } from 'node:net';
 import ipaddr from 'ipaddr.js';
+import { unbracketed } from './loopback.ts';
 
 /** Whether an IP address is on the public internet: not loopback, private, link-local or otherwise special. */
 export function isPublic(address: string): boolean {
@@ -13,7 +14,7 @@ export function isPublic(address: string): boolean {
 
 /** Whether a URL's host is itself a private IP address. Sockets do not look such a host up, so `publicLookup` misses it. */
 export function isPrivateLiteral(hostname: string): boolean {
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const host = unbracketed(hostname);
   return isIP(host) !== 0 && !isPublic(host);
 }
 

@@ -68,6 +68,7 @@ describe('the proxy of a target', () => {
     ['books.example:8443', 'books.example:8443', true],
     ['10.1.2.3', '10.1.2.3', true],
     ['fd12::1', '[fd12::1]', true],
+    ['fd12:0:0::0001', '[fd12::1]', true],
     ['[fd12::1]:443', '[fd12::1]', true],
     ['', 'books.example', false],
     [' , ', 'books.example', false],
@@ -326,6 +327,13 @@ describe('webhooks, channels and heartbeats', () => {
     expect(asked).toEqual([]);
     await expect(target('https://93.184.216.34/', url).tryToConnect(never)).rejects.toThrow('answered 403');
     expect(asked.map(({ line }) => line)).toEqual(['CONNECT 93.184.216.34:443']);
+  });
+
+  it('may have an address in IPv6, and so may the proxy', async () => {
+    const { asked, port } = await startHttpProxy(1, 403, undefined, '::1');
+    const hook = target('https://[2606:2800:220:1::1]/', `http://[::1]:${port}`);
+    await expect(hook.tryToConnect(never)).rejects.toThrow(`the proxy [::1]:${port} answered 403`);
+    expect(asked.map(({ line }) => line)).toEqual(['CONNECT [2606:2800:220:1::1]:443']);
   });
 
   it('need a name that is known here, unless private addresses are allowed', async () => {

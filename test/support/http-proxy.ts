@@ -20,6 +20,7 @@ export async function startHttpProxy(
   to: number,
   refuse?: number | null,
   secure?: { readonly cert: string; readonly key: string },
+  host = '127.0.0.1',
 ) {
   const asked: AskedOfProxy[] = [];
   const sockets = new Set<Socket>();
@@ -56,7 +57,7 @@ export async function startHttpProxy(
     sockets.add(upstream.on('error', () => client.destroy()));
     client.on('close', () => upstream.destroy());
   });
-  const port = await listen(server);
+  const port = await listen(server, host);
   onTestFinished(() => {
     for (const socket of sockets) socket.destroy();
   });

@@ -4,8 +4,8 @@ import type { AddressInfo, Server } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** Listens until the test ends. @returns the port */
-export async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
+export async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
+  server.listen(0, host);
   onTestFinished(() => {
     if (server instanceof HttpServer) server.closeAllConnections();
     server.close();

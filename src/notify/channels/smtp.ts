@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
+import { unbracketed } from '../../loopback.ts';
 import { decoded } from '../../percent-decode.ts';
 import { answerWithin } from '../../relay/answer-within.ts';
 import { SinkError } from '../../relay/sink.ts';
@@ -54,7 +55,7 @@ export const createSmtpChannel: ChannelFactory = ({ url }) => {
   const isSecure = url.protocol === 'smtps:';
   const user = decoded(url.username);
   const transport = {
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: unbracketed(url.hostname),
     port: Number(url.port) || (isSecure ? 465 : 587),
     secure: isSecure,
     requireTLS: !isSecure && tls !== 'off',

@@ -4,6 +4,7 @@ import { Redis, type RedisOptions } from 'ioredis';
 import type { Clock } from '../../clock.ts';
 import { messageOf, systemCodeOf } from '../../errors.ts';
 import type { Logger } from '../../log.ts';
+import { unbracketed } from '../../loopback.ts';
 import { redisUrls } from '../../redis-address.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
 
@@ -42,7 +43,7 @@ export function labelOf({ host, port }: Endpoint): string {
 }
 
 function endpointOf({ protocol, hostname, port }: URL, defaultPort: number): Endpoint {
-  const host = hostname.replace(/^\[|\]$/g, '') || '127.0.0.1';
+  const host = unbracketed(hostname) || '127.0.0.1';
   // Node.js does not send the host's name by itself, which a server with several certificates needs.
   const tls = protocol.startsWith('rediss') && { tls: isIP(host) === 0 ? { servername: host } : {} };
   return { host, port: Number(port || defaultPort), ...tls };

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import * as z from 'zod';
 import { messageOf, systemCodeOf } from '../../errors.ts';
+import { unbracketed } from '../../loopback.ts';
 import { decoded } from '../../percent-decode.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink.ts';
 import { readOptions, sizeText, wholeOption } from '../sink-options.ts';
@@ -83,7 +84,7 @@ function toSinkError(error: unknown): SinkError {
 async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
   let reason: unknown;
   const connecting = new Redis({
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: unbracketed(url.hostname),
     port: Number(url.port || '6379'),
     ...(url.username !== '' && { username: decoded(url.username) }),
     ...(url.password !== '' && { password: decoded(url.password) }),
