@@ -201,7 +201,11 @@ export const redisUrl = parsedAddress(
   (given) => redisUrls(given).filter(({ protocol }) => /^rediss?(\+sentinel)?:$/.test(protocol)),
   (url, all) => {
     if (isTornApart(url)) return 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40';
-    if (!url.protocol.endsWith('+sentinel:')) return null;
+    if (!url.protocol.endsWith('+sentinel:')) {
+      return /^(\/\d*)?$/.test(url.pathname)
+        ? null
+        : 'must have nothing but a database number after the host, such as /0';
+    }
     if (all.some(({ hostname }) => hostname === '')) return `must have the host of every sentinel: ${SENTINELS}`;
     if (!/^\/[\w.-]+(\/\d+)?$/.test(url.pathname)) {
       return `must have the name by which the sentinels know the primary, then at most a database number: ${SENTINELS}/0`;

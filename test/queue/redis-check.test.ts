@@ -29,6 +29,8 @@ describe('the form of REDIS_URL', () => {
   });
 
   it.each([
+    ['redis://127.0.0.1:6379/first', /nothing but a database number/],
+    ['redis://127.0.0.1:6379/0/1', /nothing but a database number/],
     ['redis+sentinel://127.0.0.1:26379', /name by which the sentinels know the primary/],
     ['redis+sentinel://127.0.0.1:26379/', /name by which the sentinels know the primary/],
     ['redis+sentinel://127.0.0.1:26379/queue/first', /at most a database number/],

@@ -34,6 +34,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     ['does not let this user wait', '~* +@all -bzpopmin', /NOPERM.*bzpopmin/],
     ['does not let scripts of this user write', '~* +@all -hset -hmset', /can't run this command/],
     ['keeps its keys from this user', '~other:* +@all', /NOPERM.*keys/],
+    ['does not tell this user the time', `~catchword:* ${documentedRights()} -time`, /NOPERM.*time/],
     ['does not let this user ask for its state', '~* +@all -info', /NOPERM.*info/],
   ])('fails for good if it %s', async (_what, rights, words) => {
     const redis = await startOwn();
@@ -44,6 +45,14 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
       message: expect.stringMatching(words),
     });
     expect(await redis.admin.keys('*')).toEqual([]);
+  });
+
+  it('fails for good if its database does not exist', async () => {
+    const redis = await startOwn();
+    expect(await refusal(`${redis.url}/99`)).toMatchObject({
+      code: 'QUEUE_MISCONFIGURED',
+      message: expect.stringMatching(/DB index is out of range/),
+    });
   });
 
   it('fails for good at a replica, at a node of a cluster, and without EVAL', async () => {

@@ -43,7 +43,10 @@ async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promis
   });
   try {
     await redis.connect();
-    return await ask();
+    const answer = await ask();
+    // A database that does not exist fails no command: they would go to another one.
+    if (reason !== undefined) throw reason;
+    return answer;
   } catch (error) {
     throw reason ?? error;
   } finally {
@@ -53,7 +56,7 @@ async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promis
 
 /** What Redis says when it will never take a job: rights, commands, keys of a cluster, a replica. */
 const LASTING =
-  /\b(NOPERM|CROSSSLOT|MOVED|ASK|CLUSTERDOWN|READONLY)\b|ACL failure|can't (run|access)|non local key|unknown command/;
+  /\b(NOPERM|CROSSSLOT|MOVED|ASK|CLUSTERDOWN|READONLY)\b|ACL failure|can't (run|access)|non local key|unknown command|DB index/;
 
 /**
  * @param login what is missing in the address if the server rejects the user

@@ -113,6 +113,8 @@ export async function tryJob(connection: Redis): Promise<void> {
   queue.on('error', () => {});
   worker.on('error', () => {});
   try {
+    // No job needs it, but a keeper does.
+    await connection.time();
     await queue.add('check', {}, { ...JOB_OPTIONS, jobId });
     await worker.getBackend().waitForJob(1);
     const job = await worker.getNextJob(token, { block: false });
