@@ -22,9 +22,9 @@ export function readText(name: string, path: string, setting?: string): string {
     const hint = 'It must be a file that this user may read.';
     throw invalid(`cannot read ${name} (${systemCodeOf(cause) ?? 'unknown error'})`, hint);
   }
-  // It also removes the mark.
+  // It also removes the mark, and puts U+FFFD for what it cannot read, which would become a part of a password or path.
   const text = new TextDecoder(ENCODINGS[bytes.toString('hex', 0, 2)]).decode(bytes);
-  if (!text.includes('\0')) return text;
+  if (!/[\0\uFFFD]/.test(text)) return text;
   throw invalid(`${name} is not text in UTF-8, or in UTF-16 with a byte order mark`, 'Save it as UTF-8.');
 }
 

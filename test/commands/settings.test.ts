@@ -85,10 +85,16 @@ describe('settings of Windows, Docker and shells', () => {
     expect([code, value('CATCHWORD_SEAM'), value('CATCHWORD_NAME')]).toEqual([0, '7', 'x']);
   });
 
-  it('refuses a .env in UTF-16 without a byte order mark, and one that is a directory', async () => {
-    const { stderr, code } = await read({}, { '.env': Buffer.from('CATCHWORD_SEAM=7\n', 'utf16le') });
+  it.each([
+    ['UTF-16 without a byte order mark', Buffer.from('CATCHWORD_SEAM=7\n', 'utf16le')],
+    ['Latin-1', Buffer.from('CATCHWORD_DB=b\xfccher.db\n', 'latin1')],
+  ])('refuses a .env in %s', async (_, content) => {
+    const { stderr, code } = await read({}, { '.env': content });
     expect(code).toBe(2);
     expect(stderr).toMatch(/^error \.env is not text.*\[CONFIG_INVALID\]\nhint {2}Save it as UTF-8\.\n$/);
+  });
+
+  it('refuses a .env that is a directory', async () => {
     const directory = temporaryDirectory();
     mkdirSync(join(directory, '.env'));
     const ended = await runHere(['settings'], {}, directory);
@@ -111,6 +117,7 @@ describe('settings of Windows, Docker and shells', () => {
       Buffer.from('topsecret', 'utf16le'),
       /CATCHWORD_API_KEY_FILE: the file that it names is not text/,
     ],
+    ['Latin-1', Buffer.from('topsecret\xe4', 'latin1'), /CATCHWORD_API_KEY_FILE: the file that it names is not text/],
   ])('refuses the file of a secret that is %s', async (_, content, message) => {
     const { stderr, code } = await read({ CATCHWORD_API_KEY_FILE: 'key' }, { key: content });
     expect(code).toBe(2);
