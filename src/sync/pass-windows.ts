@@ -72,7 +72,8 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     /** Returns tasks for missing windows, as many as fit into the queue; these are pending from now on. */
     request: (): FetchTask[] => {
       if (unread.isDoubtful() && probe === null) {
-        probe = { ...taskOf(unread.probe()), from: null, maxAttempts: PROBE_ATTEMPTS };
+        const { window, from } = unread.probe();
+        probe = { ...taskOf(window), from, maxAttempts: PROBE_ATTEMPTS };
         return [probe];
       }
       if (probe !== null) return [];
@@ -86,11 +87,11 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     },
     /** Whether the task only asks whether the source answers. */
     isProbe: ({ window, from }: FetchTask) =>
-      probe !== null && from === null && windowKey(window) === windowKey(probe.window),
+      probe !== null && from === probe.from && windowKey(window) === windowKey(probe.window),
     /** Throws as `noteProbe` in unread-windows.ts. */
-    noteProbe: (isAnswered: boolean): void => {
+    noteProbe: (error: CatchwordError | null): void => {
       probe = null;
-      unread.noteProbe(isAnswered);
+      unread.noteProbe(error);
     },
     /** @returns whether the rest of the pass is still read */
     fail: (window: Window, error: CatchwordError): boolean => {

@@ -112,7 +112,7 @@ export async function readPass(
     try {
       const used = windows.isPiece(task.window) ? ofPiece(outcome) : outcome;
       const size = isProbe ? null : resizeFor(pass, used, pass.pass === 0 && !windows.isBegun());
-      if (isProbe) windows.noteProbe(outcome.kind === 'captured');
+      if (isProbe) windows.noteProbe(outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error));
       else if (size !== null) resized ??= windows.isPending(task.window) ? size : null;
       else if (used.kind === 'failed') fail(used);
       // Otherwise the window belongs to a plan that was replaced.

@@ -50,9 +50,23 @@ export function mayPass({ code, status = 0 }: CatchwordError, isAnswered: boolea
   return isAnswered || status >= 500 || code === 'SOURCE_BODY' || code === 'SOURCE_TIMEOUT';
 }
 
+/** Not for the key, nor because of too many requests: these do not depend on the window. */
+const OF_ALL = [401, 403, 429];
+
 /** A page after the end of the list is refused by some sources; others answer it empty. */
 function isRefused({ status = 0 }: CatchwordError): boolean {
-  return status >= 400 && status < 500;
+  return status >= 400 && status < 500 && !OF_ALL.includes(status);
+}
+
+/** Windows of half the size over a window that failed. */
+function halves(window: Window, seam: number): Window[] {
+  const perPage = Math.ceil(window.perPage / 2);
+  return windowsOver(startOf(window), endOf(window), { perPage, seam: Math.min(seam, window.perPage >> 2) });
+}
+
+function tooMany(unreadable: number, failures: number): string | null {
+  if (unreadable > UNREADABLE_MOST) return `${UNREADABLE_MOST} offsets cannot be read`;
+  return failures > FAILED_MOST ? `${FAILED_MOST} windows could not be read` : null;
 }
 
 interface Failed {
@@ -84,7 +98,7 @@ export interface Decision {
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: Pass) {
+export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnored }: Pass) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
@@ -99,20 +113,11 @@ export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: 
   let last: Failed[] = [];
   let first: CatchwordError | undefined;
 
-  function narrow(window: Window): void {
-    const perPage = Math.ceil(window.perPage / 2);
-    const layout = { perPage, seam: Math.min(seam, window.perPage >> 2) };
-    for (const piece of windowsOver(startOf(window), endOf(window), layout)) pieces.set(windowKey(piece), piece);
-  }
-
-  function requireFew(error: CatchwordError): void {
-    if (count <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
-    const what =
-      count > UNREADABLE_MOST
-        ? `${UNREADABLE_MOST} offsets cannot be read`
-        : `${FAILED_MOST} windows could not be read`;
+  function requireFew({ status, hint }: CatchwordError): void {
+    const what = tooMany(count, failures);
+    if (what === null) return;
     const message = `more than ${what}; the first error was: ${first?.message}`;
-    throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status: error.status, hint: error.hint });
+    throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
   }
 
   /** @returns what cannot be read because of this window, and drops all after it if that cannot be read either */
@@ -121,19 +126,22 @@ export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: 
     count++;
     requireFew(error);
     last = startOf(window) > readUpTo ? [...last, one] : [];
-    const [from = one] = last;
+    const [least = one] = last;
     if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
     if (readUpTo < 0) throw first ?? error;
     for (const key of failed.keys()) settled.add(key);
     failed.clear();
-    return [{ window, doubt: doubtOf(from.window, from.error, AND_ALL_AFTER), numItems }];
+    return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
   }
 
   return {
     /** @returns whether the rest of the pass is still read */
     fail: (window: Window, error: CatchwordError, isAnswered: boolean): boolean => {
       const key = windowKey(window);
-      if (!KINDS.has(kind) || !(pieces.has(key) || mayPass(error, isAnswered))) return false;
+      // Nothing may have been answered when narrower windows are read, and those after the end be refused.
+      const isNarrowed = pieces.size > 0;
+      const isPassing = mayPass(error, isAnswered || isNarrowed) || (isNarrowed && isRefused(error));
+      if (!KINDS.has(kind) || !isPassing) return false;
       first ??= error;
       // A part of a window that was answered in another size: see page-size.ts.
       const isOtherSize = error.code === 'PAGE_INVALID' && !error.retryable;
@@ -163,11 +171,17 @@ export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: 
     },
     /** Whether it is in question that the source answers at all. */
     isDoubtful: (): boolean => inRow >= IN_A_ROW,
-    /** What to ask for then: a window of the list that was read, or one that has not failed. */
-    probe: (): Window => (kind === 'list' ? (lastRead ?? { page: 2, perPage: size }) : { page: 1, perPage: size }),
-    /** @throws the error of the first window that failed, if the source does not answer */
-    noteProbe: (isAnswered: boolean): void => {
-      if (!isAnswered) throw first ?? new Error('no window has failed');
+    /** What to ask for then: a window that was read, or one of the list, not at its head, where what failed may be, too. */
+    probe: () =>
+      lastRead === undefined ? { window: { page: 2, perPage: size }, from: null } : { window: lastRead, from },
+    /**
+     * @param error null if the probe was answered
+     * @throws the error of the first window that failed, if the source does not answer
+     */
+    noteProbe: (error: CatchwordError | null): void => {
+      // The list may have one page.
+      const isAnswer = error === null || (lastRead === undefined && isRefused(error));
+      if (!isAnswer) throw first ?? error;
       inRow = 0;
     },
     /**
@@ -193,7 +207,7 @@ export function createUnreadWindows({ kind, seam, perPage: size, sizeIgnored }: 
       if (lowest.isLeast) return { ...decided, unreadable: giveUp(lowest, numItems) };
       requireFew(lowest.error);
       const narrowed = [lowest.window].filter(ofPlan);
-      narrow(lowest.window);
+      for (const piece of halves(lowest.window, seam)) pieces.set(windowKey(piece), piece);
       return { ...decided, narrowed };
     },
   };

@@ -115,6 +115,55 @@ describe('a product whose pages fail', () => {
   });
 });
 
+describe('a product whose pages fail where one page holds everything', () => {
+  /** Refuses pages that hold the product at this offset, of the list and of deltas, and all after their end. */
+  function refuseBoth(source: RawSource, offset: number): void {
+    source.instead = (url) => {
+      const { from, start, end } = askedOf(url);
+      const { length } = from ? source.changed : source.items;
+      if (start >= Math.max(1, length)) return { status: 404 };
+      return start <= offset && offset < end ? { status: 500 } : null;
+    };
+  }
+
+  it('is named, if pages after the end are refused before any is answered', async () => {
+    const { source, run } = await begin();
+    source.items = bodies(BOOKS.slice(0, 60));
+    refuseBoth(source, 3);
+    const ended = await run();
+    expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 59 });
+    expect(ended.reasons[0]).toMatch(/^offset 3 cannot be read: /);
+  });
+
+  it.each([2, 12, 47])(
+    'is named in a delta, although the list cannot be read there either: offset %i',
+    async (offset) => {
+      const { source, run } = await begin();
+      source.items = bodies(BOOKS.slice(0, 60));
+      await run();
+      source.changed = [...source.items];
+      refuseBoth(source, offset);
+      const ended = await run('delta');
+      expect(ended).toMatchObject({ state: 'complete', proof: 'open' });
+      expect(ended.reasons[0]).toMatch(new RegExp(`^offset ${offset} cannot be read: .*the delta since`));
+      refuse(source, 500, ({ start, end }) => start <= offset && offset < end);
+      expect((await run('delta')).reasons[0]).toMatch(/^offset \d+ cannot be read: /);
+    },
+  );
+});
+
+it.each([
+  [401, 'SOURCE_UNAVAILABLE'],
+  [429, 'SOURCE_RATE_LIMITED'],
+])('takes no product for unreadable because narrower windows are refused with %i', async (status, code) => {
+  const { source, run } = await begin();
+  source.instead = (url) => {
+    const asked = askedOf(url);
+    return holds(437)(asked) ? { status: asked.perPage > 40 ? 500 : status } : null;
+  };
+  await expect(run()).rejects.toMatchObject({ code, status });
+});
+
 it('fails if the source stops answering at all, and goes on with its pages later', async () => {
   const { source, run } = await begin();
   let left = 4;
