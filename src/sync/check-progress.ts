@@ -75,8 +75,9 @@ export function watchProgress(store: Reader, { runId, pass, kind, seam }: Pass, 
     if (before === undefined) return;
     const known = new Set(runs.idsOf(runId, pass, before));
     if (ids.some((id) => !known.has(id))) return;
-    // Some sources answer with their last page instead. Windows that overlap do not begin there.
-    if (seam === 0) windows.endAt(window);
+    // Some sources answer with their last page instead. Windows that overlap do not begin there. Others always answer
+    // with the same page.
+    if (seam === 0 && barren <= fruitful) windows.endAt(window);
     else throw endless(`page ${window.page} repeats the one before it, beyond the end of the list`);
   };
 }

@@ -186,6 +186,30 @@ it('fails if a delta cannot be read at all, with few requests', async () => {
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed' });
 });
 
+it('does not fail a full run because deltas do not reach back to the watermark', async () => {
+  const { source, run } = await begin();
+  await run();
+  source.instead = (url) => {
+    const from = url.searchParams.get('from');
+    return from !== null && Date.parse(from) < oldest ? { status: 400 } : null;
+  };
+  await new Promise((resolve) => setTimeout(resolve, 2_100));
+  const oldest = Date.now() - 1_050;
+  await expect(run('delta')).rejects.toMatchObject({ status: 400 });
+  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed' });
+  expect(await run('delta')).toMatchObject({ state: 'complete' });
+});
+
+it('fails if the source answers each plain page with its first one', async () => {
+  const { source, run } = await begin({ CATCHWORD_SEAM: 'off' });
+  source.instead = (url) => {
+    const { from, page, perPage } = askedOf(url);
+    const totals = `"num_items":900,"page":${page},"per_page":${perPage},"total_pages":9`;
+    return from ? null : { status: 200, body: `{${totals},"items":[${source.items.slice(0, perPage).join(',')}]}` };
+  };
+  await expect(run()).rejects.toMatchObject({ code: 'PAGE_INVALID' });
+});
+
 it.each<[string, readonly number[], number]>([
   ['two in the first page', [1, 70], 898],
   ['the last ones', [897, 898, 899], 897],
