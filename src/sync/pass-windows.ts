@@ -112,11 +112,12 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     },
     arrive: ({ task: { window }, page, response }: CapturedPage): void => {
       const { requestedAt } = response;
-      unread.succeeded({ ...window, numItems: page.envelope.numItems });
       pending.delete(windowKey(window));
       arrived.add(windowKey(window));
       // Noted before it is applied, which may take a while: a window that shows the end of the list ends the planning.
-      plan.note({ ...page.envelope, ...window, requestedAt, items: page.items.count, doubt: page.doubt });
+      const known = { ...page.envelope, ...window, requestedAt, items: page.items.count, doubt: page.doubt };
+      unread.succeeded(known);
+      plan.note(known);
     },
     giveUp: (window: Window): void => {
       pending.delete(windowKey(window));

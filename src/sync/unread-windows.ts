@@ -1,5 +1,5 @@
 import { type Window, windowKey } from '../catalog/page.ts';
-import { endOf, startOf, windowsOver } from '../catalog/plan.ts';
+import { endOf, holdsEnd, startOf, type WindowRead, windowsOver } from '../catalog/plan.ts';
 import { CatchwordError, type ErrorCode } from '../errors.ts';
 import type { Pass } from '../store/runs.ts';
 
@@ -76,6 +76,17 @@ interface Failed {
   readonly isLeast: boolean;
 }
 
+function requireFew(
+  [unreadable, failures]: [number, number],
+  { status, hint }: CatchwordError,
+  first?: CatchwordError,
+): void {
+  const what = tooMany(unreadable, failures);
+  if (what === null) return;
+  const message = `more than ${what}; the first error was: ${first?.message}`;
+  throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
+}
+
 /** What becomes of windows that failed. */
 export interface Decision {
   readonly unreadable: readonly Unreadable[];
@@ -84,6 +95,14 @@ export interface Decision {
   /** Windows after the end of the list. */
   readonly ended: readonly Window[];
   readonly numItems: number;
+}
+
+/** If each window across the end by the total is refused, the source may have more, and not count it either. */
+function hiddenAfter(numItems: number, refused: Failed | undefined): Decision | null {
+  if (refused === undefined) return null;
+  const window = { page: numItems + 1, perPage: 1 };
+  const doubt = doubtOf(window, refused.error, AND_ALL_AFTER);
+  return { unreadable: [{ window, doubt, numItems }], narrowed: [], ended: [], numItems };
 }
 
 /**
@@ -108,23 +127,20 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
   let total: number | undefined;
   let inRow = 0;
   let failures = 0;
+  /** Whether a window came back short, as the last one of a list does. */
+  let isEndShown = false;
+  /** A narrower window that was refused, after the end by the total. */
+  let beyond: Failed | undefined;
   let count = 0;
   /** Unreadable windows in a row with nothing readable after them. */
   let last: Failed[] = [];
   let first: CatchwordError | undefined;
 
-  function requireFew({ status, hint }: CatchwordError): void {
-    const what = tooMany(count, failures);
-    if (what === null) return;
-    const message = `more than ${what}; the first error was: ${first?.message}`;
-    throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
-  }
-
   /** @returns what cannot be read because of this window, and drops all after it if that cannot be read either */
   function giveUp(one: Failed, numItems: number): Unreadable[] {
     const { window, error } = one;
     count++;
-    requireFew(error);
+    requireFew([count, failures], error, first);
     last = startOf(window) > readUpTo ? [...last, one] : [];
     const [least = one] = last;
     if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
@@ -134,6 +150,8 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
     failed.clear();
     return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
   }
+
+  const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
 
   return {
     /** @returns whether the rest of the pass is still read */
@@ -151,7 +169,8 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
       failures++;
       return true;
     },
-    succeeded: (window: Window & Pick<Unreadable, 'numItems'>): void => {
+    succeeded: (window: Parameters<typeof holdsEnd>[0] & Pick<WindowRead, 'numItems'>): void => {
+      isEndShown ||= holdsEnd(window);
       if (startOf(window) >= readUpTo) lastRead = { page: window.page, perPage: window.perPage };
       readUpTo = Math.max(readUpTo, startOf(window));
       total = window.numItems;
@@ -191,22 +210,26 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
      * @throws CatchwordError if there are too many of them
      */
     decide: (): Decision | null => {
-      if (failed.size === 0) return null;
       const numItems = total ?? 0;
+      if (failed.size === 0) {
+        const hidden = isEndShown || count > 0 ? null : hiddenAfter(numItems, beyond);
+        beyond = undefined;
+        return hidden;
+      }
       const all = [...failed.values()].sort((a, b) => startOf(a.window) - startOf(b.window));
       const isAfterEnd = ({ window, error }: Failed) =>
         total !== undefined && startOf(window) >= total && isRefused(error);
+      beyond ??= all.find((one) => isAfterEnd(one) && !ofPlan(one.window));
       const after = all.filter(isAfterEnd).map(({ window }) => window);
       const [lowest] = all.filter((one) => !isAfterEnd(one));
       for (const window of [...after, ...(lowest === undefined ? [] : [lowest.window])]) {
         failed.delete(windowKey(window));
         settled.add(windowKey(window));
       }
-      const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
       const decided = { unreadable: [], narrowed: [], ended: after.filter(ofPlan), numItems };
       if (lowest === undefined) return decided;
       if (lowest.isLeast) return { ...decided, unreadable: giveUp(lowest, numItems) };
-      requireFew(lowest.error);
+      requireFew([count, failures], lowest.error, first);
       const narrowed = [lowest.window].filter(ofPlan);
       for (const piece of halves(lowest.window, seam)) pieces.set(windowKey(piece), piece);
       return { ...decided, narrowed };

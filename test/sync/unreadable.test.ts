@@ -302,6 +302,25 @@ describe('a list that the source does not show beyond some offset', () => {
   });
 });
 
+it('removes nothing that is beyond the last offset that the source shows and counts', async () => {
+  const { source, db, run } = await begin();
+  source.items = bodies(BOOKS.slice(0, 540));
+  await run();
+  source.instead = (url) => {
+    const { from, page, perPage, start, end } = askedOf(url);
+    if (from) return null;
+    if (end > 500) return { status: 400 };
+    const totals = `"num_items":500,"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(500 / perPage)}`;
+    return { status: 200, body: `{${totals},"items":[${source.items.slice(start, end).join(',')}]}` };
+  };
+  for (let night = 1; night <= 3; night++) {
+    const ended = await run();
+    expect(ended).toMatchObject({ proof: 'open', removed: 0 });
+    expect(ended.reasons[0]).toMatch(/^offset 500 and everything after it cannot be read/);
+  }
+  expect(catalogOf(db).size).toBe(540);
+});
+
 describe('totals that are too low', () => {
   /** At most 100 products a page, and totals that stop at `cap`. */
   function capTotals(source: RawSource, cap: number, beyond: number | 'the last page' | null): void {
