@@ -201,7 +201,7 @@ describe('architecture', () => {
     expect(wrong.sort()).toEqual(['commands/doctor/disk.ts', 'metrics/mirror-metrics.ts']);
   });
 
-  it('lets only judge-item decide whether an item has changed, and the accelerators beside it', () => {
+  it('lets only judge-item decide whether an item has changed, next to the accelerators', () => {
     const judges = /\bdifference\(|products\.match\(|ithdrawn(Body\(body\))? && |\? items\.withdrawn/;
     const wrong = files.filter(
       (file) => layerOf(file) === 'sync' && judges.test(readFileSync(join(SRC, file), 'utf8')),

@@ -125,8 +125,8 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
   let readUpTo = -1;
   let lastRead: Window | undefined;
   let total: number | undefined;
-  let inRow = 0;
-  let failures = 0;
+  let [inRow, failures] = [0, 0];
+  let isProbed = false;
   /** Whether a window came back short, as the last one of a list does. */
   let isEndShown = false;
   /** A narrower window that was refused, after the end by the total. */
@@ -190,7 +190,7 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
       return isAfterEnd || kind === 'repair' ? ATTEMPTS.single : undefined;
     },
     /** Whether it is in question that the source answers at all. */
-    isDoubtful: (): boolean => inRow >= IN_A_ROW,
+    isDoubtful: (): boolean => inRow >= (lastRead === undefined && !isProbed ? 1 : IN_A_ROW),
     /** What to ask for then: a window that was read, or one of the list, not at its head, where what failed may be, too. */
     probe: () =>
       lastRead === undefined ? { window: { page: 2, perPage: size }, from: null } : { window: lastRead, from },
@@ -202,6 +202,7 @@ export function createUnreadWindows({ kind, from, seam, perPage: size, sizeIgnor
       // The list may have one page.
       const isAnswer = error === null || (lastRead === undefined && isRefused(error));
       if (!isAnswer) throw first ?? error;
+      isProbed = true;
       inRow = 0;
     },
     /**
