@@ -100,7 +100,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a page that fails is not read in narrower windows',
     'src/sync/unread-windows.ts',
     'if (!KINDS.has(kind) || !isPassing) return false;',
-    'if (isPassing || !isPassing) return false;',
+    'if (!KINDS.has(kind) || !isPassing || count >= 0) return false;',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
