@@ -5,6 +5,19 @@ import { LongestFirst } from './test/support/longest-first.ts';
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
 const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples,schedule/years}.test.ts'];
 
+/** Chaos, kills, installs, containers, soaks, disks, browsers, and what waits for real time. */
+const LONG = [
+  'test/{browser,faults,life,many,ops,package}/**',
+  'test/notify/{commands,keeper}.test.ts',
+  'test/relay/{frozen,kill,nonsense,restored-mirror,silent,slow-store}.test.ts',
+  'test/schedule/years.test.ts',
+  'test/store/{other-programs,same-file}.test.ts',
+  'test/sync/{kill,redis-failover,redis-loss,two-daemons}.test.ts',
+  'test/web/{event-source,slow-reader,waiting}.test.ts',
+];
+const isAsked = process.env.npm_lifecycle_event === 'test:all' || process.argv.some((word) => word.startsWith('test/'));
+const SKIPPED = process.env.CI !== undefined || isAsked ? [] : LONG;
+
 const TESTS = {
   setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
   // A machine that does other things too may be several times slower.
@@ -32,12 +45,12 @@ export default defineConfig({
           ...TESTS,
           name: 'shared',
           include: ['test/**/*.test.ts'],
-          exclude: ALONE,
+          exclude: [...ALONE, ...SKIPPED],
           isolate: false,
           env: { ...ENV, TMPDIR: FAST_DIRECTORY },
         },
       },
-      { test: { ...TESTS, name: 'alone', include: ALONE, env: ENV } },
+      { test: { ...TESTS, name: 'alone', include: ALONE, exclude: SKIPPED, env: ENV } },
     ],
   },
 });
