@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { requireSource } from '../config.ts';
-import { recordDone } from '../operator/record.ts';
-import { REVIEWS } from '../operator/review.ts';
+import { reviewNow } from '../operator/carry-out.ts';
+import type { REVIEWS } from '../operator/review.ts';
 import { runJson } from '../report/run.ts';
 import { lookUpHeld } from '../roles/look-up-held.ts';
-import { holdLease } from '../store/hold-lease.ts';
+import { requireRun } from '../sync/finish-run.ts';
 import type { CommandContext } from './shared/context.ts';
 import type { Result } from './shared/format.ts';
 import { runCommand } from './shared/mirror.ts';
@@ -13,25 +13,20 @@ import { commandUser } from './shared/user.ts';
 
 function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
   const { clock, signal } = context;
-  return runCommand(context, action, 'write', (store, runId, config) => {
+  return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {
     const log = commandLog(context, 'error');
     const tell = toPerson(context);
+    const existing = async (): Promise<readonly number[]> => {
+      // Without a path for lookups nothing is requested, and the settings of a source are not needed.
+      if (config.lookupPath === undefined) return [];
+      return await lookUpHeld({ config: requireSource(config), clock, log, tell }, store, runId, signal);
+    };
+    const before = store.runs.get(runId)?.restored ?? 0;
     const decision = { who: commandUser(), action, target: String(runId), argument: null };
-    return holdLease(store.keeperLease, clock, log, async (leased): Promise<Result> => {
-      const { run, outcome, restored } = await REVIEWS[action]({
-        store,
-        leased,
-        clock,
-        runId,
-        existing: async () => {
-          // Without a path for lookups nothing is requested, and the settings of a source are not needed.
-          if (config.lookupPath === undefined) return [];
-          return await lookUpHeld({ config: requireSource(config), clock, log, tell }, store, runId, signal);
-        },
-        record: (recorder, outcome) => recordDone(recorder, decision, outcome, clock.now()),
-      });
-      return { json: restored === undefined ? runJson(run) : { run: runId, restored }, text: outcome };
-    });
+    const { outcome } = await reviewNow({ store, clock, log, existing, tell }, decision, signal);
+    const run = requireRun(store, runId);
+    const json = action === 'undo' ? { run: runId, restored: run.restored - before } : runJson(run);
+    return { json, text: outcome ?? '' };
   });
 }
 

@@ -1,16 +1,14 @@
 import { covers, type Run, type RunKind } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
-import { CatchwordError, hasCode, isMirrorLost } from '../errors.ts';
+import { isMirrorLost } from '../errors.ts';
 import { repeat, type Service } from '../lifecycle.ts';
 import { errorFields, type Logger } from '../log.ts';
 import type { ActionRow } from '../store/actions.ts';
-import { holdLease } from '../store/hold-lease.ts';
-import type { Store } from '../store/store.ts';
 import type { KeeperWriter } from '../store/writers.ts';
 import type { Keeper } from '../sync/keeper.ts';
 import { createTrouble } from '../trouble.ts';
-import { type Recorder, whyFailed } from './record.ts';
-import { isReview, REVIEWS } from './review.ts';
+import { createReviews, type ReviewOptions } from './carry-out.ts';
+import { isReview } from './review.ts';
 
 /*
  * Decisions that the process which keeps the mirror carries out, in the order of asking:
@@ -29,13 +27,8 @@ const LOOK_MS = 1_000;
 /** A decision that waited longer is not carried out: it may not be wanted any more. */
 const LONGEST_WAIT_MS = 3_600_000;
 
-export interface AskedOptions {
-  readonly store: Store;
+export interface AskedOptions extends ReviewOptions {
   readonly keeper: Pick<Keeper, 'run'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Looks up the products that a held run would remove. @returns ids of those that still exist */
-  readonly existing: (runId: number, signal: AbortSignal) => Promise<readonly number[]>;
 }
 
 /** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
@@ -54,6 +47,7 @@ function kindOf(target: string): RunKind {
 export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
 
 export function createAskedDecisions({ store, keeper, clock, log, existing }: AskedOptions) {
+  const reviews = createReviews({ store, clock, log, existing });
   /** No decision up to this id is asked any more. */
   let endedUpTo = 0;
 
@@ -64,61 +58,19 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
     return rows;
   }
 
-  /** @returns false if another process has ended it */
-  function end({ actions }: Recorder, { id, action, target }: ActionRow, outcome: string, state: 'done' | 'failed') {
-    const ended = actions.end(id, { state, outcome, endedAt: clock.now() });
-    if (ended) log.info({ what: `${action} ${target}`, reason: outcome }, 'a decision of an operator has ended');
-    return ended;
-  }
-
-  /** Ends it within a transaction that must not commit if another process has ended it. */
-  function endOnce(writer: Recorder, row: ActionRow, outcome: string): void {
-    if (end(writer, row, outcome, 'done')) return;
-    throw new CatchwordError('RUN_CANCELLED', 'another process has carried out this decision');
-  }
-
-  /** Records why it failed. Leaves it asked if it can be carried out later as it is. */
-  function fail(row: ActionRow, error: unknown, signal: AbortSignal): void {
-    if (signal.aborted || isMirrorLost(error) || hasCode(error, 'MIRROR_BUSY', 'LEASE_LOST')) return;
-    if (!(error instanceof CatchwordError)) log.error(errorFields(error), 'a decision of an operator failed');
-    store.request((writer) => end(writer, row, whyFailed(error), 'failed'));
-  }
-
-  async function review(row: ActionRow, action: keyof typeof REVIEWS, signal: AbortSignal): Promise<boolean> {
-    const runId = Number(row.target);
-    try {
-      await holdLease(store.keeperLease, clock, log, async (leased) => {
-        // Another process may have worked until now.
-        if (store.actions.get(row.id)?.state !== 'asked' || store.runs.unfinished() !== undefined) return;
-        await REVIEWS[action]({
-          store,
-          leased,
-          clock,
-          runId,
-          existing: () => existing(runId, signal),
-          record: (writer, outcome) => endOnce(writer, row, outcome),
-        });
-      });
-    } catch (error) {
-      fail(row, error, signal);
-      if (isMirrorLost(error)) throw error;
-    }
-    return store.actions.get(row.id)?.state !== 'asked';
-  }
-
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
     function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
       const other = run.kind === kind ? '' : ': it reads everything, because a delta is not enough now';
       const outcome = resumed
         ? `run ${run.id}, which was unfinished, continues and covers it`
         : `run ${run.id} started${other}`;
-      endOnce(writer, row, outcome);
+      reviews.endOnce(writer, row, outcome);
     }
     try {
       return await keeper.run({ kind }, signal, onStart);
     } catch (error) {
       // Once the run has started, it shows its errors by itself.
-      if (store.actions.get(row.id)?.state === 'asked') fail(row, error, signal);
+      if (store.actions.get(row.id)?.state === 'asked') reviews.fail(row, error, signal);
       throw error;
     }
   }
@@ -129,9 +81,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
       for (const row of asked()) {
         // A time in the future shows that the clock was put back.
         if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
-          store.request((writer) =>
-            end(writer, row, 'it waited longer than an hour, and was not carried out', 'failed'),
-          );
+          reviews.end(row, 'it waited longer than an hour, and was not carried out');
           continue;
         }
         if (store.keeperLease.holder(clock.now()) !== null) return null;
@@ -140,10 +90,9 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
           const kind = kindOf(row.target);
           return { starts: kind, work: (signal) => start(row, kind, signal) };
         }
-        // An unfinished run may have seen products that a held run would remove.
         if (store.runs.unfinished() !== undefined) continue;
-        if (isReview(action)) return { starts: null, work: (signal) => review(row, action, signal) };
-        store.request((writer) => end(writer, row, 'this version of catchword cannot carry it out', 'failed'));
+        if (isReview(action)) return { starts: null, work: (signal) => reviews.carryOut(row, signal) };
+        reviews.end(row, 'this version of catchword cannot carry it out');
       }
       return null;
     },
@@ -157,7 +106,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
       if (run === undefined || covered.length === 0) return true;
       store.request((writer) => {
         if (writer.runs.unfinished()?.id !== run.id) return;
-        for (const row of covered) end(writer, row, `run ${run.id}, which is under way, covers it`, 'done');
+        for (const row of covered) reviews.endIn(writer, row, `run ${run.id}, which is under way, covers it`);
       });
       return true;
     },

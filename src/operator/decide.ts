@@ -1,18 +1,17 @@
 import { CatchwordError } from '../errors.ts';
 import { plural } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
-import { cancelRun, requireRun } from '../sync/finish-run.ts';
-import { requireHeld } from '../sync/review-run.ts';
+import { cancelRun } from '../sync/finish-run.ts';
 import { changeSink } from './change-sink.ts';
 import { type Decision, isSinkAction } from './decision.ts';
-import { recordDone, recordFailed, whyFailed } from './record.ts';
+import { ask, recordDone, recordFailed, requireReviewable, whyFailed } from './record.ts';
 
 /*
  *   pause, resume, retry, replay, skip, skip-all, cancel ── carried out at once ─────────► done | failed
  *   approve, reject, undo, start ─────► asked ── the process that keeps the mirror ─────► done | failed
  *
  * A decision and its record are written in one transaction. The second kind changes what only the holder of the
- * keeper's lease may write; asked.ts takes these between two runs.
+ * keeper's lease may write: carry-out.ts does, in the daemon between two runs (asked.ts), or in a command without one.
  */
 
 /** Cancels a run, in a write transaction of the caller or its own. @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE */
@@ -22,12 +21,11 @@ export function cancel(store: Store, runId: number, nowMs: number) {
 }
 
 /** @returns what was done; null if the decision waits for the keeper */
-function carryOut(store: Store, { action, target, argument }: Decision, nowMs: number): string | null {
+function carryOut(store: Store, decision: Decision, nowMs: number): string | null {
+  const { action, target, argument } = decision;
   if (action === 'cancel') return cancel(store, Number(target), nowMs).outcome;
   if (isSinkAction(action)) return store.request((writer) => changeSink(writer, action, target, argument, nowMs));
-  // Checked again when it is carried out. Here the operator learns at once what cannot be done.
-  if (action === 'undo') requireRun(store, Number(target));
-  else if (action !== 'start') requireHeld(store, Number(target));
+  if (action !== 'start') requireReviewable(store, decision);
   return null;
 }
 
@@ -60,6 +58,6 @@ export function decide(store: Store, decision: Decision, nowMs: number): number 
       const command = COMMANDS[decision.action]?.(decision.target);
       return recordFailed(writer, decision, `no daemon is running; start it, or run: ${command}`, nowMs);
     }
-    return writer.actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
+    return ask(writer.actions, decision, nowMs);
   });
 }

@@ -1,5 +1,8 @@
 import { CatchwordError, hasCode } from '../errors.ts';
 import type { ActionWriter } from '../store/actions.ts';
+import type { Reader } from '../store/reader.ts';
+import { requireRun } from '../sync/finish-run.ts';
+import { requireHeld } from '../sync/review-run.ts';
 import type { Decision } from './decision.ts';
 
 /** A writer that may record decisions. */
@@ -10,6 +13,20 @@ export interface Recorder {
 /** Records a decision that the same transaction has carried out. @returns its id */
 export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
   return actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
+}
+
+/** Records a decision that waits until the process with the lease carries it out. @returns its id */
+export function ask(actions: ActionWriter, decision: Decision, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
+}
+
+/**
+ * Checks what can be known before a review is carried out, where it is checked again: so an operator learns it at once.
+ * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
+ */
+export function requireReviewable(store: Reader, { action, target }: Decision): void {
+  if (action === 'undo') requireRun(store, Number(target));
+  else requireHeld(store, Number(target));
 }
 
 /** Records a decision that cannot be carried out. @returns its id */

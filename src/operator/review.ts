@@ -1,9 +1,7 @@
-import type { Run } from '../catalog/run.ts';
 import type { Clock } from '../clock.ts';
 import { plural } from '../report/text.ts';
 import type { Store } from '../store/store.ts';
 import type { LeasedKeeper } from '../store/writers.ts';
-import { requireRun } from '../sync/finish-run.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../sync/review-run.ts';
 import type { Recorder } from './record.ts';
 
@@ -19,19 +17,11 @@ export interface Review {
   readonly record: (recorder: Recorder, outcome: string) => void;
 }
 
-interface Reviewed {
-  readonly run: Run;
-  /** What was done, one sentence. */
-  readonly outcome: string;
-  /** Products that came back, if the removals were undone. */
-  readonly restored?: number;
-}
-
 /**
  * Applies the removals that a run holds, after looking up whether the source has the products again.
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `existing` throws
  */
-async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<Reviewed> {
+async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<void> {
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
   const spared = await existing();
@@ -39,30 +29,24 @@ async function approve({ store, leased, clock, runId, existing, record }: Review
     const run = approveRun(leased, runId, clock.now(), spared);
     const removed = run.removed - before.removed;
     const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
-    const outcome = `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}`;
-    record(writer, outcome);
-    return { run, outcome };
+    record(writer, `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}`);
   });
 }
 
 /** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-async function reject({ leased, runId, record }: Review): Promise<Reviewed> {
+async function reject({ leased, runId, record }: Review): Promise<void> {
   return leased.write((writer) => {
-    const run = rejectRun(leased, runId);
-    const outcome = `run ${runId} is rejected: nothing is removed`;
-    record(writer, outcome);
-    return { run, outcome };
+    rejectRun(leased, runId);
+    record(writer, `run ${runId} is rejected: nothing is removed`);
   });
 }
 
 /** Restores what a run removed. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-async function undo({ leased, clock, runId, record }: Review): Promise<Reviewed> {
+async function undo({ leased, clock, runId, record }: Review): Promise<void> {
   return leased.write((writer) => {
     const restored = undoRun(leased, runId, clock.now());
     const none = `run ${runId} removed nothing that could be restored`;
-    const outcome = restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`;
-    record(writer, outcome);
-    return { run: requireRun(writer, runId), outcome, restored };
+    record(writer, restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`);
   });
 }
 

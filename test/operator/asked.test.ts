@@ -10,6 +10,7 @@ import { startRunQueue } from '../../src/schedule/run-queue.ts';
 import type { NewAction } from '../../src/store/actions.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
+import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
@@ -55,6 +56,34 @@ function ask(store: Store, action: string, target: string, at = Date.now()): num
   store.request(({ actions }) => actions.add(asked));
   return store.actions.lastId();
 }
+
+it('carries out what a command asks for while the command waits', async () => {
+  const here = await held();
+  const { decisions, store } = await keeping(here);
+  store.daemonLease.acquire(Date.now());
+  const approving = cli(['approve', '2'], here.settings, here.directory);
+  await until('the command has asked', () => store.actions.asked(0).length === 1);
+  await decisions.next()?.work(NEVER);
+  const { code, stdout, stderr } = await approving;
+  expect({ code, stdout }).toEqual({ code: 0, stdout: 'run 2 is approved: 20 products removed\n' });
+  expect(stderr).toMatch(/process \d+ on \S+ carries it out when it makes no run/);
+  expect(store.actions.list(9)).toMatchObject([{ action: 'approve', state: 'done' }]);
+});
+
+it('leaves nothing asked by a command that is interrupted', async () => {
+  const here = await held();
+  const { store } = await keeping(here);
+  store.daemonLease.acquire(Date.now());
+  const stopping = new AbortController();
+  const rejecting = cli(['reject', '2'], here.settings, here.directory, { signal: stopping.signal });
+  await until('the command has asked', () => store.actions.asked(0).length === 1);
+  stopping.abort();
+  expect((await rejecting).code).not.toBe(0);
+  expect(store.actions.list(9)).toMatchObject([
+    { state: 'failed', outcome: expect.stringContaining('interrupted') as string },
+  ]);
+  expect(store.runs.get(2)?.state).toBe('held');
+});
 
 it('carries decisions out in the order of asking', async () => {
   const here = await held();
