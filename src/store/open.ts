@@ -7,7 +7,6 @@ import { CatchwordError, messageOf } from '../errors.ts';
 import { PACKAGE } from '../version.ts';
 import { drizzle, migrate } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
-import { keepRemovedProducts } from './keep-removed.ts';
 import { busy, COMPANIONS, diskFailed, lookAt, mayUse, type PlaceOptions, preparePlace, unusable } from './place.ts';
 import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
@@ -56,12 +55,22 @@ export function schemaVersion(sqlite: Database): number | null {
   return typeof newest === 'number' ? newest : 0;
 }
 
-/** Only reads, so that another program's file stays unchanged. @returns the schema's version */
-function checkOwnSchema(path: string, sqlite: Database, newest: number): number {
+/** The first and the newest migration of this program. */
+interface Migrations {
+  readonly first: number;
+  readonly newest: number;
+}
+
+/** Only reads, so that a file that cannot be used stays unchanged. @returns the schema's version */
+function checkOwnSchema(path: string, sqlite: Database, { first, newest }: Migrations): number {
   const version = schemaVersion(sqlite);
   if (version === null) throw unusable(path, "is another program's database", NOT_CHANGED);
-  if (version <= newest) return version;
-  throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or use another file.');
+  if (version > newest) {
+    throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or use another file.');
+  }
+  if (version === 0 || version >= first) return version;
+  const hint = 'Move it away, and load everything: npx catchword sync. Or read it with the version that wrote it.';
+  throw unusable(path, 'was written by a catchword before its first release, 0.1.0', hint);
 }
 
 /** The error of SQLite that drizzle has wrapped, or else the same error. */
@@ -76,10 +85,9 @@ function sqliteCodeOf(error: unknown): string {
 }
 
 /** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
-function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Database, schema: number, newest: number) {
+function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Database, newest: number) {
   sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   try {
-    if (schema > 0) keepRemovedProducts(sqlite);
     migrate(orm, { migrationsFolder: MIGRATIONS });
   } catch (error) {
     if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
@@ -98,19 +106,21 @@ function checkVersion(path: string, sqlite: Database): void {
   throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
 }
 
-/** The newest migration of this program. Reads the journal alone: drizzle would also read and hash each migration. */
-function newestMigration(): number {
+/** Reads the journal alone: drizzle would also read and hash each migration. */
+function readMigrations(): Migrations {
   const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
     readonly entries: readonly { readonly when: number }[];
   };
-  return Math.max(...journal.entries.map(({ when }) => when));
+  const times = journal.entries.map(({ when }) => when);
+  return { first: Math.min(...times), newest: Math.max(...times) };
 }
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const forOrm = keepStatements(sqlite);
   checkVersion(path, sqlite);
-  const newest = newestMigration();
-  const schema = checkOwnSchema(path, sqlite, newest);
+  const migrations = readMigrations();
+  const { newest } = migrations;
+  const schema = checkOwnSchema(path, sqlite, migrations);
   const orm = drizzle(forOrm);
   if (sqlite.readonly) {
     if (schema === newest) return orm;
@@ -130,7 +140,7 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   // 32 MiB: holds the inner pages of every index at several million products, and keeps memory flat. Set last: SQLite
   // resets it when the page size changes.
   sqlite.exec('PRAGMA cache_size = -32768');
-  if (schema !== newest) migrateToNewest(path, sqlite, orm, schema, newest);
+  if (schema !== newest) migrateToNewest(path, sqlite, orm, newest);
   return orm;
 }
 
@@ -178,7 +188,7 @@ export function openAsItIs(path: string): Database {
     opening = sqlite;
     keepStatements(sqlite);
     checkVersion(path, sqlite);
-    if (checkOwnSchema(path, sqlite, newestMigration()) > 0) return sqlite;
+    if (checkOwnSchema(path, sqlite, readMigrations()) > 0) return sqlite;
     throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
   } catch (error) {
     opening?.close();

@@ -65,9 +65,7 @@ function beginIncarnation(
     sqlite
       .transaction(() => {
         queries.write(
-          // Early versions noted no source: without a watermark, the next run is a full one as well.
-          `UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true')),
-             watermark = CASE WHEN source_selection IS NULL THEN NULL ELSE watermark END`,
+          "UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true'))",
         )(incarnation);
         queries.write('UPDATE lease SET holder = NULL, expires_at = NULL')();
         for (const sink of named) configure(sink);

@@ -120,8 +120,8 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     list: (limit: number): Run[] => newest().all({ limit }).map(withCounts),
     /** Runs with smaller numbers, the newest first. */
     before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(withCounts),
-    /** Which products the run reads (`selectionText`); null if unknown. */
-    selectionOf: value<[id: number], string | null>('SELECT selection FROM runs WHERE id = ?'),
+    /** Which products the run reads (`selectionText`); null for a run that is not kept. */
+    selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished().all().map(withCounts)[0],
     hasTick: (tick: string) => runOfTick(tick) !== null,
     /** The wait as it was last noted; null while the run does not wait. */

@@ -101,7 +101,7 @@ function createFileStates(sqlite: Database, path: string, real: string) {
   const note = write('UPDATE mirror SET file_state = :state WHERE id = 1 AND file_state IS NOT :state');
 
   return {
-    /** Bytes. A mirror that an older version created has larger pages. */
+    /** Bytes. Another program that repaired the mirror may have changed it. */
     pageSize: number('PRAGMA page_size'),
     file: (): FileState => lookAt(path) ?? NOTHING,
     progress: (): Progress => {

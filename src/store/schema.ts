@@ -2,9 +2,8 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/0001_views.sql, 0006_shop_columns.sql). Times are
- * milliseconds since 1970. Do not use generated columns: looked-up values are stored, so that reading them does not
- * parse JSON.
+ * Tables are ours to change; users read the views (drizzle/0000_mirror.sql). Times are milliseconds since 1970. Do not
+ * use generated columns: looked-up values are stored, so that reading them does not parse JSON.
  */
 
 /**
@@ -12,7 +11,7 @@ import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from '
  * - incarnation: random id of this file's history
  * - watermark: source time up to which every change is in the mirror; null before the first complete run
  * - living: number of products without a tombstone
- * - blocked_since, blocked_until: the pause that the source asked for; since is null if an older version noted it
+ * - blocked_since, blocked_until: the pause that the source asked for; null if there is none
  * - source_seen, local_seen: the source's clock and this machine's when the watermark was last set
  * - pruned_to: up to here the change log holds only each product's newest change as of then
  * - source_address, source_selection: which catalog is mirrored (see source.ts); null before the first run
@@ -70,7 +69,8 @@ export const lease = sqliteTable('lease', {
  * - first_seen_at: null while equal to changed_at, as for most of a catalog
  * - changed_seq: head of the product's chain of changes (changes.prev_seq leads on)
  * - removed_at: set on a tombstone
- * - withdrawn: the source says `distributable: false`. Stored, because a million bodies take 8 s to parse, 1 s to skip
+ * - withdrawn: the source says `distributable: false`. Stored, because a million bodies take 8 s to parse; before `body`,
+ *   because they take 1 s to skip
  */
 export const products = sqliteTable(
   'products',
@@ -87,8 +87,8 @@ export const products = sqliteTable(
     changedAt: integer('changed_at').notNull(),
     changedSeq: integer('changed_seq').notNull(),
     removedAt: integer('removed_at'),
+    withdrawn: integer('withdrawn', { mode: 'boolean' }).notNull(),
     body: text('body').notNull(),
-    withdrawn: integer('withdrawn', { mode: 'boolean' }).notNull().default(false),
   },
   (table) => [
     // `catalog` by ISBN.
@@ -96,7 +96,7 @@ export const products = sqliteTable(
     index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
     // `catalog` by changed_seq: products that a reader has not seen yet.
     index('products_changed_seq').on(table.changedSeq),
-    // `catalog` by changed_at: see the index on the view's expression in drizzle/0001_views.sql. drizzle-kit writes
+    // `catalog` by changed_at: see the index on the view's expression in drizzle/0000_mirror.sql. drizzle-kit writes
     // expressions with commas wrongly.
   ],
 );
@@ -129,8 +129,8 @@ export const changes = sqliteTable(
 
 /**
  * Which opening of the mirror recorded a change: the changes from `first_seq` on, up to the next era. Its id is part of the
- * ids of their events: a mirror that was restored from a backup assigns the same numbers again, in another era. Changes
- * before the first era were recorded by older versions. Never pruned, because readers may keep an id for any time.
+ * ids of their events: a mirror that was restored from a backup assigns the same numbers again, in another era. Each opening
+ * notes its era before its first change. Never pruned, because readers may keep an id for any time.
  * - id: random, of the opening
  */
 export const eras = sqliteTable('eras', {
@@ -141,10 +141,9 @@ export const eras = sqliteTable('eras', {
 /**
  * See Run in catalog/run.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
- * - selection: which products it reads, as in mirror.source_selection; null in runs of older versions
+ * - selection: which products it reads, as in mirror.source_selection
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
- * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete, or is of an older
- *   version
+ * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
 export const runs = sqliteTable('runs', {
@@ -154,7 +153,7 @@ export const runs = sqliteTable('runs', {
   tick: text('tick').unique('runs_tick'),
   from: integer('from_time'),
   sourceTime: integer('source_time'),
-  selection: text('selection'),
+  selection: text('selection').notNull(),
   startedAt: integer('started_at').notNull(),
   finishedAt: integer('finished_at'),
   settlesAt: integer('settles_at'),
@@ -196,13 +195,11 @@ export const passes = sqliteTable(
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
     perPage: integer('per_page').notNull(),
-    kind: text('kind', { enum: ['list', 'delta', 'catchup', 'repair', 'lookup', 'settle'] })
-      .notNull()
-      .default('list'),
-    root: integer('root').notNull().default(0),
-    seam: integer('seam').notNull().default(0),
-    sizeIgnored: integer('size_ignored', { mode: 'boolean' }).notNull().default(false),
-    reversed: integer('reversed', { mode: 'boolean' }).notNull().default(false),
+    kind: text('kind', { enum: ['list', 'delta', 'catchup', 'repair', 'lookup', 'settle'] }).notNull(),
+    root: integer('root').notNull(),
+    seam: integer('seam').notNull(),
+    sizeIgnored: integer('size_ignored', { mode: 'boolean' }).notNull(),
+    reversed: integer('reversed', { mode: 'boolean' }).notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass] })],
 );
@@ -229,13 +226,13 @@ export const checkpoints = sqliteTable(
     items: integer('items').notNull(),
     created: integer('created').notNull(),
     updated: integer('updated').notNull(),
-    removed: integer('removed').notNull().default(0),
+    removed: integer('removed').notNull(),
     restored: integer('restored').notNull(),
     rejected: integer('rejected').notNull(),
     requests: integer('requests').notNull(),
     ids: blob('ids', { mode: 'buffer' }).notNull(),
     doubt: text('doubt'),
-    seq: integer('seq').notNull().default(0),
+    seq: integer('seq').notNull(),
   },
   (table) => [primaryKey({ columns: [table.runId, table.pass, table.page, table.perPage] })],
 );

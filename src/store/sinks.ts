@@ -40,8 +40,7 @@ export type SinkGap = Readonly<Omit<typeof sinkGaps.$inferSelect, 'sinkId'>>;
 type RawParked = Omit<ParkedEvent, 'change'> & { readonly change: string };
 
 function eventOf(raw: RawParked): ParkedEvent {
-  // Older versions parked events without an era.
-  return { ...raw, change: { era: null, ...(JSON.parse(raw.change) as Omit<RecordedChange, 'era'>) } };
+  return { ...raw, change: JSON.parse(raw.change) as RecordedChange };
 }
 
 export type SinkReader = ReturnType<typeof createSinkReader>;

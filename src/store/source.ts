@@ -26,14 +26,13 @@ export interface LearnedPage {
 /** After this time the configured size is tried again: the source may only have been slow. */
 const LEARNED_PAGE_MS = 7 * 86_400_000;
 
-type NotedPause = Readonly<Record<'since' | 'until', number | null>>;
-const NOTED_PAUSE = 'SELECT blocked_since AS since, blocked_until AS until FROM mirror WHERE id = 1';
+const NOTED_PAUSE = `SELECT blocked_since AS since, blocked_until AS until FROM mirror
+  WHERE blocked_since IS NOT NULL AND blocked_until IS NOT NULL`;
 
-function pauseOf(noted: NotedPause | undefined, nowMs: number): Pause | null {
-  if (noted === undefined || noted.until === null) return null;
-  // Older versions did not note when the source asked.
-  const since = noted.since ?? nowMs;
-  return pauseAt({ since, until: Math.min(noted.until, since + LONGEST_PAUSE_MS) }, nowMs);
+function pauseOf(noted: Pause | undefined, nowMs: number): Pause | null {
+  if (noted === undefined) return null;
+  const { since, until } = noted;
+  return pauseAt({ since, until: Math.min(until, since + LONGEST_PAUSE_MS) }, nowMs);
 }
 
 export type SourceReader = ReturnType<typeof createSourceReader>;
@@ -42,14 +41,14 @@ export type SourceReader = ReturnType<typeof createSourceReader>;
 export function createSourceReader({ row, value }: Queries) {
   const learnedRate = value<[], string | null>('SELECT learned_rate FROM mirror WHERE id = 1');
   const learnedPage = value<[], string | null>('SELECT learned_page FROM mirror WHERE id = 1');
-  const notedPause = row<[], NotedPause>(NOTED_PAUSE);
+  const notedPause = row<[], Pause>(NOTED_PAUSE);
   const source = row<[], SourceIdentity>(
     `SELECT source_address AS address, source_selection AS selection FROM mirror
      WHERE source_address IS NOT NULL AND source_selection IS NOT NULL`,
   );
 
   return {
-    /** Null before the first run, and in mirrors of older versions until their next run. */
+    /** Null before the first run. */
     noted: (): NotedSource | null => {
       const found = source();
       if (found === undefined) return null;
@@ -88,7 +87,7 @@ export type PaceWriter = ReturnType<typeof createPaceWriter>;
  */
 export function createPaceWriter(queries: Queries, reader: SourceReader, transact: Transact) {
   const { isReadonly, row, number, write } = queries;
-  const notedPause = row<[], NotedPause>(NOTED_PAUSE);
+  const notedPause = row<[], Pause>(NOTED_PAUSE);
   const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
   const setNext = write('UPDATE mirror SET next_request_at = ? WHERE id = 1');
@@ -110,7 +109,7 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
     keepPause: (nowMs: number): Pause | null => {
       const known = notedPause();
       const pause = pauseOf(known, nowMs);
-      const isKnown = (pause?.since ?? null) === known?.since && (pause?.until ?? null) === known?.until;
+      const isKnown = pause?.since === known?.since && pause?.until === known?.until;
       if (!isKnown) set(() => reader.pause(nowMs));
       return pause;
     },

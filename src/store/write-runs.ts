@@ -10,7 +10,8 @@ import { passes, runs } from './schema.ts';
 
 export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {
   readonly tick: string | null;
-  readonly selection?: string;
+  /** See schema.ts. */
+  readonly selection: string;
 }
 
 export interface RunEnd extends Pick<Run, 'state' | 'finishedAt' | 'proof' | 'reasons' | 'error'> {
@@ -21,7 +22,7 @@ export interface RunEnd extends Pick<Run, 'state' | 'finishedAt' | 'proof' | 're
 export type RunWriter = ReturnType<typeof createRunWriter>;
 
 export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Database, reader: RunReader) {
-  const create = number<[NewRun | { selection: null }]>(
+  const create = number<[NewRun]>(
     `INSERT INTO runs (kind, state, from_time, started_at, tick, selection)
      VALUES (:kind, 'planned', :from, :startedAt, :tick, :selection) RETURNING id`,
   );
@@ -74,7 +75,7 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
 
   return {
     ...reader,
-    create: (run: NewRun) => create({ selection: null, ...run }),
+    create,
     /** Notes that a page has arrived, and the source time of the earliest one. */
     setReading: (id: number, sourceTime: number) => setReading({ id, time: sourceTime }),
     /**

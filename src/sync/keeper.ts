@@ -80,7 +80,7 @@ export function createKeeper(options: KeeperOptions) {
     const noted = store.source.noted();
     // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
     if (noted !== null && noted.address !== source.address) return new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS);
-    const selection = store.runs.selectionOf(run.id) ?? noted?.selection ?? source.selection;
+    const selection = store.runs.selectionOf(run.id);
     if (selection === source.selection) return null;
     return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
   }

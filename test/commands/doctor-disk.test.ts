@@ -87,7 +87,8 @@ describe('the forecast', () => {
     execute(db, `UPDATE runs SET finished_at = ${NOW - days * DAY_MS}, used_bytes = 10000000`);
     execute(
       db,
-      `INSERT INTO runs (kind, state, started_at, finished_at, used_bytes) VALUES ('delta', 'complete', 1, ${NOW}, ${bytes})`,
+      `INSERT INTO runs (kind, state, started_at, finished_at, used_bytes, selection)
+       VALUES ('delta', 'complete', 1, ${NOW}, ${bytes}, '{}')`,
     );
   }
 
@@ -108,8 +109,8 @@ describe('the forecast', () => {
     sized(source, 10, 20e6);
     execute(
       source.db,
-      `INSERT INTO runs (id, kind, state, started_at, finished_at, used_bytes)
-       VALUES (0, 'full', 'complete', 1, ${NOW - 40 * DAY_MS}, 1)`,
+      `INSERT INTO runs (id, kind, state, started_at, finished_at, used_bytes, selection)
+       VALUES (0, 'full', 'complete', 1, ${NOW - 40 * DAY_MS}, 1, '{}')`,
     );
     const store = openStore(source.db);
     try {

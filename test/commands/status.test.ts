@@ -13,7 +13,7 @@ import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';
 import { runCommand, shiftedClock } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { SELECTION, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { execute } from '../support/sqlite.ts';
 
 async function place(items = 50): Promise<{ sandbox: Sandbox; settings: Record<string, string>; db: string }> {
@@ -89,7 +89,7 @@ describe('status', () => {
     const reason = '2 removals are more than the limit of 1; the source announced 1 more, 3 in all';
     const store = openStore(settings.CATCHWORD_DB ?? '');
     writeUnder(store.keeperLease, Date.now(), ({ runs, removals }) => {
-      runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null });
+      runs.create({ kind: 'full', from: null, startedAt: Date.now(), tick: null, selection: SELECTION });
       removals.hold(2, [1, 2, 3]);
       const ended = { finishedAt: Date.now(), counts: runs.counts(2), reasons: [`held: ${reason}`], error: null };
       runs.end(2, { state: 'held', proof: 'sealed', ...ended });

@@ -12,7 +12,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import type { RunEnd } from '../../src/store/write-runs.ts';
 import { serveHttp } from '../support/listen.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const START = Date.UTC(2026, 10, 22, 10);
@@ -56,7 +56,7 @@ export function mirrorScene() {
   /** Adds a run that has ended. @param removals how many products it holds, at most 3 */
   function ended(end: Partial<Omit<RunEnd, 'counts'>>, removals = 0, kind: RunKind = 'full'): number {
     return writeUnder(store.keeperLease, clock.now(), (writer) => {
-      const id = writer.runs.create({ kind, from: null, startedAt: clock.now(), tick: null });
+      const id = writer.runs.create({ kind, from: null, startedAt: clock.now(), tick: null, selection: SELECTION });
       const rest = { state: 'complete', proof: 'sealed', reasons: [], error: null } as const;
       writer.runs.end(id, { ...rest, ...end, finishedAt: clock.now(), counts: NO_COUNTS });
       writer.removals.hold(id, [1, 2, 3].slice(0, removals));

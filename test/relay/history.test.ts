@@ -130,7 +130,7 @@ const keys = fc.oneof(
 function scatter(path: string, seeds: readonly number[]): void {
   const sqlite = new Database(path);
   const last = seeds.length;
-  const insertRun = `INSERT INTO runs (kind, state, started_at) VALUES (?, 'complete', 0)`;
+  const insertRun = `INSERT INTO runs (kind, state, started_at, selection) VALUES (?, 'complete', 0, '{}')`;
   for (const kind of ['full', 'delta', 'delta']) sqlite.prepare(insertRun).run(kind);
   for (const [index, seed] of seeds.entries()) {
     const at = [0, 1, 951_782_399_999, 1_709_164_800_000, 253_402_300_799_999, 253_402_300_800_000, seed * 997][

@@ -1,20 +1,11 @@
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import Database from 'better-sqlite3';
 import { describe, expect, it } from 'vitest';
 import { difference } from '../../src/catalog/content.ts';
-import { objectMembers } from '../../src/catalog/json-text.ts';
 import { productOf } from '../../src/catalog/product.ts';
-import { drizzle, migrate } from '../../src/store/drizzle.ts';
 import { writeUnder } from '../../src/store/hold-lease.ts';
-import { keepStatements } from '../../src/store/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { query } from '../support/sqlite.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
-
-const MIGRATIONS = fileURLToPath(new URL('../../drizzle', import.meta.url));
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -145,71 +136,4 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
     }
     store.close();
   });
-});
-
-/** A mirror with the tables of the first migrations only. */
-function copyToOlder(db: string, directory: string, migrations: number): string {
-  const folder = join(directory, 'migrations');
-  mkdirSync(join(folder, 'meta'), { recursive: true });
-  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
-    entries: { tag: string }[];
-  };
-  const entries = journal.entries.slice(0, migrations);
-  writeFileSync(join(folder, 'meta/_journal.json'), JSON.stringify({ ...journal, entries }));
-  for (const { tag } of entries) cpSync(join(MIGRATIONS, `${tag}.sql`), join(folder, `${tag}.sql`));
-  const older = join(directory, 'older.db');
-  const sqlite = new Database(older);
-  migrate(drizzle(keepStatements(sqlite)), { migrationsFolder: folder });
-  sqlite.exec(`PRAGMA application_id = 0x63747764; ATTACH '${db}' AS newer`);
-  const tables = sqlite
-    .prepare<[], string>(
-      "SELECT name FROM newer.sqlite_schema WHERE type = 'table' AND name IN ('products', 'changes', 'mirror', 'lease')",
-    )
-    .pluck()
-    .all();
-  for (const table of tables) {
-    const columns = sqlite
-      .prepare<[string], string>("SELECT name FROM pragma_table_info(?, 'main')")
-      .pluck()
-      .all(table)
-      .join(', ');
-    sqlite.exec(`INSERT INTO main.${table} (${columns}) SELECT ${columns} FROM newer.${table}`);
-  }
-  sqlite.exec("UPDATE main.changes SET before = '{}' WHERE op = 2; DETACH newer");
-  sqlite.close();
-  return older;
-}
-
-function sorted(text: string): [string, string][] {
-  return [...objectMembers(text)].sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
-it('an upgraded mirror has the same rows in every view', () => {
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const store = openStore(db);
-  for (const vbid of ['A', 'B', 'E']) put(store, vbid, `{"vbid":"${vbid}","title":"as it was","sub~/title":1}`);
-  put(store, 'A', RICH);
-  put(store, 'B', ODD);
-  for (const vbid of ['A', 'E']) remove(store, vbid);
-  put(store, 'A', '{"vbid":"A","new/field":5,"title":"again"}');
-  remove(store, 'A');
-  put(store, 'A', RICH.replace('"title":"Tides"', '"title":"Last","new/field":10.50'));
-  store.close();
-  const older = copyToOlder(db, directory, 5);
-  openStore(older).close();
-  const rows = (path: string, view: string) => {
-    return query(path, `SELECT * FROM ${view} ORDER BY 1, 2`);
-  };
-  for (const view of ['catalog', 'prices']) {
-    expect(rows(older, view).length).toBeGreaterThan(1);
-    expect(rows(older, view)).toEqual(rows(db, view));
-  }
-  const removals = (path: string) =>
-    (rows(path, 'change_log') as { op: string; vbid: string; before: string }[]).filter(({ op }) => op === 'removed');
-  expect(removals(older).map(({ vbid }) => vbid)).toEqual(['A', 'E', 'A']);
-  for (const [index, { before }] of removals(older).entries()) {
-    // Fields may come in another order than the source's.
-    expect(sorted(before)).toEqual(sorted(removals(db)[index]?.before ?? ''));
-  }
 });

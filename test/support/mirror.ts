@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { objectMembers } from '../../src/catalog/json-text.ts';
+import { selectionText } from '../../src/catalog/source.ts';
 import { createHistory } from '../../src/store/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { execute, query } from './sqlite.ts';
@@ -15,6 +16,9 @@ export function temporaryDirectory(): string {
   });
   return directory;
 }
+
+/** What a run reads with the default settings. */
+export const SELECTION = selectionText({ includeDetails: [], currency: [] });
 
 /** The default settings of a test. */
 export function settingsFor(url: string, db: string, more: Record<string, string> = {}): Record<string, string> {

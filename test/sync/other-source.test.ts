@@ -227,13 +227,6 @@ describe('another selection', () => {
     expect(catalogOf(db)).toEqual(await truthOf(first.url));
     expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
   });
-
-  it('is noted at the next run of a mirror of an older version', async () => {
-    execute(db, 'UPDATE mirror SET source_address = NULL, source_selection = NULL; UPDATE runs SET selection = NULL');
-    const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
-    expect(next).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
-    expect(await cli(['sync'], elsewhere, directory)).toMatchObject({ code: 2 });
-  });
 });
 
 describe('the source of an event', () => {

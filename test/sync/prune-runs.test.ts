@@ -5,6 +5,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { createRunPruning } from '../../src/sync/prune-runs.ts';
+import { SELECTION } from '../support/mirror.ts';
 import { execute, query } from '../support/sqlite.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 
@@ -46,7 +47,7 @@ function addRuns(bench: Harness, { count, kind = 'delta', state = 'complete', ag
   return write(bench, ({ runs }) =>
     Array.from({ length: count }, (_, index) => {
       const startedAt = NOW - ageMs + index * HOUR_MS;
-      const id = runs.create({ kind, from: null, startedAt, tick: null });
+      const id = runs.create({ kind, from: null, startedAt, tick: null, selection: SELECTION });
       runs.addPass({
         runId: id,
         pass: 0,
@@ -123,7 +124,7 @@ it('keeps runs that are held or unfinished, and those that a decision or a kept 
   const bench = open();
   const [held = 0] = addRuns(bench, { count: 1, kind: 'full', state: 'held', ageMs: 300 * DAY_MS });
   const unfinished = write(bench, ({ runs }) =>
-    runs.create({ kind: 'full', from: null, startedAt: NOW - 299 * DAY_MS, tick: null }),
+    runs.create({ kind: 'full', from: null, startedAt: NOW - 299 * DAY_MS, tick: null, selection: SELECTION }),
   );
   const old = addRuns(bench, { count: 200, ageMs: 200 * DAY_MS });
   const [decided = 0, changing = 0, superseded = 0] = old;

@@ -6,7 +6,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { Pass } from '../../src/store/runs.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;
 /** The source's clock, and this machine's, when every sketched run starts. */
@@ -111,7 +111,13 @@ export function sketchRun({ products, passes, kind = 'full', withdrawn = [], wat
   const runId = writeUnder(store.keeperLease, START, (writer) => {
     addProducts(writer, products, withdrawn);
     if (watermarkAgo !== undefined) writer.advanceWatermark(START - watermarkAgo, START - watermarkAgo);
-    const id = writer.runs.create({ kind, from: kind === 'full' ? null : START, startedAt: START, tick: null });
+    const id = writer.runs.create({
+      kind,
+      from: kind === 'full' ? null : START,
+      startedAt: START,
+      tick: null,
+      selection: SELECTION,
+    });
     for (const [pass, sketch] of passes.entries()) addPass(writer, id, pass, sketch);
     writer.runs.setReading(id, START);
     return id;

@@ -11,8 +11,8 @@ import { gzipSync } from 'node:zlib';
 import Database from 'better-sqlite3';
 
 /*
- * Writes a small mirror as the program of a checkout writes it: runs, changes of each kind, a held run, and, in versions
- * that have them, sinks, parked events and decisions. upgrade.test.ts opens one of each schema.
+ * Writes a small mirror as the program of a checkout writes it: runs, changes of each kind, a held run, sinks, parked
+ * events and decisions. upgrade.test.ts opens one of each schema.
  *
  *     npm run mirror                                       the newest schema, from this checkout
  *     npx tsx test/upgrade/make-mirror.ts ../older-checkout   that checkout's, which has to be built
@@ -23,7 +23,6 @@ const root = resolve(process.argv[2] ?? '.');
 const journal = readFileSync(join(root, 'drizzle/meta/_journal.json'), 'utf8');
 const { entries } = JSON.parse(journal) as { entries: { tag: string }[] };
 const tag = entries.at(-1)?.tag ?? '';
-const number = Number(tag.slice(0, 4));
 const directory = mkdtempSync(join(tmpdir(), 'catchword-mirror-'));
 const db = join(directory, 'catalog.db');
 
@@ -50,7 +49,7 @@ function start(args: readonly string[], env: Record<string, string> = {}) {
   });
 }
 
-const sandbox = start(['sandbox', '--items', '8', '--port', '0', ...(number < 7 ? ['--details'] : [])]);
+const sandbox = start(['sandbox', '--items', '8', '--port', '0']);
 const [hello] = (await once(sandbox.stdout, 'data')) as [Buffer];
 const url = /http:\/\/127\.0\.0\.1:\d+/.exec(hello.toString())?.[0] ?? '';
 const env = {
@@ -96,17 +95,16 @@ async function relay(): Promise<void> {
 }
 
 await catchword('sync');
-const hasSinks = number >= 3;
-if (hasSinks) await relay();
+await relay();
 await mutate({ create: 2, update: 3, remove: 1, seed: 1 });
 await new Promise((wake) => setTimeout(wake, 1_100));
 await catchword('sync');
 refused = read<string>('SELECT vbid FROM products WHERE changed_seq = (SELECT max(seq) FROM changes)') ?? '';
-if (hasSinks) await relay();
+await relay();
 await mutate({ update: 2, remove: 1, seed: 2 });
 await catchword('sync', '--full');
-if (hasSinks) await relay();
-if (hasSinks) await catchword('sink', 'pause', 'file');
+await relay();
+await catchword('sink', 'pause', 'file');
 await mutate({ update: 2, remove: 2, seed: 3 });
 Object.assign(env, { CATCHWORD_REMOVAL_LIMIT: '0' });
 await catchword('sync', '--full');

@@ -12,23 +12,23 @@ import { execute, query } from '../support/sqlite.ts';
 import { sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 /*
- * Mirrors of every schema, as the program wrote them that brought the schema (make-mirror.ts). The tables of 0000 and the
- * views of 0001 landed together.
+ * Mirrors of every schema, as the program wrote them that brought the schema (make-mirror.ts). The first one is of 0.1.0.
  */
 
 const MIRRORS = fileURLToPath(new URL('mirrors/', import.meta.url));
 const JOURNAL = fileURLToPath(new URL('../../drizzle/meta/_journal.json', import.meta.url));
 const TAGS = readdirSync(MIRRORS).map((file) => file.replace('.db.gz', ''));
+
 /** The rows of tables that every version has, or that this one has; columns that later versions added are left out. */
 function rowsOf(db: string, table: string, columns: readonly string[]): unknown[] {
   const order = columns[0] ?? '';
   return query(db, `SELECT ${columns.join(', ')} FROM ${table} ORDER BY ${order}, ${columns[1] ?? order}`);
 }
 
-/** What an upgrade must keep, by table. `before` of removals is completed by an upgrade, so it is not compared here. */
+/** What an upgrade must keep, by table. */
 const KEPT: Record<string, readonly string[]> = {
   products: ['id', 'vbid', 'title', 'publisher', 'changed_at', 'changed_seq', 'removed_at', 'body'],
-  changes: ['seq', 'at', 'run_id', 'op', 'product_id', 'prev_seq', 'added'],
+  changes: ['seq', 'at', 'run_id', 'op', 'product_id', 'prev_seq', 'before', 'added'],
   runs: ['id', 'kind', 'state', 'proof', 'created', 'updated', 'removed', 'restored', 'rejected', 'requests', 'error'],
   checkpoints: ['run_id', 'pass', 'page', 'per_page', 'items', 'ids'],
   rejected: ['run_id', 'pass', 'page', 'position', 'reason', 'body'],
@@ -56,39 +56,34 @@ function upgraded<T>(db: string, work: (store: Store) => T): T {
   }
 }
 
-/** A sandbox, and the mirror of an earlier version in the place of its mirror. */
-async function placed(tag: string): Promise<Place> {
+/** A sandbox, and another mirror in the place of its mirror. @param file compressed, in the folder of the mirrors */
+async function placedFrom(file: string): Promise<Place> {
   const made = await place({ items: 8 });
-  writeFileSync(made.db, gunzipSync(readFileSync(join(MIRRORS, `${tag}.db.gz`))), { mode: 0o600 });
+  writeFileSync(made.db, gunzipSync(readFileSync(join(MIRRORS, file))), { mode: 0o600 });
   return made;
 }
 
+/** A sandbox, and the mirror of an earlier version in the place of its mirror. */
+const placed = (tag: string): Promise<Place> => placedFrom(`${tag}.db.gz`);
+
 it('has a mirror of every schema', () => {
   const { entries } = JSON.parse(readFileSync(JOURNAL, 'utf8')) as { entries: { tag: string }[] };
-  const tags = entries.map(({ tag }) => tag).filter((tag) => tag !== '0000_tables');
-  expect(TAGS, 'write the newest one: npm run mirror').toEqual(tags);
+  expect(TAGS, 'write the newest one: npm run mirror').toEqual(entries.map(({ tag }) => tag));
 });
 
 describe.each(TAGS)('a mirror of the schema %s', (tag) => {
-  const number = Number(tag.slice(0, 4));
-  const hasSinks = number >= 3;
-
   it('is upgraded, and keeps everything', async () => {
     const { db } = await placed(tag);
     const before = keptOf(db);
     const held = query<{ id: number }>(db, "SELECT id FROM runs WHERE state = 'held'").map(({ id }) => id);
-    if (number > 1) expect(query(db, 'SELECT 1 FROM products WHERE removed_at IS NOT NULL')).not.toEqual([]);
+    expect(query(db, 'SELECT 1 FROM products WHERE removed_at IS NOT NULL')).not.toEqual([]);
     upgraded(db, (store) => {
       expect(store.checkFile(true)).toEqual([]);
       expect(store.runs.held().map(({ id }) => id)).toEqual(held);
-      if (hasSinks) {
-        const [file, shop] = store.sinks.list();
-        expect([file?.name, file?.state, shop?.name, shop?.state]).toEqual(['file', 'paused', 'shop', 'running']);
-        const parked = store.sinks.parked(shop?.id ?? 0);
-        expect(parked.map(({ state, change }) => [state, change.era])).toEqual([
-          ['refused', number < 11 ? null : expect.any(String)],
-        ]);
-      }
+      const [file, shop] = store.sinks.list();
+      expect([file?.name, file?.state, shop?.name, shop?.state]).toEqual(['file', 'paused', 'shop', 'running']);
+      const parked = store.sinks.parked(shop?.id ?? 0);
+      expect(parked.map(({ state, change }) => [state, change.era])).toEqual([['refused', expect.any(String)]]);
     });
     expect(keptOf(db)).toMatchObject(before);
     expect(query(db, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
@@ -127,8 +122,6 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
       const { db, directory } = await placed(tag);
       const backup = join(directory, 'backup.db');
       writeFileSync(backup, readFileSync(db));
-      // SQLite restores only into a file with pages of the same size.
-      execute(backup, 'PRAGMA journal_mode = DELETE; PRAGMA page_size = 8192; VACUUM');
       rmSync(db);
       const store = openStore(db);
       await sqlite3(db, `.restore ${backup}`);
@@ -146,7 +139,7 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     expect(await runHere(['backup', 'backup.db'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
     const migrations = 'SELECT hash FROM __drizzle_migrations';
     for (const path of [db, join(directory, 'backup.db')]) {
-      expect(query(path, migrations)).toHaveLength(number + 1);
+      expect(query(path, migrations)).toHaveLength(TAGS.indexOf(tag) + 1);
       expect(keptOf(path)).toEqual(before);
     }
     upgraded(db, () => {});
@@ -154,7 +147,7 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     // Another incarnation, and sinks that are filled again.
     const tables = Object.entries(before).filter(([name]) => !['mirror', 'sinks', 'parked'].includes(name));
     expect(keptOf(db)).toMatchObject(Object.fromEntries(tables));
-    expect(query(db, migrations)).toHaveLength(TAGS.length + 1);
+    expect(query(db, migrations)).toHaveLength(TAGS.length);
     expectExactLog(db);
     standIn(db, sandbox.url);
     expect(await load(settings, 'delta')).toMatchObject({ kind: 'full' });
@@ -185,4 +178,30 @@ it('a mirror of a newer version is refused, and not changed', async () => {
     expect(stderr).toMatch(/was written by a newer catchword \[MIRROR_UNUSABLE\]\nhint {2}Upgrade catchword/);
   }
   expect(readFileSync(db).equals(before)).toBe(true);
+});
+
+it('a mirror of an unreleased version is refused, and not changed', async () => {
+  const { db, settings, directory } = await placedFrom('../unreleased.db.gz');
+  const before = readFileSync(db);
+  const other = join(directory, 'other.db');
+  const commands: [command: string[], db: string][] = [
+    [['status'], db],
+    [['sync'], db],
+    [['daemon'], db],
+    [['doctor'], db],
+    [['backup', 'copy.db'], db],
+    [['restore', db], other],
+  ];
+  for (const [command, mirror] of commands) {
+    const { stdout, stderr } = await runHere(command, { ...settings, CATCHWORD_DB: mirror }, directory);
+    expect([command, stdout + stderr]).toEqual([
+      command,
+      expect.stringMatching(
+        /was written by a catchword before its first release, 0\.1\.0.*[\s\S]*npx catchword sync\. Or/,
+      ),
+    ]);
+  }
+  expect((await runHere(['sync'], settings, directory)).code).toBe(2);
+  expect(readFileSync(db).equals(before)).toBe(true);
+  expect(readdirSync(directory).filter((name) => /copy|other|-wal|-shm/.test(name))).toEqual([]);
 });

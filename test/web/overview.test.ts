@@ -35,7 +35,7 @@ it('says of an empty mirror what happens now', async () => {
   expect(await overviewOf(web.url, 'mirror')).toMatch(
     /The mirror is empty.* it starts in 20 minutes .*Not complete yet/,
   );
-  execute(db, "INSERT INTO runs (kind, state, started_at) VALUES ('full', 'planned', 1)");
+  execute(db, "INSERT INTO runs (kind, state, started_at, selection) VALUES ('full', 'planned', 1, '{}')");
   expect(await overviewOf(web.url, 'mirror')).toContain('The first full load is under way');
   expect(await overviewOf(web.url, 'run')).toMatch(/Run 1 reads the whole catalog: it waits for the first page/);
 });
@@ -76,7 +76,7 @@ it('names the zone of the next runs, and says which were missed and why', async 
     '3 scheduled delta loads, 2026-11-20 10:30:00 UTC (16:00 in Asia/Kolkata) to 2026-11-20 12:30:00 UTC (18:00 in Asia/Kolkata): no daemon is running',
   );
   beDaemon(db);
-  execute(db, "INSERT INTO runs (kind, state, started_at) VALUES ('full', 'reading', 1)");
+  execute(db, "INSERT INTO runs (kind, state, started_at, selection) VALUES ('full', 'reading', 1, '{}')");
   const withOne = await overviewOf(web.url, 'mirror');
   expect(withOne).toContain(': full run 2 is unfinished and is resumed first');
   expect(withOne).toContain('(02:00 in Asia/Kolkata)');
@@ -99,7 +99,8 @@ it('puts what needs a decision first, with the reason and the way to it', async 
   execute(
     db,
     `UPDATE runs SET state = 'failed', error = 'the service <b>said no</b>', proof = NULL WHERE id = 2;
-     INSERT INTO runs (kind, state, started_at, finished_at, error) VALUES ('delta', 'failed', ${now}, ${now}, 'no connection');
+     INSERT INTO runs (kind, state, started_at, finished_at, error, selection)
+       VALUES ('delta', 'failed', ${now}, ${now}, 'no connection', '{}');
      UPDATE mirror SET blocked_since = ${now}, blocked_until = ${now + HOUR},
        retry_at = ${now + HOUR}, retry_kind = 'delta', retry_reason = 'no connection';
      INSERT INTO sinks (id, name, kind, address, identity, state, error) VALUES
@@ -143,10 +144,11 @@ it('shows the progress of a run without what overlaps, and that nothing makes it
   const { db } = await filled({ items: 10 });
   execute(
     db,
-    `INSERT INTO runs (id, kind, state, started_at) VALUES (7, 'full', 'reading', 1);
-     INSERT INTO passes (run_id, pass, num_items, per_page, seam) VALUES (7, 1, 4000, 1000, 200);
+    `INSERT INTO runs (id, kind, state, started_at, selection) VALUES (7, 'full', 'reading', 1, '{}');
+     INSERT INTO passes (run_id, pass, kind, root, num_items, per_page, seam, size_ignored, reversed)
+       VALUES (7, 1, 'list', 1, 4000, 1000, 200, 0, 0);
      INSERT INTO checkpoints (run_id, pass, page, per_page, num_items, total_pages, requested_at, items, created, updated,
-       restored, rejected, requests, ids) VALUES (7, 1, 1, 1000, 4000, 4, 1, 1000, 1000, 0, 0, 0, 2, x'')`,
+       removed, restored, rejected, requests, ids, seq) VALUES (7, 1, 1, 1000, 4000, 4, 1, 1000, 1000, 0, 0, 0, 0, 2, x'', 0)`,
   );
   const { web } = await serve(db);
   expect(await overviewOf(web.url, 'run')).toMatch(
@@ -160,8 +162,8 @@ it('lists the first of many held runs, sinks and parked events, and counts the r
   execute(
     db,
     `WITH RECURSIVE n (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM n LIMIT 100)
-       INSERT INTO runs (id, kind, state, started_at, finished_at, reasons)
-       SELECT n, 'full', 'held', 1, 2, '["held: ' || hex(zeroblob(5000)) || '"]' FROM n;
+       INSERT INTO runs (id, kind, state, started_at, finished_at, reasons, selection)
+       SELECT n, 'full', 'held', 1, 2, '["held: ' || hex(zeroblob(5000)) || '"]', '{}' FROM n;
      INSERT INTO held_removals SELECT runs.id, products.id FROM runs, products WHERE state = 'held';
      WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n LIMIT 50)
        INSERT INTO sinks (id, name, kind, address, identity, state)

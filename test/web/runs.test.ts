@@ -5,7 +5,7 @@ import { writeUnder } from '../../src/store/hold-lease.ts';
 import type { KeeperWriter } from '../../src/store/writers.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { mutate, settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { mutate, SELECTION, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { execute } from '../support/sqlite.ts';
@@ -64,7 +64,7 @@ describe('the list of runs', () => {
     writeUnder(store.keeperLease, START, (writer) => {
       end('complete', { proof: 'sealed' })(writer, 1);
       for (let id = 2; id <= 60; id++) {
-        writer.runs.create({ kind: 'delta', from: START, startedAt: START + id, tick: null });
+        writer.runs.create({ kind: 'delta', from: START, startedAt: START + id, tick: null, selection: SELECTION });
         end('complete')(writer, id);
       }
     });
@@ -97,7 +97,7 @@ describe('the page of a run', () => {
       { products: 0, passes: [{ windows: [] }] },
       (writer, id) => {
         end('cancelled')(writer, id);
-        writer.runs.create({ kind: 'full', from: null, startedAt: START, tick: null });
+        writer.runs.create({ kind: 'full', from: null, startedAt: START, tick: null, selection: SELECTION });
       },
       '/../2',
     );

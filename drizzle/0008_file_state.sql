@@ -1,1 +1,0 @@
-ALTER TABLE `mirror` ADD `file_state` text;

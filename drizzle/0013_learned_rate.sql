@@ -1,1 +1,0 @@
-ALTER TABLE `mirror` ADD `learned_rate` text;
