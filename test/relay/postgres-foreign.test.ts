@@ -2,13 +2,16 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Harness, until } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
+import { PRODUCT_FIELDS } from '../../src/relay/sinks/postgres/layout.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
-/** The columns that the first version of catchword made. */
-const OLD = `vbid text PRIMARY KEY, title text, kind text, format text, publisher text, print_isbn text, e_isbn text,
-  body jsonb NOT NULL, seq bigint NOT NULL, changed_at timestamptz NOT NULL, removed_at timestamptz`;
+/** The columns that catchword makes. */
+const COLUMNS = Object.entries<string>({ ...PRODUCT_FIELDS, body: 'jsonb NOT NULL', seq: 'bigint NOT NULL' })
+  .map(([name, type]) => `${name} ${type}`)
+  .concat('vbid text PRIMARY KEY, changed_at timestamptz NOT NULL, removed_at timestamptz, fill bigint DEFAULT 0')
+  .join(', ');
 const PRICES = 'vbid text NOT NULL, sku text, type text, duration text, currency text, value numeric';
 
 describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQL', () => {
@@ -29,11 +32,11 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
     ['with other columns', 'vbid text PRIMARY KEY, title text, stock integer', 'vbid, title, stock', `'T', 7`],
     [
       'with columns of its own and all of catchword',
-      `${OLD}, stock integer`,
+      `${COLUMNS}, stock integer`,
       'vbid, body, seq, changed_at',
       `'{}', 1, now()`,
     ],
-    ['with the columns that catchword makes', OLD, 'vbid, body, seq, changed_at', `'{}', 1, now()`],
+    ['with the columns that catchword makes', COLUMNS, 'vbid, body, seq, changed_at', `'{}', 1, now()`],
   ])('%s is rejected, and stays as it is after a replay', async (_, columns, filled, values) => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port, '&removals=delete'));
     const { table } = target;
@@ -71,13 +74,13 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
 
   it('is rejected by doctor', async () => {
     const { target, config } = await feeding(postgresTarget(postgres.port));
-    await postgres.client.query(`CREATE TABLE ${target.table} (${OLD});
+    await postgres.client.query(`CREATE TABLE ${target.table} (${COLUMNS});
       INSERT INTO ${target.table} (vbid, body, seq, changed_at) VALUES ('S1', '{}', 1, now())`);
     const sink = await config.make();
     await expect(sink.check(new AbortController().signal)).rejects.toMatchObject({ failure: 'misconfigured' });
   });
 
-  it('is not one that an earlier version made, which has a cursor', async () => {
+  it('is not one without a comment that has a cursor', async () => {
     const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
     await harness.stop();
     const { table } = target;

@@ -58,7 +58,6 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         fill: rows[0].fill,
         fill_ended: true,
         has_rows: true,
-        layout: 2,
       },
     ]);
   });

@@ -1,9 +1,6 @@
 import pg from 'pg';
 import { SinkError } from '../../sink.ts';
 
-/** Grows when a table gets columns that only a fill can fill. A table with an older layout is filled again. */
-export const LAYOUT = 2;
-
 /** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
 const MAX_NAME = 63;
 
@@ -64,15 +61,14 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
-const FIRST_FIELDS = {
+/** Columns read from a product's body, with their types. */
+export const PRODUCT_FIELDS = {
   title: 'text',
   kind: 'text',
   format: 'text',
   publisher: 'text',
   print_isbn: 'text',
   e_isbn: 'text',
-};
-const ADDED_FIELDS = {
   distributable: 'boolean',
   subtitle: 'text',
   contributors: 'text',
@@ -82,13 +78,11 @@ const ADDED_FIELDS = {
   on_sale_date: 'text',
   off_sale_date: 'text',
 };
-/** Columns read from a product's body, with their types. */
-export const PRODUCT_FIELDS = { ...FIRST_FIELDS, ...ADDED_FIELDS };
 /** Columns of a price, with their types. */
 export const PRICE_FIELDS = { sku: 'text', type: 'text', duration: 'text', currency: 'text', value: 'numeric' };
 
 /**
- * The layout of each table. Without a column of `base`, catchword did not create it; `added` came in later versions.
+ * The layout of each table. catchword did not create a table that lacks one of the columns.
  * - `fill` of a row: number of the fill that delivered it; a later fill overwrites the row whatever its `seq`
  * - `fill` of a cursor: number of the newest fill
  * - `fill_ended`: whether the rows that it did not deliver were removed
@@ -97,38 +91,33 @@ export const PRICE_FIELDS = { sku: 'text', type: 'text', duration: 'text', curre
  */
 const TABLES = {
   table: {
-    base: {
+    columns: {
       vbid: 'text PRIMARY KEY',
-      ...FIRST_FIELDS,
+      ...PRODUCT_FIELDS,
       body: 'jsonb NOT NULL',
       seq: 'bigint NOT NULL',
       changed_at: 'timestamptz NOT NULL',
       removed_at: 'timestamptz',
+      fill: 'bigint NOT NULL DEFAULT 0',
     },
-    added: { ...ADDED_FIELDS, fill: 'bigint NOT NULL DEFAULT 0' },
     indexes: ['print_isbn', 'e_isbn'],
   },
-  prices: { base: { vbid: 'text NOT NULL', ...PRICE_FIELDS }, added: {}, indexes: ['vbid'] },
+  prices: { columns: { vbid: 'text NOT NULL', ...PRICE_FIELDS }, indexes: ['vbid'] },
   cursor: {
-    base: {
+    columns: {
       table_name: 'text PRIMARY KEY',
       incarnation: 'text NOT NULL',
       generation: 'bigint NOT NULL',
       cursor: 'bigint NOT NULL',
       at: 'bigint NOT NULL',
       late: 'bigint NOT NULL',
-    },
-    added: {
-      fill: 'bigint NOT NULL DEFAULT 0',
-      fill_ended: 'boolean NOT NULL DEFAULT true',
-      has_rows: 'boolean NOT NULL DEFAULT true',
-      layout: 'integer NOT NULL DEFAULT 1',
+      fill: 'bigint NOT NULL',
+      fill_ended: 'boolean NOT NULL',
+      has_rows: 'boolean NOT NULL',
     },
     indexes: [],
   },
 };
-
-const FIRST_LAYOUT_WITH = { table: 1, prices: 2 };
 
 /** What the catalog of PostgreSQL says about a table; undefined if it does not exist. */
 async function layoutOf(db: pg.Client, table: string) {
@@ -155,29 +144,20 @@ async function layoutOf(db: pg.Client, table: string) {
 
 type Layout = NonNullable<Awaited<ReturnType<typeof layoutOf>>>;
 
-/** @returns the layout that the cursor row notes; 0 without a cursor row */
-async function notedLayout(db: pg.Client, { cursor, key }: TableNames): Promise<number> {
-  if ((await layoutOf(db, cursor)) === undefined) return 0;
-  const text = `SELECT coalesce((to_jsonb(c) ->> 'layout')::int, 1) AS layout FROM ${cursor} AS c WHERE table_name = $1`;
-  const { rows } = await db.query<{ layout: number }>({ text, values: [key] });
-  return rows[0]?.layout ?? 0;
+/** Whether catchword has fed the table: it then has a cursor row. */
+async function isFed(db: pg.Client, { cursor, key }: TableNames): Promise<boolean> {
+  if ((await layoutOf(db, cursor)) === undefined) return false;
+  const { rowCount } = await db.query({ text: `SELECT FROM ${cursor} WHERE table_name = $1`, values: [key] });
+  return rowCount !== 0;
 }
 
 /**
- * Checks that catchword made a table: its comment says so, or the cursor row of an earlier version. A table without rows
- * may be anybody's, such as one that an administrator created.
+ * Checks that a table is for catchword: its comment says so, or it has a cursor row, as one has that an administrator
+ * created without the comment. A table without rows may be anybody's.
  * @throws SinkError misconfigured
  */
-async function rejectForeign(
-  db: pg.Client,
-  names: TableNames,
-  which: 'table' | 'prices',
-  found: Layout,
-): Promise<void> {
-  const name = names[which];
-  if (found.comment?.startsWith(COMMENT) === true) return;
-  const noted = await notedLayout(db, names);
-  if (noted >= FIRST_LAYOUT_WITH[which]) return;
+async function rejectForeign(db: pg.Client, names: TableNames, name: string, found: Layout): Promise<void> {
+  if (found.comment?.startsWith(COMMENT) === true || (await isFed(db, names))) return;
   const { rowCount } = await db.query(`SELECT FROM ${name} LIMIT 1`);
   if (rowCount !== 0) throw notOurs(name, 'it has rows of another application');
 }
@@ -201,26 +181,20 @@ interface Missing {
 async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
   const missing: Missing[] = [];
   for (const which of ['cursor', 'table', 'prices'] as const) {
-    const { base, added, indexes } = TABLES[which];
+    const { columns, indexes } = TABLES[which];
     const name = names[which];
     const found = await layoutOf(db, name);
-    const lacks = found === undefined ? [] : Object.keys(base).filter((column) => !found.columns.includes(column));
+    const lacks = found === undefined ? [] : Object.keys(columns).filter((column) => !found.columns.includes(column));
     if (lacks.length > 0) throw notOurs(name, `it lacks the columns ${lacks.join(', ')}`);
-    if (found !== undefined && which !== 'cursor') await rejectForeign(db, names, which, found);
-    const columns = Object.entries<string>(found === undefined ? { ...base, ...added } : added)
-      .filter(([column]) => !found?.columns.includes(column))
-      .map(([column, type]) => `${column} ${type}`);
+    if (found !== undefined && which !== 'cursor') await rejectForeign(db, names, name, found);
     const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
-    const always = { isRequired: true, isAllowed: true };
     if (found === undefined) {
       // A table that another application creates meanwhile must not get the comment. All sinks share the cursor table.
       const create = which === 'cursor' ? 'CREATE TABLE IF NOT EXISTS' : 'CREATE TABLE';
-      missing.push({ ...always, sql: `${create} ${name} (${columns.join(', ')}); ${comment}` });
-    } else {
-      const list = columns.map((column) => `ADD COLUMN IF NOT EXISTS ${column}`).join(', ');
-      if (list !== '') missing.push({ ...always, sql: `ALTER TABLE ${name} ${list}` });
-      if (found.comment === null) missing.push({ isRequired: false, isAllowed: found.isOwner, sql: comment });
-    }
+      const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
+      const sql = `${create} ${name} (${list.join(', ')}); ${comment}`;
+      missing.push({ isRequired: true, isAllowed: true, sql });
+    } else if (found.comment === null) missing.push({ isRequired: false, isAllowed: found.isOwner, sql: comment });
     const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
     const index = { isRequired: false, isAllowed: found?.mayIndex ?? true };
     missing.push(...unindexed.map((column) => ({ ...index, sql: `CREATE INDEX ON ${name} (${column})` })));
@@ -229,7 +203,7 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
 }
 
 /**
- * Creates missing tables, columns, indexes and comments. Without the right to them, indexes and comments are left out.
+ * Creates missing tables, indexes and comments. Without the right to them, indexes and comments are left out.
  * @throws SinkError misconfigured, with the SQL to run, if the user may not create what deliveries need
  */
 export async function ensureLayout(db: pg.Client, names: TableNames): Promise<void> {
@@ -243,7 +217,7 @@ export async function ensureLayout(db: pg.Client, names: TableNames): Promise<vo
       const { table, prices, cursor, user } = names;
       const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${prices}, ${cursor} TO ${user}`;
       const all = [...missing.map((one) => one.sql), grant].join('; ');
-      const message = 'PostgreSQL: the user of this sink may not create or alter tables. Run as their owner:';
+      const message = 'PostgreSQL: the user of this sink may not create tables. Run as their owner:';
       throw new SinkError('misconfigured', `${message} ${all};`, { cause: error });
     }
   }

@@ -1,5 +1,5 @@
 import type { Mark } from '../../sink.ts';
-import { LAYOUT, PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
+import { PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 
@@ -120,15 +120,14 @@ export function statementsOf(names: TableNames, removals: Removals) {
   // A fill number greater than that of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   return {
-    readCursor: `SELECT incarnation, generation, cursor, at, late, has_rows AS "hasRows", fill_ended AS "fillEnded", layout,
+    readCursor: `SELECT incarnation, generation, cursor, at, late, has_rows AS "hasRows", fill_ended AS "fillEnded",
       EXISTS (SELECT FROM ${table}) AS "isFilled" FROM ${cursor} WHERE table_name = $1`,
     /** $10: the incarnation that must be there; null if the table must not have a cursor. */
-    beginFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, layout, fill, has_rows,
-        fill_ended)
-      SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, ${LAYOUT}, ${now}, found, NOT found
+    beginFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, fill, has_rows, fill_ended)
+      SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, ${now}, found, NOT found
       FROM (SELECT EXISTS (SELECT FROM ${table}) AS found) AS looked
       ON CONFLICT (table_name) DO UPDATE SET incarnation = $2, generation = $3, cursor = $4, at = $5, late = $6,
-        layout = excluded.layout, fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
+        fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
         fill_ended = excluded.fill_ended
       WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
       RETURNING fill_ended AS "fillEnded", NOT has_rows AND NOT EXISTS (SELECT FROM ${prices}) AS "isNew"`,

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
 import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
-import { LAYOUT, type TableNames } from './layout.ts';
+import type { TableNames } from './layout.ts';
 import { type Changes, changesOf } from './parameters.ts';
 import { markParameters, type Statements, WIDTHS } from './statements.ts';
 
@@ -27,7 +27,6 @@ export const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, 
 const cursorSchema = markSchema.extend({
   hasRows: z.boolean(),
   fillEnded: z.boolean(),
-  layout: z.number(),
   /** Whether the table has rows now. */
   isFilled: z.boolean(),
 });
@@ -133,7 +132,6 @@ export async function openTable(
       return mark.cursor === 0 ? UNKNOWN_OWNER : refill(`the cursor row of ${table} is missing`);
     }
     if (cursor.incarnation !== mark.incarnation) return cursor;
-    if (cursor.layout < LAYOUT) return refill(`table ${table} has new columns`);
     return cursor.cursor === 0 ? refill(`nothing was delivered to ${table} yet`) : cursor;
   }
 
