@@ -2,7 +2,6 @@ import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realp
 import * as z from 'zod';
 import { CatchwordError, messageOf } from '../../errors.ts';
 import { holdFile, NO_LOCKS } from '../../file-lock.ts';
-import { SANDBOX_DEFAULTS } from '../options.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one
@@ -18,8 +17,8 @@ const header = z.object({
   items: z.int(),
   users: z.int(),
   // Changes are recorded by their paths.
-  booksPath: z.string().default(SANDBOX_DEFAULTS.booksPath),
-  packagesPath: z.string().default(SANDBOX_DEFAULTS.packagesPath),
+  booksPath: z.string(),
+  packagesPath: z.string(),
   at: z.number(),
 });
 
