@@ -5,8 +5,8 @@ import { sourceAddress } from './source.ts';
 /** A change from the log, with the product as it was right after the change. */
 export interface RecordedChange {
   readonly seq: number;
-  /** Id of the era in which it was recorded, see `eras` in store/schema.ts; null before the first one. */
-  readonly era: string | null;
+  /** Id of the era in which it was recorded, see `eras` in store/schema.ts. */
+  readonly era: string;
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly op: ChangeOp;
@@ -44,11 +44,11 @@ export function eventId(incarnation: string, { era, seq }: Pick<RecordedChange, 
 }
 
 /** What the ids of an era start with: the number of the change follows. */
-export function idStart(incarnation: string, era: string | null): string {
-  return era === null ? `${incarnation}:` : `${incarnation}_${era}:`;
+export function idStart(incarnation: string, era: string): string {
+  return `${incarnation}_${era}:`;
 }
 
-/** The incarnation in an id that `eventId` made. */
+/** The incarnation in an id that `eventId` made, or in that of the position before all changes, which has no era. */
 export function incarnationOf(id: string): string {
   return id.replace(/(?:_[^_:]*)?:[^:]*$/, '');
 }

@@ -6,7 +6,7 @@ export const markSchema = z.object({
   incarnation: z.string(),
   generation: z.coerce.number().int().min(1),
   cursor: z.coerce.number().int().min(0),
-  at: z.coerce.number().int().min(0).default(0),
+  at: z.coerce.number().int().min(0),
   late: z.coerce.number().int().min(0),
 });
 

@@ -82,9 +82,8 @@ const RESTLESS_MS = 26 * 3_600_000;
  * When the mirror was last complete, milliseconds since 1970; null if it was never filled. By this machine's clock,
  * because the source's may be wrong by any amount.
  */
-export function completeAt(store: Pick<Reader, 'watermark' | 'clockSeen'>): number | null {
-  const watermark = store.watermark();
-  return watermark === null ? null : (store.clockSeen()?.local ?? watermark);
+export function completeAt(store: Pick<Reader, 'clockSeen'>): number | null {
+  return store.clockSeen()?.local ?? null;
 }
 
 /** How many of the newest elements in a row pass the test. */

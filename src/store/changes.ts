@@ -39,7 +39,7 @@ type HeadedRaw = [...RawStart, number | null, string | null, string | null, numb
 /** SQL: the number of the newest change; 0 if there is none. */
 export const LAST_SEQ = `coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'changes'), 0)`;
 
-/** SQL: the era of a change, also of one that was pruned; null before the first era. @param seq SQL */
+/** SQL: the era of a change, also of one that was pruned; null for 0. @param seq SQL */
 export function eraSql(seq: string): string {
   return `(SELECT id FROM eras WHERE first_seq <= ${seq} ORDER BY first_seq DESC LIMIT 1)`;
 }
@@ -61,7 +61,7 @@ export function addedOf(text: string | null): readonly string[] {
 }
 
 /** Reads by index into one literal: destructuring and spreading cost three times as much as reading the row. */
-function headedOf(raw: HeadedRaw, era: string | null): HeadedChange {
+function headedOf(raw: HeadedRaw, era: string): HeadedChange {
   return {
     seq: raw[0],
     at: raw[1],
@@ -141,7 +141,7 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
     let next = 0;
     return found.map((raw) => {
       while (next < known.length && (known[next]?.[0] ?? 0) <= raw[0]) next++;
-      return headedOf(raw, known[next - 1]?.[1] ?? null);
+      return headedOf(raw, known[next - 1]?.[1] ?? '');
     });
   }
 
@@ -187,7 +187,7 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
       if (found.length === 0) return null;
       return { runs: found.map(([run]) => run), upTo: Math.max(...found.map(([, last]) => last)) };
     },
-    /** The era of a change, also of one that was pruned; null before the first era. */
+    /** The era of a change, also of one that was pruned; null for 0, the position before all changes. */
     eraOf: value<[seq: number], string>(`SELECT ${eraSql('?')}`),
     /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
     timeOf: (seq: number) => timeOf(seq) ?? undefined,

@@ -23,7 +23,7 @@ export interface LineHead {
   readonly at: number;
   readonly runId: number;
   readonly cause: RunKind;
-  readonly era: string | null;
+  readonly era: string;
   /** The first change of the following era; null without one. */
   readonly nextEra: number | null;
 }
@@ -52,7 +52,7 @@ type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
   LineParts &
   Pick<LineHead, 'at' | 'runId' | 'cause'>;
 type Made = [events: number, first: number, last: number, unmade: string | null, bytes: Buffer];
-type Head = [at: number, runId: number, cause: RunKind, era: string | null, nextEra: number | null];
+type Head = [at: number, runId: number, cause: RunKind, era: string, nextEra: number | null];
 
 /** Longer products are read one by one, so that the piece has no more than a batch. */
 const LONG_BYTES = 16_000;

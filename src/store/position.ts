@@ -15,18 +15,19 @@ export const MISPLACED = {
 
 export type Misplaced = keyof typeof MISPLACED;
 
-/** `<seq>`, `<incarnation>_<era>:<seq>` (the id of an event), or `<incarnation>:<seq>:<time>`, as older versions had it. */
-const FORM = /^(?:([\w-]{1,64}):)?(\d{1,16})(?::(\d{1,16}))?$/;
+/** `<seq>`, `<incarnation>_<era>:<seq>` (the id of an event), or `<incarnation>:0` (before all changes). */
+const FORM = /^(?:([\w-]{1,64}):)?(\d{1,16})$/;
 
 /** Whether a text may be a position: a number or an id. */
 export function isPosition(text: string): boolean {
-  const [, history, digits, time] = FORM.exec(text) ?? [];
-  return digits !== undefined && Number.isSafeInteger(Number(digits)) && (history !== undefined || time === undefined);
+  const [, , digits] = FORM.exec(text) ?? [];
+  return digits !== undefined && Number.isSafeInteger(Number(digits));
 }
 
 /** The id of the change `seq`, also of one that was pruned; of 0, the position before all changes. */
 export function idAt({ changes, incarnation }: Reader, seq: number): string {
-  return eventId(incarnation, { seq, era: changes.eraOf(seq) });
+  const era = changes.eraOf(seq);
+  return era === null ? `${incarnation}:${seq}` : eventId(incarnation, { seq, era });
 }
 
 /**
@@ -34,14 +35,11 @@ export function idAt({ changes, incarnation }: Reader, seq: number): string {
  * @param text a number, which is believed, or an id
  */
 export function findPosition(store: Reader, text: string): { readonly seq: number } | { readonly code: Misplaced } {
-  const [, history, digits, time] = FORM.exec(text) ?? [];
+  const [, history, digits] = FORM.exec(text) ?? [];
   const seq = Number(digits);
   if (!isPosition(text)) return { code: 'UNKNOWN_PLACE' };
   if (history !== undefined && incarnationOf(`${history}:0`) !== store.incarnation) return { code: 'OTHER_MIRROR' };
   if (seq > store.changes.lastSeq()) return { code: 'RESTORED' };
   if (history === undefined || seq === 0) return { seq };
-  // Older versions noted 0 for a change that was pruned.
-  const at = Number(time ?? 0);
-  const wasThen = at === 0 || (store.changes.timeOf(seq) ?? at) === at;
-  return wasThen && `${history}:${digits}` === idAt(store, seq) ? { seq } : { code: 'RESTORED' };
+  return text === idAt(store, seq) ? { seq } : { code: 'RESTORED' };
 }

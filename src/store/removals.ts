@@ -47,7 +47,7 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
       `SELECT id, vbid, title, body FROM products
        WHERE removed_at IS NULL AND id NOT IN (SELECT product_id FROM missing)
          AND id NOT IN (SELECT product_id FROM held_removals)
-         AND coalesce(json_extract(body, '$.distributable'), 1) NOT IN (0, 'false')
+         AND NOT withdrawn
        ORDER BY id DESC LIMIT ?`,
     ),
     /** How many full runs in a row did not see the product. */

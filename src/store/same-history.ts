@@ -46,7 +46,7 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
         if (!isSame) throw replaced();
         seen = found;
       } catch (error) {
-        // A backup of an earlier version has not all tables.
+        // A backup of an earlier version, or another program's database, does not have all tables.
         throw isOtherSchema(error) ? replaced() : error;
       }
     },

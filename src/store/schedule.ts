@@ -22,8 +22,8 @@ export function createScheduleReader({ row, value }: Queries) {
        (SELECT max(started_at) FROM runs WHERE state IN ('complete', 'held') AND (kind = :kind OR :kind = 'delta')))`,
   );
   const retry = row<[], Retry>(
-    `SELECT retry_kind AS kind, retry_at AS at, coalesce(retry_reason, '') AS reason FROM mirror
-     WHERE retry_kind IS NOT NULL AND retry_at IS NOT NULL`,
+    `SELECT retry_kind AS kind, retry_at AS at, retry_reason AS reason FROM mirror
+     WHERE retry_kind IS NOT NULL AND retry_at IS NOT NULL AND retry_reason IS NOT NULL`,
   );
   return {
     /**

@@ -9,9 +9,7 @@ export function createWatermarkReader({ row, value }: Queries) {
     /** Source time up to which every change is in the mirror, milliseconds since 1970; null before the first run. */
     watermark: value<[], number | null>('SELECT watermark FROM mirror WHERE id = 1'),
     /** Where the next delta starts, before any overlap: the watermark, or earlier if the source's clock was put back. */
-    readUpTo: value<[], number | null>(
-      'SELECT min(watermark, coalesce(source_seen, watermark)) FROM mirror WHERE id = 1',
-    ),
+    readUpTo: value<[], number | null>('SELECT min(watermark, source_seen) FROM mirror WHERE id = 1'),
     /** The source's clock and this machine's when the watermark was last set. */
     clockSeen: () => clockSeen() ?? null,
   };

@@ -511,8 +511,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/relay/restored-mirror.test.ts',
     'a restored mirror gives out ids again',
     'src/catalog/event.ts',
-    'return era === null ?',
-    "return era === null || incarnation !== '' ?",
+    '{era}:`;',
+    "{era === '' ? era : ''}:`;",
   ),
   bugFor(
     'test/schedule/due.test.ts',

@@ -2,7 +2,7 @@ import type { RecordedChange } from '../../src/catalog/event.ts';
 
 type Known = Pick<RecordedChange, 'seq' | 'at' | 'op' | 'vbid'>;
 
-/** A change as the log would give it to a sink, of a full run and without an era. */
+/** A change as the log would give it to a sink, of a full run. */
 export function recordedChange({ seq, at, op, vbid }: Known, body: string | null = null): RecordedChange {
-  return { seq, at, op, vbid, runId: 1, cause: 'full', era: null, before: null, added: [], body };
+  return { seq, at, op, vbid, runId: 1, cause: 'full', era: '0123456789ab', before: null, added: [], body };
 }

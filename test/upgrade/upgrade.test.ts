@@ -116,22 +116,23 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     }
   });
 
-  it.skipIf(!sqliteToolsAvailable)(
-    'ends a program that has a mirror of today open if it is restored into that',
-    async () => {
-      const { db, directory } = await placed(tag);
-      const backup = join(directory, 'backup.db');
-      writeFileSync(backup, readFileSync(db));
-      rmSync(db);
-      const store = openStore(db);
-      await sqlite3(db, `.restore ${backup}`);
-      const replaced = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
-      expect(() => store.check()).toThrow(replaced);
-      expect(() => store.request(() => {})).toThrow(replaced);
-      const now = query(db, 'SELECT count(*) AS count FROM __drizzle_migrations');
-      expect(now).toEqual(query(backup, 'SELECT count(*) AS count FROM __drizzle_migrations'));
-    },
-  );
+  it.skipIf(!sqliteToolsAvailable).each([
+    ['', ''],
+    [', also if a table is missing', 'DROP TABLE eras'],
+  ])('ends a program that has a mirror of today open if it is restored into that%s', async (_, drop) => {
+    const { db, directory } = await placed(tag);
+    const backup = join(directory, 'backup.db');
+    writeFileSync(backup, readFileSync(db));
+    execute(backup, drop);
+    rmSync(db);
+    const store = openStore(db);
+    await sqlite3(db, `.restore ${backup}`);
+    const replaced = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
+    expect(() => store.check()).toThrow(replaced);
+    expect(() => store.request(() => {})).toThrow(replaced);
+    const now = query(db, 'SELECT count(*) AS count FROM __drizzle_migrations');
+    expect(now).toEqual(query(backup, 'SELECT count(*) AS count FROM __drizzle_migrations'));
+  });
 
   it('is backed up as it is, and restored as a mirror of today', async () => {
     const { db, settings, directory, sandbox } = await placed(tag);
