@@ -2,9 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { columnsOf, type Fields } from '../src/catalog/product.ts';
-import { detailsOf, pricesOf } from '../src/catalog/product-fields.ts';
-import { ensureLayout, PRICE_FIELDS, PRODUCT_FIELDS, resolveNames } from '../src/relay/sinks/postgres/layout.ts';
+import { columnsOf, type Fields, pricesOf } from '../src/catalog/field-values.ts';
+import { ensureLayout, PRICE_COLUMNS, PRODUCT_COLUMNS, resolveNames } from '../src/relay/sinks/postgres/layout.ts';
 import { programs } from '../test/support/postgres.ts';
 
 interface Product {
@@ -13,8 +12,8 @@ interface Product {
   readonly seq: number;
 }
 
-const COLUMNS = ['vbid', ...Object.keys(PRODUCT_FIELDS), 'body', 'seq', 'changed_at', 'fill'].join();
-const PRICE_COLUMNS = ['vbid', ...Object.keys(PRICE_FIELDS)].join();
+const COLUMNS = ['vbid', ...Object.keys(PRODUCT_COLUMNS), 'body', 'seq', 'changed_at', 'fill'].join();
+const PRICES = ['vbid', ...Object.keys(PRICE_COLUMNS)].join();
 
 function line(row: readonly (string | number | boolean | null)[]): string {
   const cells = row.map((value) =>
@@ -50,11 +49,8 @@ export async function prepareCopy(
     let prices = '';
     for (const { vbid, body, seq } of chunk) {
       const fields = JSON.parse(body) as Fields;
-      const columns = [...Object.values(columnsOf(fields)), ...Object.values(detailsOf(fields))];
-      rows += line([vbid, ...columns, body, seq, now, 1]);
-      for (const { sku, type, duration, currency, value } of pricesOf(fields)) {
-        prices += line([vbid, sku, type, duration, currency, value]);
-      }
+      rows += line([vbid, ...columnsOf(fields), body, seq, now, 1]);
+      for (const price of pricesOf(fields)) prices += line([vbid, ...price]);
     }
     appendFileSync(files.rows, rows);
     appendFileSync(files.prices, prices);
@@ -67,7 +63,7 @@ export async function prepareCopy(
   await client.end();
   const copies = [
     `\\copy ${names.table} (${COLUMNS}) from '${files.rows}'`,
-    `\\copy ${names.prices} (${PRICE_COLUMNS}) from '${files.prices}'`,
+    `\\copy ${names.prices} (${PRICES}) from '${files.prices}'`,
   ];
   const commands = copies.flatMap((copy) => ['-c', copy]);
   return () => {

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
+import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
@@ -208,6 +209,19 @@ describe('architecture', () => {
     );
     // compare-mirrors is for `verify`, which compares two mirrors.
     expect(wrong.sort()).toEqual(['sync/compare-mirrors.ts', 'sync/fast/unchanged-items.ts', 'sync/judge-item.ts']);
+  });
+
+  it('lets only the table of fields say where in a product a field is', () => {
+    const names = ROWS.flatMap(({ path }) => path.split('.'));
+    // Names of one word, of columns and of SQLite mean other things too: forbidden is how one reads them from an item.
+    const known = ['page_count', ...COLUMNS.map(({ column }) => column)];
+    const own = names.filter((name) => name.includes('_') && !known.includes(name));
+    const reading = String.raw`body, '\$\.|\b(fields|members)(\.|\.get\('|\[')`;
+    const old = new RegExp(`\\b(${own.join('|')})\\b|(${reading})(${names.join('|')})\\b`);
+    // These have other objects with such members: books, assets and the items that the sandbox makes.
+    const others = /^(sandbox|client)\/|^commands\/(asset|licenses)/;
+    const wrong = files.filter((file) => !others.test(file) && old.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(wrong).toEqual(['catalog/fields.ts']);
   });
 
   it('imports each package only where it belongs', () => {

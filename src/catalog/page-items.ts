@@ -1,5 +1,7 @@
+import type { Fields } from './field-values.ts';
+import { STORED } from './fields.ts';
 import { objectMembers } from './json-text.ts';
-import { type Fields, type Product, productOf } from './product.ts';
+import { type Product, productOf } from './product.ts';
 
 /**
  * The items of a validated page, packed: a thread hands them over without copying, and SQLite reads a whole page with one
@@ -14,8 +16,7 @@ export interface PageItems {
   readonly spans: Uint32Array<ArrayBuffer>;
   /**
    * A JSON array with an array for each item, null for a rejected one: `vbid`, where the item's text starts in `bytes`,
-   * counted from 1, and its length; if the rows are complete also title, kind, format, publisher, print and electronic
-   * ISBN, whether it is withdrawn (0 or 1), and the four texts of `SearchText` if the product has any. Empty if the page
+   * counted from 1, and its length; if the rows are complete also its stored fields, whether it is withdrawn (0 or 1), and the four texts of `SearchText` if the product has any. Empty if the page
    * was compared with the mirror already (`Page.matched`). As text, or in SQLite's binary form, which SQLite need not parse.
    */
   readonly rows: string | Uint8Array<ArrayBuffer>;
@@ -47,6 +48,9 @@ export function productAt(items: PageItems, position: number): Product {
   const fields = JSON.parse(body) as Fields;
   return productOf(String(keyOf(fields, body)), fields, body);
 }
+
+/** Where a row of `PageItems` has its first stored field, whether the product is withdrawn, and its texts to search. */
+export const ROW = { stored: 3, withdrawn: 3 + STORED.length, words: 4 + STORED.length };
 
 interface ItemsOfPage {
   readonly items: PageItems;

@@ -3,9 +3,10 @@ import * as z from 'zod';
 import { CatchwordError, messageOf } from '../errors.ts';
 import { badByteIn, textOfBytes } from './byte-text.ts';
 import { cutPage } from './cut-page.ts';
+import { type Fields, isWithdrawn, storedOf } from './field-values.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
-import { bodyAt, keyOf, productAt } from './page-items.ts';
-import { type Fields, isWithdrawn, productOf } from './product.ts';
+import { bodyAt, keyOf, productAt, ROW } from './page-items.ts';
+import { searchText } from './product.ts';
 
 /** Some services send these numbers as text. */
 const totalText = z.string().regex(/^\d{1,15}$/);
@@ -88,14 +89,11 @@ export function checkItem(item: unknown, text: () => string): { readonly vbid: s
   return vbid.success ? { vbid: vbid.data } : `vbid ${vbid.error.issues[0]?.message}`;
 }
 
-/** Where the columns of a row begin that may be null, and the texts to search. */
-const COLUMNS = 3;
-const WORDS = 10;
-
 /** A row of `PageItems`. */
 function rowOf(vbid: string, from: number, length: number, fields: Fields): readonly unknown[] {
-  const { title, kind, format, publisher, printIsbn, eIsbn, withdrawn, search } = productOf(vbid, fields, '');
-  const row = [vbid, from, length, title, kind, format, publisher, printIsbn, eIsbn, withdrawn ? 1 : 0];
+  const columns = storedOf(fields);
+  const search = searchText(fields, vbid, columns);
+  const row = [vbid, from, length, ...columns, isWithdrawn(fields) ? 1 : 0];
   return search === null ? row : [...row, search.title, search.contributors, search.publisher, search.identifiers];
 }
 
@@ -129,8 +127,8 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
     if (!filling) return [checked.vbid, from, length];
     seen.add(checked.vbid);
     const row = rowOf(checked.vbid, from, length, fields);
-    hasWords ||= row.length > WORDS;
-    for (let at = COLUMNS; at < WORDS; at++) if (row[at] !== null && row[at] !== 0) used.add(at);
+    hasWords ||= row.length > ROW.words;
+    for (let at = ROW.stored; at < ROW.words; at++) if (row[at] !== null && row[at] !== 0) used.add(at);
     return row;
   });
   const text = JSON.stringify(rows);

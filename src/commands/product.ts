@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { configuredSource, eventText } from '../catalog/event.ts';
+import { SUMMARY } from '../catalog/fields.ts';
 import { indentedJson } from '../catalog/json-text.ts';
 import { CatchwordError } from '../errors.ts';
 import { printable } from '../printable.ts';
@@ -73,11 +74,11 @@ function searchCommand(context: CommandContext): Command {
     .action((words: string[], options: JsonOption & { readonly limit: number }) =>
       onMirror(context, 'read', options, (store) => {
         const hits = store.search(words.join(' '), options.limit);
-        const head = ['vbid', 'title', 'publisher', 'format', 'print ISBN', 'e-ISBN'];
-        const rows = hits.map((hit) => [hit.vbid, hit.title, hit.publisher, hit.format, hit.printIsbn, hit.eIsbn]);
-        const text = hits.length === 0 ? ['nothing found'] : [table(head, rows)];
+        const json = hits.map(hitJson);
+        const head = ['vbid', ...SUMMARY.map(({ label }) => label ?? '')];
+        const text = hits.length === 0 ? ['nothing found'] : [table(head, json.map(Object.values<string | null>))];
         if (hits.length === options.limit) text.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
-        return { json: hits.map(hitJson), text };
+        return { json, text };
       }),
     );
 }

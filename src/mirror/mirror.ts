@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { eventText } from '../catalog/event.ts';
+import type { Stored, Summary } from '../catalog/fields.ts';
 import type { Proof, RunKind, RunState } from '../catalog/run.ts';
 import { systemClock } from '../clock.ts';
 import { CatchwordError, hasCode, usageError } from '../errors.ts';
@@ -29,18 +30,12 @@ const MAX_HITS = 1_000;
 const REPLACED_HINT = 'Discard what you have, open the mirror again, and read all products and changes.';
 
 /** A product that a search has found. */
-export interface MirrorHit {
+export interface MirrorHit extends Summary {
   readonly vbid: string;
-  readonly title: string | null;
-  readonly publisher: string | null;
-  readonly format: string | null;
-  readonly printIsbn: string | null;
-  readonly eIsbn: string | null;
 }
 
 /** A product that is not removed. */
-export interface MirrorProduct extends MirrorHit {
-  readonly kind: string | null;
+export interface MirrorProduct extends MirrorHit, Stored {
   readonly firstSeenAt: Date;
   readonly changedAt: Date;
   /** Number of its newest change. */

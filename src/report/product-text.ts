@@ -1,91 +1,45 @@
 import { sameContent } from '../catalog/content.ts';
+import {
+  type Fields,
+  fieldText,
+  isWithdrawn,
+  type NameWithRole,
+  namesWithRoles,
+  priceTexts,
+} from '../catalog/field-values.ts';
+import { SHOWN } from '../catalog/fields.ts';
 import { elementsOf, objectMembers } from '../catalog/json-text.ts';
 
-/*
- * The known fields of a product for a person. They are read from the texts of JSON, so that a number is shown exactly as
- * the service wrote it.
- */
+/** A string, or a number. */
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
 
-const NONE: ReadonlyMap<string, string> = new Map();
-
-/** A string's value, or another scalar as it is written. Null if absent, null, empty or `"null"`. */
-function scalarOf(json: string | undefined): string | null {
-  if (json === undefined || json === 'null' || /^[[{]/.test(json)) return null;
-  const text = json.startsWith('"') ? (JSON.parse(json) as string) : json;
-  return text === '' || text === 'null' ? null : text;
+/** Parses an item with its numbers as texts, so that they are shown exactly as the service wrote them. */
+function parseExactly(body: string): Fields {
+  return JSON.parse(body.replace(TOKEN, (token) => (token.startsWith('"') ? token : `"${token}"`))) as Fields;
 }
 
-function membersOf(json: string | undefined): ReadonlyMap<string, string> {
-  return json?.startsWith('{') ? objectMembers(json) : NONE;
+/** A field that the page shows. Contributors may be many, and have roles. */
+export interface FieldText {
+  readonly label: string;
+  readonly isLink: boolean;
+  readonly texts: readonly NameWithRole[];
 }
 
-function listOf(json: string | undefined): readonly string[] {
-  return json?.startsWith('[') ? elementsOf(json) : [];
-}
-
-/** The name in a field that is either a name or an object with a name. */
-function nameOf(json: string | undefined): string | null {
-  const members = membersOf(json);
-  return scalarOf(json) ?? scalarOf(members.get('name')) ?? scalarOf(members.get('value'));
-}
-
-export interface PriceText {
-  readonly sku: string | null;
-  readonly type: string | null;
-  readonly duration: string | null;
-  readonly currency: string | null;
-  readonly value: string | null;
-}
-
-function pricesOf(json: string | undefined): PriceText[] {
-  return listOf(json).flatMap((item) => {
-    const variant = membersOf(item);
-    return listOf(variant.get('prices')).map((entry) => {
-      const price = membersOf(entry);
-      return {
-        sku: scalarOf(variant.get('sku')),
-        type: scalarOf(price.get('type')),
-        duration: scalarOf(variant.get('duration')),
-        currency: scalarOf(price.get('currency')),
-        value: scalarOf(price.get('value')),
-      };
-    });
-  });
-}
-
-/** @param body the text of a JSON object */
+/** The known fields of a product for a person. @param body the text of a JSON object */
 export function productText(body: string) {
-  const members = objectMembers(body);
-  const identifiers = membersOf(members.get('identifiers'));
-  const metadata = membersOf(members.get('metadata'));
-  const contributors = listOf(members.get('contributors')).flatMap((json) => {
-    const name = nameOf(json);
-    return name === null ? [] : [{ name, role: scalarOf(membersOf(json).get('type')) }];
+  const fields = parseExactly(body);
+  const shown = SHOWN.map((field): FieldText => {
+    const text = fieldText(fields, field);
+    const one = text === null ? [] : [{ text, role: null }];
+    const texts = field.form === 'names' ? namesWithRoles(fields, field) : one;
+    return { label: field.label ?? '', isLink: field.form === 'link', texts };
   });
-  const labelled: readonly (readonly [label: string, value: string | null])[] = [
-    ['Title', scalarOf(members.get('title'))],
-    ['Subtitle', scalarOf(members.get('subtitle'))],
-    ['Publisher', nameOf(members.get('publisher'))],
-    ['Imprint', scalarOf(metadata.get('imprint_name'))],
-    ['Kind', nameOf(members.get('kind'))],
-    ['Format', nameOf(members.get('format'))],
-    ['Language', scalarOf(members.get('language'))],
-    ['Edition', scalarOf(members.get('edition'))],
-    ['Print ISBN', scalarOf(identifiers.get('print_isbn_canonical'))],
-    ['E-book ISBN', scalarOf(identifiers.get('eisbn_canonical'))],
-    ['On sale from', scalarOf(members.get('on_sale_date'))],
-    ['On sale until', scalarOf(members.get('off_sale_date'))],
-    ['Pages', scalarOf(metadata.get('page_count'))],
-    ['Description', scalarOf(metadata.get('description'))],
-  ];
   return {
-    /** Those that the product has, with labels for a person. */
-    fields: labelled.flatMap(([label, value]) => (value === null ? [] : [{ label, value }])),
-    contributors,
-    cover: scalarOf(membersOf(members.get('resource_links')).get('cover_image')),
-    prices: pricesOf(members.get('variants')),
+    /** Those that the product has. */
+    fields: shown.filter(({ texts }) => texts.length > 0),
+    prices: priceTexts(fields),
     /** The service says `distributable: false`: it must not be sold any more. */
-    withdrawn: scalarOf(members.get('distributable')) === 'false',
+    withdrawn: isWithdrawn(fields),
   };
 }
 

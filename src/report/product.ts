@@ -1,16 +1,22 @@
+import { STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
 import { iso } from '../iso-time.ts';
 import type { ProductRow, SearchHit } from '../store/products.ts';
+
+/** A product by the names of its columns. */
+function columnsOf<T>(fields: typeof STORED, row: SearchHit) {
+  const values: Readonly<Record<string, unknown>> = { ...row };
+  const members = fields.map(({ column, name }) => [column, values[name]]);
+  return { vbid: row.vbid, ...(Object.fromEntries(members) as T) };
+}
 
 /**
  * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.
  * @param history the texts of its change events
  */
 export function productJson(row: ProductRow, history?: readonly string[]): string {
-  const { id: _id, body, firstSeenAt, changedAt, changedSeq, removedAt, printIsbn, eIsbn, ...fields } = row;
+  const { body, firstSeenAt, changedAt, changedSeq, removedAt } = row;
   const head = JSON.stringify({
-    ...fields,
-    print_isbn: printIsbn,
-    e_isbn: eIsbn,
+    ...columnsOf<StoredColumns>(STORED, row),
     first_seen_at: iso(firstSeenAt),
     changed_at: iso(changedAt),
     changed_seq: changedSeq,
@@ -20,6 +26,6 @@ export function productJson(row: ProductRow, history?: readonly string[]): strin
   return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}}`;
 }
 
-export function hitJson({ printIsbn, eIsbn, ...hit }: SearchHit) {
-  return { ...hit, print_isbn: printIsbn, e_isbn: eIsbn };
+export function hitJson(hit: SearchHit) {
+  return columnsOf<SummaryColumns>(SUMMARY, hit);
 }

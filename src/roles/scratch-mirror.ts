@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { isWithdrawnBody } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/field-values.ts';
 import type { Run, RunRequest } from '../catalog/run.ts';
 import { deltaFrom } from '../catalog/watermark.ts';
 import { CatchwordError } from '../errors.ts';

@@ -1,7 +1,7 @@
 import { revertMembers } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
+import { type Fields, named, storedOf } from '../catalog/field-values.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
-import { columnsOf, type Fields } from '../catalog/product.ts';
 import type { RunKind } from '../catalog/run.ts';
 import { CatchwordError } from '../errors.ts';
 import type { ChangeRow, HeadedChange } from './changes.ts';
@@ -177,7 +177,7 @@ export function productAsOf(store: Reader, row: ProductRow, at: number): Product
     if (change.seq > at) continue;
     const { seq: changedSeq, at: changedAt, op } = change;
     const body = changedSeq === row.changedSeq ? row.body : objectText(members);
-    const columns = columnsOf(JSON.parse(body) as Fields);
+    const columns = named(storedOf(JSON.parse(body) as Fields));
     return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
   }
   throw notHeld(store, row.vbid, at, oldest);

@@ -8,6 +8,7 @@ import { PACKAGE } from '../version.ts';
 import { drizzle, migrate } from './drizzle.ts';
 import { nameOf } from './file-identity.ts';
 import { busy, COMPANIONS, diskFailed, lookAt, mayUse, type PlaceOptions, preparePlace, unusable } from './place.ts';
+import { ensureProductViews } from './product-views.ts';
 import { createSameFile, pause, type SameFile } from './same-file.ts';
 import { keepStatements } from './statements.ts';
 
@@ -141,6 +142,7 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   // resets it when the page size changes.
   sqlite.exec('PRAGMA cache_size = -32768');
   if (schema !== newest) migrateToNewest(path, sqlite, orm, newest);
+  ensureProductViews(sqlite);
   return orm;
 }
 

@@ -1,5 +1,6 @@
 import BetterSqlite from 'better-sqlite3';
-import type { PageItems } from '../catalog/page-items.ts';
+import { STORED, type Stored, SUMMARY, type Summary } from '../catalog/fields.ts';
+import { type PageItems, ROW } from '../catalog/page-items.ts';
 import type { Product } from '../catalog/product.ts';
 import { createLookupReader, createLookupWriter } from './lookups.ts';
 import { listed, type Queries } from './queries.ts';
@@ -15,15 +16,16 @@ export interface ProductRow extends Readonly<Omit<typeof products.$inferSelect, 
 
 type LivingProduct = Pick<ProductRow, 'vbid' | 'title' | 'body'>;
 
-export type SearchHit = Pick<ProductRow, 'vbid' | 'title' | 'publisher' | 'format' | 'printIsbn' | 'eIsbn'>;
+export type SearchHit = Pick<ProductRow, 'vbid' | keyof Summary>;
 
 /** What a list shows of a product. */
 export type NewestProduct = SearchHit & Pick<ProductRow, 'changedAt' | 'removedAt'>;
 
-const COLUMNS =
-  'id, vbid, changed_at, changed_seq, title, kind, format, publisher, print_isbn, e_isbn, body, withdrawn';
-const WIDTH = 12;
-const VALUES = `(${Array<string>(WIDTH).fill('?').join(', ')})`;
+const COLUMNS = ['id', 'vbid', 'changed_at', 'changed_seq', ...STORED.map(({ column }) => column), 'body', 'withdrawn'];
+const WIDTH = COLUMNS.length;
+const ISBNS = STORED.filter(({ form }) => form === 'isbn');
+const PLAIN = STORED.filter(({ form }) => form !== 'isbn');
+const VALUES = `(${Array<string>(WIDTH).fill('?').join()})`;
 /** Rows per INSERT of products that are inserted one by one: 50 take three quarters of the time of 1; more gain nothing. */
 const BATCH = 50;
 /** SQL: the text of an item of `PageItems`. */
@@ -31,17 +33,12 @@ const TEXT = 'CAST(substr(:bytes, item.value ->> 1, item.value ->> 2) AS TEXT)';
 /** Rows per query when all products are read. */
 const READ_BATCH = 1000;
 
-const ROW = `id, vbid, body, title, kind, format, publisher, print_isbn AS printIsbn, e_isbn AS eIsbn,
+const WHOLE = `id, vbid, body, ${STORED.map(({ column, name }) => `${column} AS ${name}`).join(', ')},
   coalesce(first_seen_at, changed_at) AS firstSeenAt, changed_at AS changedAt, changed_seq AS changedSeq,
   removed_at AS removedAt`;
 
 /** What lists show of a product. */
-export const SUMMARY = [
-  'products.vbid',
-  ...['title', 'publisher', 'format'].map((name) => listed(name)),
-  listed('print_isbn', 'printIsbn'),
-  listed('e_isbn', 'eIsbn'),
-].join(', ');
+export const LISTED = ['products.vbid', ...SUMMARY.map(({ column, name }) => listed(column, name))].join();
 
 export type ProductReader = ReturnType<typeof createProductReader>;
 
@@ -60,7 +57,7 @@ export function createProductReader(queries: Queries) {
     'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
   );
   const withIsbn = rows<[{ forms: string }], ProductRow>(
-    `SELECT ${ROW} FROM products WHERE id IN (
+    `SELECT ${WHOLE} FROM products WHERE id IN (
        SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn IN (SELECT value FROM json_each(:forms))
        UNION SELECT id FROM products WHERE e_isbn IS NOT NULL AND e_isbn IN (SELECT value FROM json_each(:forms))
      ) ORDER BY vbid LIMIT 20`,
@@ -80,7 +77,7 @@ export function createProductReader(queries: Queries) {
       const found = find(vbid);
       return found && { id: found[0], body: found[1], changedSeq: found[2], removed: found[3] !== null };
     },
-    get: row<[vbid: string], ProductRow>(`SELECT ${ROW} FROM products WHERE vbid = ?`),
+    get: row<[vbid: string], ProductRow>(`SELECT ${WHOLE} FROM products WHERE vbid = ?`),
     /** Products, removed ones too, that have one of these as print or electronic ISBN, ordered by key; at most 20. */
     withIsbn: (forms: readonly string[]) => withIsbn({ forms: JSON.stringify(forms) }),
     /** The product's newest change; 0 for an id that is not in use. */
@@ -91,12 +88,12 @@ export function createProductReader(queries: Queries) {
     },
     /** The products that changed last, removed ones too, newest first. */
     newest: rows<[limit: number], NewestProduct>(
-      `SELECT ${SUMMARY}, changed_at AS changedAt, removed_at AS removedAt
+      `SELECT ${LISTED}, changed_at AS changedAt, removed_at AS removedAt
        FROM products ORDER BY changed_seq DESC LIMIT ?`,
     ),
     /** Living products whose key sorts after `after`, ordered by key. */
     livingPage: rows<[after: string, limit: number], ProductRow>(
-      `SELECT ${ROW} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
+      `SELECT ${WHOLE} FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ?`,
     ),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
@@ -121,7 +118,7 @@ function createRowInsert(write: Queries['write']) {
       write<[object]>(
         `INSERT OR FAIL INTO products (${COLUMNS})
          SELECT :id + item.key - :from, item.value ->> 0, :atMs, :seq + item.key - :from,
-           ${[3, 4, 5, 6, 7, 8].map(of).join(', ')}, ${TEXT}, coalesce(${of(9)}, 0)
+           ${STORED.map((_, at) => of(ROW.stored + at)).join()}, ${TEXT}, coalesce(${of(ROW.withdrawn)}, 0)
          FROM jsonb_each(:rows) AS item WHERE item.key BETWEEN :from AND :to`,
       );
     statements.set(key, statement);
@@ -156,19 +153,20 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
   const insertRows = createRowInsert(write);
   const indexRows = write(
     `INSERT INTO products_fts (rowid, title, contributors, publisher, identifiers)
-     SELECT :id + key - :from, value ->> 10, value ->> 11, value ->> 12, value ->> 13
-     FROM jsonb_each(:rows) WHERE key BETWEEN :from AND :to AND value ->> 10 IS NOT NULL`,
+     SELECT :id + key - :from, ${[0, 1, 2, 3].map((at) => `value ->> ${ROW.words + at}`).join()}
+     FROM jsonb_each(:rows) WHERE key BETWEEN :from AND :to AND value ->> ${ROW.words} IS NOT NULL`,
   );
   const deleteFrom = write<[id: number]>('DELETE FROM products WHERE id >= ?');
   const update = write(
     `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = :atMs, changed_seq = :seq,
-       title = :title, kind = :kind, format = :format, publisher = :publisher, body = :body, withdrawn = :withdrawn,
+       ${PLAIN.map(({ column, name }) => `${column} = :${name}`).join(', ')}, body = :body, withdrawn = :withdrawn,
        removed_at = NULL WHERE id = :id`,
   );
   // Apart: SQLite writes to the index of each column that is set, even if its value stays. ISBNs are spread over all pages
   // of their indexes, which was 60% of what a night wrote in which 1% changed.
-  const setPrintIsbn = write('UPDATE products SET print_isbn = :isbn WHERE id = :id AND print_isbn IS NOT :isbn');
-  const setEIsbn = write('UPDATE products SET e_isbn = :isbn WHERE id = :id AND e_isbn IS NOT :isbn');
+  const setIsbns = ISBNS.map(({ column, name }) =>
+    write(`UPDATE products SET ${column} = :${name} WHERE id = :id AND ${column} IS NOT :${name}`),
+  );
   // A tombstone is about to be overwritten: the change record keeps the product that was removed.
   const keepRemoved = write(
     `UPDATE changes SET before = (SELECT body FROM products WHERE id = :id)
@@ -189,8 +187,7 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
 
   /** The columns from `title` on. */
   function contentOf(product: Product): unknown[] {
-    const { title, kind, format, publisher, printIsbn, eIsbn, body, withdrawn } = product;
-    return [title, kind, format, publisher, printIsbn, eIsbn, body, withdrawn ? 1 : 0];
+    return [...STORED.map(({ name }) => product[name as keyof Stored]), product.body, product.withdrawn ? 1 : 0];
   }
 
   return {
@@ -231,10 +228,9 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
       atMs: number,
     ): void => {
       if (removed) keepRemoved({ id });
-      const { title, kind, format, publisher, printIsbn, eIsbn, body } = product;
-      update({ id, atMs, seq, title, kind, format, publisher, body, withdrawn: product.withdrawn ? 1 : 0 });
-      setPrintIsbn({ id, isbn: printIsbn });
-      setEIsbn({ id, isbn: eIsbn });
+      const { search: _search, withdrawn, ...columns } = product;
+      update({ ...columns, id, atMs, seq, withdrawn: withdrawn ? 1 : 0 });
+      for (const set of setIsbns) set({ ...columns, id });
       if (product.search === null) unindex(id);
       else indexWords(id, product);
     },

@@ -2,8 +2,9 @@ import type { Evidence } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
- * Tables are ours to change; users read the views (drizzle/0000_mirror.sql). Times are milliseconds since 1970. Do not
- * use generated columns: looked-up values are stored, so that reading them does not parse JSON.
+ * Tables are ours to change; users read the views (drizzle/*.sql; those of products: product-views.ts). Times are
+ * milliseconds since 1970. Do not use generated columns: looked-up values are stored, so that reading them does not
+ * parse JSON.
  */
 
 /**

@@ -1,6 +1,6 @@
 import { isbnForms } from '../catalog/isbn.ts';
 import { usageError } from '../errors.ts';
-import { type SearchHit, SUMMARY } from './products.ts';
+import { LISTED, type SearchHit } from './products.ts';
 import type { Queries } from './queries.ts';
 
 /** The most words of a query: each costs time. */
@@ -29,7 +29,7 @@ function ftsQuery(words: readonly string[]): string {
  */
 export function createSearch({ rows }: Queries) {
   const byIdentifier = rows<[{ from: string; to: string; limit: number }], SearchHit>(
-    `SELECT ${SUMMARY} FROM products WHERE removed_at IS NULL AND id IN (
+    `SELECT ${LISTED} FROM products WHERE removed_at IS NULL AND id IN (
        SELECT id FROM (SELECT id FROM products WHERE vbid BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE print_isbn IS NOT NULL AND print_isbn BETWEEN :from AND :to LIMIT :limit)
        UNION SELECT id FROM (SELECT id FROM products WHERE e_isbn IS NOT NULL AND e_isbn BETWEEN :from AND :to LIMIT :limit)
@@ -37,7 +37,7 @@ export function createSearch({ rows }: Queries) {
   );
   // Sorts before it reads titles, so that it reads only those that it returns.
   const byWords = rows<[{ query: string; limit: number }], SearchHit>(
-    `SELECT ${SUMMARY} FROM
+    `SELECT ${LISTED} FROM
        (SELECT found.rowid AS id, found.rank AS rank FROM
           (SELECT rowid, rank FROM products_fts WHERE products_fts MATCH :query LIMIT ${MAX_RANKED}) AS found
           CROSS JOIN products ON products.id = found.rowid

@@ -1,7 +1,7 @@
+import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page.ts';
 import { endOf, holdsEnd, startOf, windowsOver } from '../catalog/plan.ts';
-import { isWithdrawnBody } from '../catalog/product.ts';
 import { examineSeams } from '../catalog/seams.ts';
 import type { Clocks } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';

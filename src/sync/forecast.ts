@@ -1,5 +1,5 @@
 import { sameContent } from '../catalog/content.ts';
-import { isWithdrawnBody } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/field-values.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';

@@ -1,4 +1,4 @@
-import { isWithdrawnBody } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/field-values.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Assessment } from './assess-run.ts';

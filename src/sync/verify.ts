@@ -1,4 +1,4 @@
-import { isWithdrawnBody } from '../catalog/product.ts';
+import { isWithdrawnBody } from '../catalog/field-values.ts';
 import type { Run } from '../catalog/run.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors, type Disagreement } from './compare-mirrors.ts';

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
 import { PRODUCT } from '../events/product.ts';
 import { EVENT } from '../events/schema.ts';
 import { FRESHNESS } from '../state/mirror-state.ts';
@@ -179,21 +180,22 @@ export const STATUS = z
 
 export const RUNS = z.array(RUN).meta({ description: 'The newest runs, the newest first.' });
 
-const SUMMARY = {
-  vbid: text('The key of the product.'),
-  title: textOrNull('The title.'),
-  publisher: textOrNull('The publisher.'),
-  format: textOrNull('The format.'),
-  print_isbn: textOrNull('The ISBN of the printed book.'),
-  e_isbn: textOrNull('The ISBN of the electronic book.'),
-};
+/** Members for columns, by their names. */
+function columns<T>(fields: readonly Field[]) {
+  const members = fields.map(({ column, about }) => [column, textOrNull(about)]);
+  return Object.fromEntries(members) as Readonly<Record<keyof T, ReturnType<typeof textOrNull>>>;
+}
 
-export const HITS = z.array(z.object(SUMMARY)).meta({ description: 'Products that match, the best first.' });
+const KEY = { vbid: text('The key of the product.') };
+
+export const HITS = z
+  .array(z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }))
+  .meta({ description: 'Products that match, the best first.' });
 
 export const MIRRORED_PRODUCT = z
   .object({
-    ...SUMMARY,
-    kind: textOrNull('The kind.'),
+    ...KEY,
+    ...columns<StoredColumns>(STORED),
     first_seen_at: time('When the mirror first had it.'),
     changed_at: time('When it last changed in the mirror.'),
     changed_seq: count('The number of that change.'),

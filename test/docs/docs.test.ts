@@ -4,6 +4,7 @@ import { isChannelVariable, isSinkVariable } from '../../src/config.ts';
 import { OPTIONS } from '../../src/option-table.ts';
 import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
 import { VERBS } from '../../src/verb-table.ts';
+import { withFieldTables } from './field-tables.ts';
 import { commandsPage, settingsPage } from './reference.ts';
 
 const ROOT = new URL('../../', import.meta.url);
@@ -74,6 +75,13 @@ describe('the README', () => {
 describe('docs/commands.md', () => {
   it('is what `npm run docs` writes', async () => {
     expect(page('docs/commands.md')).toBe(await commandsPage());
+  });
+});
+
+describe.each(['docs/sql.md', 'docs/sinks.md'])('the tables of fields in %s', (path) => {
+  it('are what `npm run docs` writes', () => {
+    expect(page(path)).toBe(withFieldTables(page(path)));
+    expect(page(path)).toMatch(/writes this table: \w+ -->\n\n\| column/);
   });
 });
 

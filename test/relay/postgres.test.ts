@@ -76,6 +76,8 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       'a\tb\r\n',
       'Ünï 漢字 🙂',
       'x'.repeat(100_000),
+      12.5,
+      // A table has no text of a number beyond 15 digits.
       1e21,
     ];
     const bodies = titles.map((title, index) => ({
@@ -92,7 +94,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     const { rows } = await postgres.client.query(
       `SELECT vbid, title, publisher, body FROM ${target.table} ORDER BY seq`,
     );
-    const expected = bodies.map((body) => ({ ...body, title: String(body.title), body }));
+    const expected = bodies.map((body) => ({ ...body, title: body.title === 1e21 ? null : String(body.title), body }));
     expect(rows).toEqual([...expected.slice(1), ...expected.slice(0, 1)]);
   });
 

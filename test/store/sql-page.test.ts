@@ -27,7 +27,7 @@ it('docs/sql.md lists the columns of the view catalog, in their order', () => {
     mirror.close();
   });
   const columns = mirror.prepare("SELECT name FROM pragma_table_info('catalog')").pluck().all();
-  const [, table = ''] = /these columns, in this order:\n\n(.*?)\n\n/s.exec(PAGE) ?? [];
+  const [, table = ''] = /this table: catalog -->\n\n(.*?)\n\n/s.exec(PAGE) ?? [];
   const listed = table
     .split('\n')
     .flatMap((row) => [...(row.split('|')[1] ?? '').matchAll(/`(\w+)`/g)].map(([, name]) => name));

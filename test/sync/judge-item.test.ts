@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Fields, productOf } from '../../src/catalog/product.ts';
+import type { Fields } from '../../src/catalog/field-values.ts';
+import { productOf } from '../../src/catalog/product.ts';
 import { type Judgement, judgeItem } from '../../src/sync/judge-item.ts';
 
 function product(more: Fields = {}) {

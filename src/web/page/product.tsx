@@ -1,7 +1,8 @@
+import { PRICE_FIELDS } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { CatchwordError } from '../../errors.ts';
 import { printableLines } from '../../printable.ts';
-import { excerpt, type PriceText, productText } from '../../report/product-text.ts';
+import { excerpt, type FieldText, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
 import { findProduct } from '../../store/find-product.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history.ts';
@@ -26,8 +27,8 @@ function webAddress(text: string): string | null {
   return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null;
 }
 
-/** The cover is a link: the page loads nothing from other servers. */
-function Cover({ address }: { readonly address: string }) {
+/** A cover is a link too: the page loads nothing from other servers. */
+function Link({ address }: { readonly address: string }) {
   const href = webAddress(address);
   if (href === null) return <Shown text={address} />;
   return (
@@ -37,62 +38,46 @@ function Cover({ address }: { readonly address: string }) {
   );
 }
 
-function Fields({ text }: { readonly text: ReturnType<typeof productText> }) {
-  const { fields, contributors, cover } = text;
-  if (fields.length + contributors.length === 0 && cover === null) return <p>It has none of the known fields.</p>;
+function Fields({ fields }: { readonly fields: readonly FieldText[] }) {
+  if (fields.length === 0) return <p>It has none of the known fields.</p>;
   return (
     <dl>
-      {fields.map(({ label, value }) => (
+      {fields.map(({ label, isLink, texts }) => (
         <>
           <dt>{label}</dt>
-          <dd>
-            <Shown text={value} most={2_000} />
-          </dd>
+          {texts.slice(0, LISTED).map(({ text, role }) => (
+            <dd>
+              {isLink ? <Link address={text} /> : <Shown text={text} most={2_000} />}
+              {role !== null && (
+                <>
+                  , <Shown text={role} most={60} />
+                </>
+              )}
+            </dd>
+          ))}
+          {texts.length > LISTED && <dd>{`and ${count(texts.length - LISTED)} more: see the JSON`}</dd>}
         </>
       ))}
-      {contributors.length > 0 && <dt>Contributors</dt>}
-      {contributors.slice(0, LISTED).map(({ name, role }) => (
-        <dd>
-          <Shown text={name} />
-          {role !== null && (
-            <>
-              , <Shown text={role} most={60} />
-            </>
-          )}
-        </dd>
-      ))}
-      {contributors.length > LISTED && <dd>{`and ${count(contributors.length - LISTED)} more: see the JSON`}</dd>}
-      {cover !== null && (
-        <>
-          <dt>Cover</dt>
-          <dd>
-            <Cover address={cover} />
-          </dd>
-        </>
-      )}
     </dl>
   );
 }
 
-function Prices({ prices }: { readonly prices: readonly PriceText[] }) {
+function Prices({ prices }: { readonly prices: readonly (readonly (string | null)[])[] }) {
   if (prices.length === 0) return <p>The service sent no prices.</p>;
   return (
     <>
       <Table
         label="Prices"
         caption="Prices, exactly as the service wrote them"
-        heads={['SKU', 'Duration', 'Type', 'Currency', 'Price']}
+        heads={PRICE_FIELDS.map(({ label }) => label)}
       >
-        {prices.slice(0, LISTED).map(({ sku, duration, type, currency, value }) => (
+        {prices.slice(0, LISTED).map((price) => (
           <tr>
-            {[sku, duration, type, currency].map((text) => (
-              <td>
+            {price.map((text, at) => (
+              <td class={PRICE_FIELDS[at]?.form === 'number' ? 'number' : undefined}>
                 <Shown text={text} most={60} />
               </td>
             ))}
-            <td class="number">
-              <Shown text={value} most={60} />
-            </td>
           </tr>
         ))}
       </Table>
@@ -222,7 +207,7 @@ export const product: View = {
     };
     const sections: Section[] = [
       { id: 'state', content: <State {...state} /> },
-      { id: 'fields', title: 'Fields', content: <Fields text={text} /> },
+      { id: 'fields', title: 'Fields', content: <Fields fields={text.fields} /> },
       { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
       historySection(store, row, at, numberIn(query, 'before')),
       { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },

@@ -1,3 +1,4 @@
+import { SUMMARY } from '../../catalog/fields.ts';
 import { CatchwordError } from '../../errors.ts';
 import type { NewestProduct, SearchHit } from '../../store/products.ts';
 import { ProductLink, Shown } from './shown.tsx';
@@ -36,9 +37,12 @@ function SearchForm({ words, error }: { readonly words: string; readonly error: 
   );
 }
 
-/** The columns that all lists have. */
-function ProductCells({ product }: { readonly product: SearchHit }) {
-  const { vbid, title, publisher, format, printIsbn, eIsbn } = product;
+/** The columns that all lists have: the first field, as a link, `vbid`, and the others. */
+const [FIRST, ...OTHERS] = SUMMARY;
+const HEADS = [FIRST?.label, 'vbid', ...OTHERS.map(({ label }) => label)].map(String);
+
+function ProductCells({ product: { vbid, title, ...fields } }: { readonly product: SearchHit }) {
+  const texts: Readonly<Record<string, unknown>> = fields;
   return (
     <>
       <th scope="row">
@@ -47,23 +51,14 @@ function ProductCells({ product }: { readonly product: SearchHit }) {
       <td>
         <Shown text={vbid} most={60} />
       </td>
-      <td>
-        <Shown text={publisher} most={80} />
-      </td>
-      <td>
-        <Shown text={format} most={40} />
-      </td>
-      <td>
-        <Shown text={printIsbn} most={40} />
-      </td>
-      <td>
-        <Shown text={eIsbn} most={40} />
-      </td>
+      {OTHERS.map(({ name }) => (
+        <td>
+          <Shown text={texts[name] as string | null} most={60} />
+        </td>
+      ))}
     </>
   );
 }
-
-const HEADS = ['Title', 'vbid', 'Publisher', 'Format', 'Print ISBN', 'E-book ISBN'];
 
 function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly words: string }) {
   if (hits.length === 0) {

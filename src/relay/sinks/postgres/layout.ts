@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { COLUMNS, type Field, PRICE_FIELDS, STORED } from '../../../catalog/fields.ts';
 import { SinkError } from '../../sink.ts';
 
 /** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
@@ -61,25 +62,14 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
+const typeOf = ({ form }: Pick<Field, 'form'>): string => (form === 'sellable' ? 'boolean' : 'text');
+const typesOf = (fields: readonly Field[]) => Object.fromEntries(fields.map((one) => [one.column, typeOf(one)]));
 /** Columns read from a product's body, with their types. */
-export const PRODUCT_FIELDS = {
-  title: 'text',
-  kind: 'text',
-  format: 'text',
-  publisher: 'text',
-  print_isbn: 'text',
-  e_isbn: 'text',
-  distributable: 'boolean',
-  subtitle: 'text',
-  contributors: 'text',
-  language: 'text',
-  edition: 'text',
-  cover_url: 'text',
-  on_sale_date: 'text',
-  off_sale_date: 'text',
-};
+export const PRODUCT_COLUMNS = typesOf(COLUMNS);
 /** Columns of a price, with their types. */
-export const PRICE_FIELDS = { sku: 'text', type: 'text', duration: 'text', currency: 'text', value: 'numeric' };
+export const PRICE_COLUMNS = Object.fromEntries(
+  PRICE_FIELDS.map(({ column, form }) => [column, form === 'number' ? 'numeric' : 'text']),
+);
 
 /**
  * The layout of each table. catchword did not create a table that lacks one of the columns.
@@ -93,16 +83,16 @@ const TABLES = {
   table: {
     columns: {
       vbid: 'text PRIMARY KEY',
-      ...PRODUCT_FIELDS,
+      ...typesOf(COLUMNS),
       body: 'jsonb NOT NULL',
       seq: 'bigint NOT NULL',
       changed_at: 'timestamptz NOT NULL',
       removed_at: 'timestamptz',
       fill: 'bigint NOT NULL DEFAULT 0',
     },
-    indexes: ['print_isbn', 'e_isbn'],
+    indexes: STORED.filter(({ form }) => form === 'isbn').map(({ column }) => column),
   },
-  prices: { columns: { vbid: 'text NOT NULL', ...PRICE_FIELDS }, indexes: ['vbid'] },
+  prices: { columns: { vbid: 'text NOT NULL', ...PRICE_COLUMNS }, indexes: ['vbid'] },
   cursor: {
     columns: {
       table_name: 'text PRIMARY KEY',

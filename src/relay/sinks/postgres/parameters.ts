@@ -1,5 +1,4 @@
-import { columnsOf, type Fields } from '../../../catalog/product.ts';
-import { detailsOf, pricesOf } from '../../../catalog/product-fields.ts';
+import { columnsOf, type Fields, pricesOf } from '../../../catalog/field-values.ts';
 import type { SinkEvent } from '../../sink.ts';
 import { WIDTHS } from './statements.ts';
 import { textArray } from './text-array.ts';
@@ -43,12 +42,8 @@ function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
       continue;
     }
     const fields = JSON.parse(body) as Fields;
-    // Both have their fields in the order of PRODUCT_FIELDS.
-    const columns = [...Object.values(columnsOf(fields)), ...Object.values(detailsOf(fields))];
-    addRow(living, [unescaped(body), vbid, ...columns, seq, at / 1000]);
-    for (const { sku, type, duration, currency, value } of pricesOf(fields)) {
-      addRow(prices, [vbid, sku, type, duration, currency, value]);
-    }
+    addRow(living, [unescaped(body), vbid, ...columnsOf(fields), seq, at / 1000]);
+    for (const price of pricesOf(fields)) addRow(prices, [vbid, ...price]);
   }
   return [...living, ...prices, ...gone].map(textArray);
 }

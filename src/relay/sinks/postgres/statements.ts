@@ -1,20 +1,20 @@
 import type { Mark } from '../../sink.ts';
-import { PRICE_FIELDS, PRODUCT_FIELDS, type TableNames } from './layout.ts';
+import { PRICE_COLUMNS, PRODUCT_COLUMNS, type TableNames } from './layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 
 export type Statements = ReturnType<typeof statementsOf>;
 
 /** Parameters of `deliver` that describe products: columns with their types, in order; `at` in seconds since 1970. */
-const COLUMNS = { body: 'jsonb', vbid: 'text', ...PRODUCT_FIELDS, seq: 'bigint', at: 'double precision' };
+const COLUMNS = { body: 'jsonb', vbid: 'text', ...PRODUCT_COLUMNS, seq: 'bigint', at: 'double precision' };
 /** Those that describe prices. */
-const PRICE_COLUMNS = { vbid: 'text', ...PRICE_FIELDS };
+const PRICES = { vbid: 'text', ...PRICE_COLUMNS };
 /** Those that describe removed products, the last ones; `insert` does not have them. */
 const GONE_COLUMNS = { vbid: 'text', seq: 'bigint', at: 'double precision' };
 /** How many parameters of each kind there are. */
 export const WIDTHS = {
   products: Object.keys(COLUMNS).length,
-  prices: Object.keys(PRICE_COLUMNS).length,
+  prices: Object.keys(PRICES).length,
   gone: Object.keys(GONE_COLUMNS).length,
 };
 
@@ -47,7 +47,7 @@ function columnsAt(first: number, columns: Readonly<Record<string, string>>): st
  *   insert them.
  */
 function deliverText({ table, prices, cursor }: TableNames, removals: Removals, isNew: boolean): string {
-  const priceColumns = Object.keys(PRICE_COLUMNS);
+  const priceColumns = Object.keys(PRICES);
   const product = MARK_PARAMETERS + 1;
   const price = product + WIDTHS.products;
   const gone = price + WIDTHS.prices;
@@ -81,7 +81,7 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals, 
     ), ${isNew ? '' : unprice} priced AS (
       INSERT INTO ${prices} (${priceColumns.join(', ')})
       SELECT ${priceColumns.map((name) => `new.${name}`).join(', ')}
-      FROM (SELECT ${columnsAt(price, PRICE_COLUMNS)} FROM moved) AS new
+      FROM (SELECT ${columnsAt(price, PRICES)} FROM moved) AS new
       JOIN written ON written.vbid = new.vbid
     ) SELECT count(*)::int AS moved, ${DO_NOT_WAIT} FROM moved`;
 }

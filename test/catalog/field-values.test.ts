@@ -1,5 +1,16 @@
 import { expect, it } from 'vitest';
-import { detailsOf, pricesOf } from '../../src/catalog/product-fields.ts';
+import { columnsOf, pricesOf } from '../../src/catalog/field-values.ts';
+import { COLUMNS, PRICE_FIELDS } from '../../src/catalog/fields.ts';
+
+function columns(fields: object) {
+  return Object.fromEntries(COLUMNS.map(({ column }, at) => [column, columnsOf({ ...fields })[at]]));
+}
+
+function prices(fields: object) {
+  return pricesOf({ ...fields }).map((price) =>
+    Object.fromEntries(PRICE_FIELDS.map(({ column }, at) => [column, price[at]])),
+  );
+}
 
 it('reads the fields that a shop shows', () => {
   const fields = {
@@ -8,36 +19,27 @@ it('reads the fields that a shop shows', () => {
     edition: 2,
     distributable: true,
     off_sale_date: null,
-    contributors: [
-      {
-        name: 'Ann Lee',
-        type: 'author',
-      },
-      'Bo',
-      { name: 'null' },
-      { type: 'editor' },
-    ],
+    contributors: [{ name: 'Ann Lee', type: 'author' }, 'Bo', { name: 'null' }, { type: 'editor' }],
     on_sale_date: '2026-01-31',
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
   };
-  expect(detailsOf(fields)).toEqual({
+  expect(columns(fields)).toEqual({
+    ...columns({}),
     distributable: true,
     subtitle: 'A Tale',
     contributors: 'Ann Lee; Bo',
     language: 'en',
     edition: '2',
-    coverUrl: 'https://covers.example/1.jpg',
-    onSaleDate: '2026-01-31',
-    offSaleDate: null,
+    cover_url: 'https://covers.example/1.jpg',
+    on_sale_date: '2026-01-31',
   });
 });
 
 it('returns null for fields that are absent or "null"', () => {
-  const nothing = { subtitle: null, contributors: null, language: null, edition: null, coverUrl: null };
-  const expected = { distributable: true, ...nothing, onSaleDate: null, offSaleDate: null };
-  expect(detailsOf({})).toEqual(expected);
+  const nothing = { ...Object.fromEntries(COLUMNS.map(({ column }) => [column, null])), distributable: true };
+  expect(columns({})).toEqual(nothing);
   const odd = { subtitle: 'null', language: '', contributors: 'Ann', resource_links: 'null', distributable: 'null' };
-  expect(detailsOf(odd)).toEqual(expected);
+  expect(columns(odd)).toEqual(nothing);
 });
 
 it.each([
@@ -46,11 +48,11 @@ it.each([
   [true, true],
   [undefined, true],
 ])('distributable %j is read as %j', (distributable, expected) => {
-  expect(detailsOf({ distributable }).distributable).toBe(expected);
+  expect(columns({ distributable }).distributable).toBe(expected);
 });
 
 it('keeps edition 0', () => {
-  expect(detailsOf({ edition: 0 }).edition).toBe('0');
+  expect(columns({ edition: 0 }).edition).toBe('0');
 });
 
 it("returns one row for each price, with its variant's sku and duration", () => {
@@ -67,7 +69,7 @@ it("returns one row for each price, with its variant's sku and duration", () => 
     { sku: 'NONE', prices: null },
     'odd',
   ];
-  expect(pricesOf({ variants })).toEqual([
+  expect(prices({ variants })).toEqual([
     { sku: 'A', type: 'list', duration: 'perpetual', currency: 'USD', value: 12.5 },
     { sku: 'AR180', type: 'list', duration: '180', currency: 'USD', value: 7 },
     { sku: 'AR180', type: null, duration: '180', currency: 'EUR', value: null },
@@ -76,6 +78,7 @@ it("returns one row for each price, with its variant's sku and duration", () => 
 
 it.each([
   ['1e400', null],
+  ['1e2', null],
   ['', null],
   [' 3.5 ', 3.5],
   ['0x10', null],
@@ -83,5 +86,5 @@ it.each([
   [null, null],
   ['null', null],
 ])('a price of %j is read as %j', (value, expected) => {
-  expect(pricesOf({ variants: [{ prices: [{ value }] }] })[0]?.value).toBe(expected);
+  expect(prices({ variants: [{ prices: [{ value }] }] })[0]?.value).toBe(expected);
 });

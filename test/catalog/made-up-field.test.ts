@@ -1,0 +1,82 @@
+import Database from 'better-sqlite3';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import * as z from 'zod';
+import { fieldsFrom, ROWS, STORED } from '../../src/catalog/fields.ts';
+import type { SinkEvent } from '../../src/relay/sink.ts';
+import { getTableColumns } from '../../src/store/drizzle.ts';
+import { products } from '../../src/store/schema.ts';
+
+const FIELDS = '../../src/catalog/fields.ts';
+const MADE_UP = [
+  {
+    path: 'shelf',
+    form: 'names',
+    kept: 'read',
+    column: 'shelf_marks',
+    label: 'Shelf marks',
+    about: 'Where it stands.',
+  },
+  { path: 'metadata.weight', form: 'numeric', kept: 'read', column: 'weight', label: 'Weight', about: 'In grams.' },
+] as const;
+
+/** The sources, as if the table of fields had the rows above. */
+async function withMadeUp<T>(path: string): Promise<T> {
+  vi.resetModules();
+  vi.doMock(FIELDS, async (original) => ({ ...(await original<object>()), ...fieldsFrom([...ROWS, ...MADE_UP]) }));
+  onTestFinished(() => {
+    vi.doUnmock(FIELDS);
+    vi.resetModules();
+  });
+  return (await import(path)) as T;
+}
+
+const ITEM = '{"vbid":"V","shelf":["A 1",{"name":"B 2"}],"metadata":{"weight":1.50}}';
+
+it('a field that is added to the table of fields is everywhere', async () => {
+  const { openHarness } = await withMadeUp<typeof import('../../src/relay/contract/harness.ts')>(
+    '../../src/relay/contract/harness.ts',
+  );
+  const harness = openHarness();
+  onTestFinished(() => harness.close());
+  harness.change([{ vbid: 'V', body: ITEM }]);
+  const file = new Database(harness.store.path, { readonly: true });
+  onTestFinished(() => {
+    file.close();
+  });
+  const row = file.prepare('SELECT shelf_marks, weight FROM catalog').get();
+  expect(row, 'the view').toEqual({ shelf_marks: 'A 1; B 2', weight: '1.5' });
+
+  const { PRODUCT_COLUMNS } = await import('../../src/relay/sinks/postgres/layout.ts');
+  expect(PRODUCT_COLUMNS, 'PostgreSQL').toMatchObject({ shelf_marks: 'text', weight: 'text' });
+  const { changesOf } = await import('../../src/relay/sinks/postgres/parameters.ts');
+  const { parameters } = changesOf([{ vbid: 'V', body: ITEM, seq: 1, at: 1 } as SinkEvent]);
+  const at = Object.keys(PRODUCT_COLUMNS).indexOf('shelf_marks') + 2;
+  expect(parameters.slice(at, at + 2).join(), 'PostgreSQL').toMatch(/A 1; B 2,.*1\.5$/s);
+
+  const { productText } = await import('../../src/report/product-text.ts');
+  const shown = productText(ITEM).fields.map(({ label, texts }) => [label, ...texts.map(({ text }) => text)]);
+  expect(shown, 'the page').toEqual([
+    ['Shelf marks', 'A 1', 'B 2'],
+    ['Weight', '1.50'],
+  ]);
+
+  const { eventSchema } = await import('../../src/events/schema.ts');
+  expect(JSON.stringify(eventSchema()), 'events').toContain('"shelf":{"description":"Where it stands."}');
+  const { MIRRORED_PRODUCT } = await import('../../src/web/answers.ts');
+  const openapi = z.toJSONSchema(MIRRORED_PRODUCT, { unrepresentable: 'any' });
+  expect(JSON.stringify(openapi), 'OpenAPI').toContain('"shelf":{"description":"Where it stands."}');
+
+  const { withFieldTables } = await import('../docs/field-tables.ts');
+  for (const table of ['catalog', 'postgres']) {
+    const page = withFieldTables(`<!-- \`npm run docs\` writes this table: ${table} -->\n\n`);
+    expect(page, 'the documents').toContain('| `weight` | text | In grams. |');
+  }
+});
+
+it('src/store/schema.ts has the stored fields, and no other text of an item', () => {
+  const kept = ['id', 'vbid', 'firstSeenAt', 'changedAt', 'changedSeq', 'removedAt', 'body', 'withdrawn'];
+  const columns = Object.entries(getTableColumns(products)).filter(([name]) => !kept.includes(name));
+  expect(columns.map(([name, { name: column }]) => ({ name, column }))).toEqual(
+    STORED.map(({ name, column }) => ({ name, column })),
+  );
+});

@@ -1,0 +1,50 @@
+import { COLUMNS, type Field, type Form, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
+import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/layout.ts';
+import { tableOf } from './reference.ts';
+
+/* The tables of fields in pages that are otherwise written by hand. Each follows a comment with its name. */
+
+type Line = readonly [column: string, type: string, about: string];
+
+const FORMS: Partial<Record<Form, string>> = { names: 'text: names, joined by `; `', sellable: '0 or 1' };
+
+const line = (column: string, type: string, about: string): Line => [`\`${column}\``, type, about];
+const inView = ({ column, form, about }: Field): Line => line(column, FORMS[form] ?? 'text', about);
+const inPostgres = ({ column, form, about }: Field): Line =>
+  line(column, FORMS[form]?.startsWith('text') === true ? FORMS[form] : (PRODUCT_COLUMNS[column] ?? ''), about);
+
+const TABLES: Readonly<Record<string, readonly Line[]>> = {
+  catalog: [
+    line('vbid', 'text', 'The key of the product.'),
+    ...STORED.map(inView),
+    line('body', 'text', "The source's JSON, unchanged."),
+    line('first_seen_at', 'text', 'When the product was first written here.'),
+    line('changed_at', 'text', 'When it was last written here.'),
+    line('changed_seq', 'number', 'The number of its newest change.'),
+    line('id', 'number', 'Whole, stable as long as the mirror is.'),
+    ...READ.map(inView),
+  ],
+  prices: [
+    line('vbid', 'text', 'The key of the product.'),
+    ...PRICE_FIELDS.map(({ column, form, of, about }) =>
+      line(column, form, of === 'variant' ? `Of the variant: ${about}` : about),
+    ),
+  ],
+  postgres: [
+    line('vbid', 'text', 'The key of the product, and of the table.'),
+    ...COLUMNS.map(inPostgres),
+    line('body', 'jsonb', "The source's JSON."),
+    line('seq', 'bigint', 'The number of its newest change.'),
+    line('changed_at', 'timestamptz', 'When it last changed.'),
+    line('removed_at', 'timestamptz', 'When it was removed; null if it was not.'),
+    line('fill', 'bigint', "catchword's own."),
+  ],
+};
+
+/** The page with its tables as the sources have them. */
+export function withFieldTables(page: string): string {
+  return page.replace(
+    /(<!-- `npm run docs` writes this table: (\w+) -->\n\n)(?:\|.*\n)*/g,
+    (_, head: string, name: string) => `${head}${tableOf(['column', 'type', ''], TABLES[name] ?? [])}\n`,
+  );
+}
