@@ -29,6 +29,7 @@ function listSql(json: string, path: string): string {
   return `CASE json_type(${json}, '$.${path}') WHEN 'array' THEN json_extract(${json}, '$.${path}') ELSE '[]' END`;
 }
 
+/** SQL: a field of a row of `products`. */
 function fieldSql({ form, path }: Field): string {
   if (form === 'sellable') return 'NOT withdrawn';
   if (form === 'name') return nameSql(`json_type(body, '$.${path}')`, `json_extract(body, '$.${path}')`);
@@ -48,6 +49,7 @@ function numberSql(json: string, path: string): string {
     WHERE abs(number) <= ${Number.MAX_SAFE_INTEGER})`;
 }
 
+/** SQL: a time. An index has this expression of `changed_at`, to the letter, or SQLite does not use it. */
 const time = (column: string, from = column): string =>
   `strftime('%Y-%m-%dT%H:%M:%fZ', ${from} / 1000.0, 'unixepoch') AS ${column}`;
 
