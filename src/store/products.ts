@@ -21,8 +21,9 @@ export type SearchHit = Pick<ProductRow, 'vbid' | keyof Summary>;
 /** What a list shows of a product. */
 export type NewestProduct = SearchHit & Pick<ProductRow, 'changedAt' | 'removedAt'>;
 
-const COLUMNS = ['id', 'vbid', 'changed_at', 'changed_seq', ...STORED.map(({ column }) => column), 'body', 'withdrawn'];
-const WIDTH = COLUMNS.length;
+const NAMES = ['id', 'vbid', 'changed_at', 'changed_seq', ...STORED.map(({ column }) => column), 'body', 'withdrawn'];
+const COLUMNS = NAMES.join(', ');
+const WIDTH = NAMES.length;
 const ISBNS = STORED.filter(({ form }) => form === 'isbn');
 const PLAIN = STORED.filter(({ form }) => form !== 'isbn');
 const VALUES = `(${Array<string>(WIDTH).fill('?').join()})`;
