@@ -224,6 +224,17 @@ describe('architecture', () => {
     expect(wrong).toEqual(['catalog/fields.ts']);
   });
 
+  it('lets only the run judge seams: the picture of a run shows what it noted, and previews neighbours before', () => {
+    const users = files.flatMap((file) => {
+      const [, names] = /import \{([^}]*)\} from '[^']*\/seams\.ts'/.exec(readFileSync(join(SRC, file), 'utf8')) ?? [];
+      return names === undefined || ['catalog', 'sync'].includes(layerOf(file)) ? [] : [`${file}:${names.trimEnd()}`];
+    });
+    expect(users).toEqual(['report/list-watch.ts: previewSeam']);
+    // A seam depends on what has changed since. Rules that ask for it to draw a picture would judge again.
+    const asks = files.filter((file) => /changedSeq\(/.test(readFileSync(join(SRC, file), 'utf8')));
+    expect(asks.filter((file) => ['report', 'web'].includes(layerOf(file)))).toEqual([]);
+  });
+
   it('imports each package only where it belongs', () => {
     const wrong = imports.filter(({ file, from }) => {
       const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));

@@ -62,7 +62,7 @@ export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never
 }
 
 /** The windows of a list by their index, and the index of each window that was asked for. */
-export function createSequence(layout: Layout) {
+function createSequence(layout: Layout) {
   const sequence = windowsFrom(layout);
   const windows: Window[] = [];
   const index = new Map<string, number>();
@@ -107,6 +107,14 @@ export interface PassPlan {
   readonly size: number;
 }
 
+/** The plan of a list, whose windows have an order. */
+export interface ListPlan extends PassPlan {
+  /** The window at an index, planned or not. */
+  readonly windowAt: (at: number) => Window;
+  /** Undefined for a window of another plan. */
+  readonly indexOf: (window: Window) => number | undefined;
+}
+
 /** Creates a plan of windows that are known in advance. */
 export function createFixedPlan(windows: readonly Window[]): PassPlan {
   const planned = new Set(windows.map(windowKey));
@@ -137,7 +145,7 @@ const HORIZON = 50_000;
  * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
  * newest total requires, and another one as long as the last one is full.
  */
-export function createListPlan(options: ListPlanOptions): PassPlan {
+export function createListPlan(options: ListPlanOptions): ListPlan {
   const { reversed } = options;
   const { windows, index, windowAt } = createSequence(options);
   const read = new Map<number, WindowRead>();
@@ -167,7 +175,7 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
     return at + 1;
   }
 
-  /** The window's index in the sequence; it may come from an earlier process that had planned further. */
+  /** A window may come from an earlier process that had planned further. */
   function indexOf(window: Window): number | undefined {
     for (let at = windows.length; !index.has(windowKey(window)); at++) {
       if (startOf(windowAt(at)) > startOf(window)) return undefined;
@@ -182,6 +190,8 @@ export function createListPlan(options: ListPlanOptions): PassPlan {
   }
 
   return {
+    windowAt,
+    indexOf,
     get size() {
       return knownSize();
     },

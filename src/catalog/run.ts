@@ -39,15 +39,19 @@ export interface ListEvidence {
   readonly seams: string;
 }
 
+/** How the lists of a run were joined when it last judged their seams. */
+export interface NotedSeams {
+  readonly lists: readonly ListEvidence[];
+}
+
 /** The figures behind a run's proof. */
-export interface Evidence {
+export interface Evidence extends NotedSeams {
   readonly requests: number;
   readonly deltas: number;
   readonly lookups: number;
   /** Products that the run saw, and the source's own count. */
   readonly seen: number;
   readonly numItems: number;
-  readonly lists: readonly ListEvidence[];
   /**
    * Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for the
    * elements of arrays; null if it is not known.

@@ -48,11 +48,27 @@ const STILL = 5;
  * two reads. That joins no windows.
  * @param shift by how many products the second one starts later
  */
-export function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
+function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
   const both = Math.min(beforeIds.length - shift, afterIds.length);
   if (both < STILL) return false;
   for (let at = 0; at < both; at++) if (afterIds[at] === 0 || beforeIds[shift + at] !== afterIds[at]) return false;
   return true;
+}
+
+/**
+ * Compares two neighbours while their list is read for the first time: nothing moved between the two reads, both hold a
+ * product, or they hold none in common. It is for display only and proves nothing, because no delta has told yet which of
+ * these products were modified.
+ * @param shift by how many products the second one starts later
+ */
+export function previewSeam(
+  shift: number,
+  beforeIds: readonly number[],
+  afterIds: readonly number[],
+): 'still' | 'shared' | 'open' {
+  if (standStill(shift, beforeIds, afterIds)) return 'still';
+  const known = new Set(beforeIds);
+  return afterIds.some((id) => id !== 0 && known.has(id)) ? 'shared' : 'open';
 }
 
 /** How many more products than they share two joined windows may both hold before it, or after it. */

@@ -40,8 +40,6 @@ export interface ListPicture {
   readonly reversed: boolean;
   /** Neighbours share at least so many products; 0: plain pages. */
   readonly overlap: number;
-  /** The seams are not from the run's proof. */
-  readonly preview: boolean;
 }
 
 function tally<S extends string>(rank: readonly S[], states: readonly S[]): Record<S, number> {
@@ -90,24 +88,22 @@ function drawn({ states, seams, windows }: Drawn) {
     places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',
     windows: tally(WINDOW_RANK, states),
     joints: tally(SEAM_RANK, seams),
+    planned: states.length,
   };
 }
 
-function pictureOf(list: ListWatch, isProven: boolean, evidence: ListEvidence | undefined): ListPicture {
+function pictureOf(list: ListWatch, judged: string | undefined): ListPicture {
   const { pass } = list;
-  const states = list.states();
-  const proven = evidence === undefined ? null : (evidence.seams.split('') as SeamState[]);
+  const seams = (judged?.split('') as SeamState[] | undefined) ?? list.seams();
   return {
-    ...drawn({ states, seams: proven ?? list.seams(), windows: list.windows() }),
+    ...drawn({ states: list.states(), seams, windows: list.windows() }),
     pass: pass.pass,
     kind: pass.kind,
-    planned: states.length,
     read: list.read(),
     repairs: list.repairs(),
     total: list.total(),
     reversed: pass.reversed,
     overlap: pass.seam,
-    preview: !isProven,
   };
 }
 
@@ -118,29 +114,21 @@ function pictureOfRecord({ pass, kind, windows, repairs, overlap, seams }: ListE
     ...drawn({ states, seams: seams.split('') as SeamState[], windows: [] }),
     pass,
     kind,
-    planned: windows,
     read: windows,
     repairs,
     total: null,
     reversed: false,
     overlap,
-    preview: false,
   };
 }
 
-/** A picture of each list that a run has read, or reads; once it has ended, from its evidence. */
+/** A picture of each list that a run has read, or reads: its seams are what the run has noted, and a preview before. */
 export function picturesOf(watch: RunWatch, run: Pick<Run, 'evidence' | 'finishedAt' | 'pages'>): ListPicture[] {
   const { evidence } = run;
   if (watch.isGone(run)) return evidence?.lists.map(pictureOfRecord) ?? [];
   return watch
     .lists()
     .filter((list) => list.read() > 0 || evidence === null)
-    .map((list) =>
-      pictureOf(
-        list,
-        evidence !== null,
-        evidence?.lists.find(({ pass }) => pass === list.pass.pass),
-      ),
-    )
+    .map((list) => pictureOf(list, watch.judged(list.pass.pass)))
     .filter(({ planned, pass }) => planned > 1 || pass === 0);
 }

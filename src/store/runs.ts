@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
-import type { Run, RunCounts, RunState } from '../catalog/run.ts';
+import type { ListEvidence, NotedSeams, Run, RunCounts, RunState } from '../catalog/run.ts';
 import { getTableColumns, sql } from './drizzle.ts';
 import { decodeIds } from './ids.ts';
 import { createKeptRunReader } from './kept-runs.ts';
@@ -40,9 +40,6 @@ export interface ReadWindow {
   readonly rejected: number;
   readonly requests: number;
   readonly doubt: string | null;
-  readonly seq: number;
-  /** Decoded when it is called. */
-  readonly ids: () => number[];
 }
 
 /** A rejected item; its body is cut. */
@@ -50,6 +47,9 @@ export interface RejectedRow extends RejectedItem, Window {
   /** Of the whole body, in characters. */
   readonly length: number;
 }
+
+/** A run as it is stored: before it ends, it has only the seams that it has noted. */
+type RunRow = Omit<Run, 'evidence'> & { readonly evidence: Run['evidence'] | NotedSeams };
 
 const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
 const {
@@ -78,12 +78,13 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
-  const readAfter = rows<[number, number, number], Omit<ReadWindow, 'ids'> & { readonly ids: Buffer }>(
+  const readAfter = rows<[rowid: number, runId: number, limit: number], ReadWindow>(
     `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
-       requested_at AS requestedAt, items, rejected, requests, doubt, seq, ids
+       requested_at AS requestedAt, items, rejected, requests, doubt
      FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
+  const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
   const settleWait = row<[number], SettleWait>(
     `SELECT settles_at AS until, settle_left AS leftMs FROM runs
      WHERE id = ? AND settles_at IS NOT NULL AND settle_left IS NOT NULL`,
@@ -108,27 +109,32 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   }
 
   /** The row has the counts of a run that has ended; `missing` is not a sum over checkpoints. */
-  function withCounts(row: Run): Run {
-    return row.finishedAt === null ? { ...row, ...counts(row.id), missing: row.missing } : row;
+  function runOf({ evidence: noted, ...row }: RunRow): Run {
+    const evidence = noted !== null && 'requests' in noted ? noted : null;
+    return row.finishedAt === null
+      ? { ...row, ...counts(row.id), missing: row.missing, evidence }
+      : { ...row, evidence };
   }
 
   return {
-    get: (id: number): Run | undefined => get().all({ id }).map(withCounts)[0],
+    get: (id: number): Run | undefined => get().all({ id }).map(runOf)[0],
     /** Only the state: read once per batch, so without the sums that `get` adds. */
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
     /** The newest runs first. */
-    list: (limit: number): Run[] => newest().all({ limit }).map(withCounts),
+    list: (limit: number): Run[] => newest().all({ limit }).map(runOf),
     /** Runs with smaller numbers, the newest first. */
-    before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(withCounts),
+    before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(runOf),
     /** Which products the run reads (`selectionText`); null for a run that is not kept. */
     selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
-    unfinished: (): Run | undefined => unfinished().all().map(withCounts)[0],
+    unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],
     hasTick: (tick: string) => runOfTick(tick) !== null,
     /** The wait as it was last noted; null while the run does not wait. */
     settleWait: (id: number) => settleWait(id) ?? null,
     /** Runs whose removals wait for a decision, oldest first. */
-    held: (): Run[] => held().all(),
+    held: (): Run[] => held().all().map(runOf),
     counts,
+    /** Of each list: its seams as the run judged them last. None before it first judged them. */
+    notedSeams: (id: number): readonly ListEvidence[] => JSON.parse(notedSeams(id) ?? '[]') as ListEvidence[],
     ...createKeptRunReader(queries),
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
@@ -146,8 +152,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
     },
     /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
-    after: (runId: number, rowid: number, limit: number): ReadWindow[] =>
-      readAfter(rowid, runId, limit).map(({ ids, ...read }) => ({ ...read, ids: () => decodeIds(ids) })),
+    after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,

@@ -1,4 +1,4 @@
-import type { Evidence } from '../catalog/run.ts';
+import type { Evidence, NotedSeams } from '../catalog/run.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
@@ -143,6 +143,7 @@ export const eras = sqliteTable('eras', {
  * See Run in catalog/run.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection
+ * - evidence: of a run that has read everything; before, and for good if it fails, only the seams that it has noted
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
  * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
@@ -171,7 +172,7 @@ export const runs = sqliteTable('runs', {
   rejected: integer('rejected').notNull().default(0),
   requests: integer('requests').notNull().default(0),
   error: text('error'),
-  evidence: text('evidence', { mode: 'json' }).$type<Evidence>(),
+  evidence: text('evidence', { mode: 'json' }).$type<Evidence | NotedSeams>(),
   usedBytes: integer('used_bytes'),
 });
 

@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../catalog/page.ts';
-import type { Evidence, Run, RunCounts } from '../catalog/run.ts';
+import type { Evidence, ListEvidence, Run, RunCounts } from '../catalog/run.ts';
 import { eq } from './drizzle.ts';
 import { encodeIds } from './ids.ts';
 import { COUNTS } from './kept-runs.ts';
@@ -86,6 +86,8 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       update(id, { settlesAt: wait?.until ?? null, settleLeft: wait?.leftMs ?? null, missing }),
     end: (id: number, { counts, ...end }: RunEnd) =>
       update(id, { ...end, ...counts, settlesAt: null, settleLeft: null }),
+    /** Notes how the lists that the run has read are joined. They stay if it fails; `end` replaces them otherwise. */
+    noteSeams: (id: number, lists: readonly ListEvidence[]) => update(id, { evidence: { lists } }),
     /** Changes a run that has ended. */
     amend: (id: number, change: Partial<Pick<Run, 'state' | 'removed' | 'restored' | 'missing' | 'error'>>) =>
       update(id, change),

@@ -112,6 +112,11 @@ function evidenceOf(list: ReadList): ListEvidence {
   };
 }
 
+/** The seams of each list that the run has read. A delta of one response has none. */
+export function seamsOf({ lists }: Assessment): ListEvidence[] {
+  return lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf);
+}
+
 /**
  * Concludes what a run has proven, from everything that it has read.
  * @param settled whether its last delta was read late enough to show every change
@@ -154,7 +159,7 @@ export function conclude(
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
       numItems: list?.total ?? 0,
-      lists: lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf),
+      lists: seamsOf(assessment),
     },
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle:

@@ -134,7 +134,9 @@ async function readAll(execution: Execution): Promise<Run> {
       ensureLookups(leased);
       return finishRun(leased, run.id, step.conclusion, settings, clock.now());
     }
-    const { pass } = step;
+    const { pass, seams } = step;
+    // Before the run waits, so that its page shows them meanwhile.
+    if (seams !== null) leased.write(({ runs }) => runs.noteSeams(run.id, seams));
     if (step.kind === 'settle') await settle(execution, pass, step.missing);
     // A second delta within the same second would hold the same changes again. The first one does not wait, because the
     // delta after it is usually empty.

@@ -1,18 +1,24 @@
-import type { Run } from '../catalog/run.ts';
+import type { ListEvidence, Run } from '../catalog/run.ts';
 import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass, PassKind } from '../store/runs.ts';
-import { assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-run.ts';
-import { type Conclusion, conclude, countAgrees, proofLists } from './conclude-run.ts';
+import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-run.ts';
+import { type Conclusion, conclude, countAgrees, proofLists, seamsOf } from './conclude-run.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 import { isUnreadable } from './unread-windows.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
 
+interface Reading {
+  readonly pass: Pass;
+  /** The seams of all lists read so far; null if this step was decided without judging them, which reads every window. */
+  readonly seams: readonly ListEvidence[] | null;
+}
+
 type Step =
-  | { readonly kind: 'read'; readonly pass: Pass }
+  | (Reading & { readonly kind: 'read' })
   /** Wait for the overlap, then read. `missing`: number of products that the run has not seen so far. */
-  | { readonly kind: 'settle'; readonly pass: Pass; readonly missing: number }
+  | (Reading & { readonly kind: 'settle'; readonly missing: number })
   | { readonly kind: 'finish'; readonly conclusion: Conclusion };
 
 export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookups' | 'withdrawnAs' | 'untoldFields'>;
@@ -42,7 +48,11 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
   if (last === undefined) throw new Error(`run ${run.id} has no pass`);
   const settled = isSettled(store, passes, settings.overlapMs);
   const lastSettle = passes.findLastIndex(({ kind }) => kind === 'settle');
-  const assessment = lazy(() => assessRun(store, run.id));
+  let assessed: Assessment | null = null;
+  function assessment(): Assessment {
+    assessed ??= assessRun(store, run.id);
+    return assessed;
+  }
   return {
     ...settings,
     store,
@@ -54,6 +64,8 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     settles: passes.filter(({ kind }) => kind === 'settle').length,
     deltas: passes.slice(lastSettle + 1).filter(({ kind }) => kind === 'delta').length,
     assessment,
+    /** Null if no rule has asked for the assessment. */
+    seams: () => (assessed === null ? null : seamsOf(assessed)),
     conclusion: lazy(() => conclude(store, run, assessment(), settled, settings)),
     /** Number of living products that a full run has not seen. */
     unseen: lazy(() => (run.kind === 'full' ? store.removals.unseen(assessment().seen).length : 0)),
@@ -225,7 +237,8 @@ export function nextStep(store: Reader, run: Run, settings: StepSettings): Step 
     let from = ownFrom(next, run.id, number);
     while (next.kind !== 'repair' && from !== null && from > 0 && passes.some((one) => one.from === from)) from--;
     const pass = { ...last, ...unread, ...next, from, pass: number };
-    return pass.kind === 'settle' ? { kind: 'settle', pass, missing: unseen() } : { kind: 'read', pass };
+    if (pass.kind !== 'settle') return { kind: 'read', pass, seams: situation.seams() };
+    return { kind: 'settle', pass, missing: unseen(), seams: situation.seams() };
   }
   return { kind: 'finish', conclusion: conclusion() };
 }

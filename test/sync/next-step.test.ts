@@ -151,6 +151,19 @@ describe('a run that settles', () => {
   });
 });
 
+it('tells the seams that it had to judge', () => {
+  function seamsAfter(...passes: PassSketch[]) {
+    const { store, run } = sketchRun({ products: 14, passes });
+    const step = nextStep(store, run, SETTINGS);
+    return step.kind === 'finish' ? expect.fail() : step.seams;
+  }
+  expect(seamsAfter(LIST)).toBeNull();
+  expect(seamsAfter(LIST, DELTA)).toMatchObject([{ pass: 0, kind: 'list', seams: 'j' }]);
+  expect(seamsAfter(TORN, DELTA)).toMatchObject([{ pass: 0, seams: 'o' }]);
+  expect(seamsAfter(TORN, DELTA, REPAIR)).toBeNull();
+  expect(seamsAfter(TORN, DELTA, MOVING)).toBeNull();
+});
+
 describe('the next step of a delta run', () => {
   const run = { kind: 'delta' as const, watermarkAgo: 60 * MINUTE };
 

@@ -109,7 +109,7 @@ describe('the page of a run', () => {
   });
 
   it('shows how far a run has read, and where it repairs', async () => {
-    const { text, html } = await sketched({
+    const sketch: RunSketch = {
       products: 40,
       passes: [
         {
@@ -122,14 +122,26 @@ describe('the page of a run', () => {
         { kind: 'delta', windows: [{ ids: [] }] },
         { kind: 'repair', root: 0, windows: [{ page: 2, perPage: 10, ids: [14, 15, 16, 17, 18, 19, 20, 21] }] },
       ],
-    });
-    expect(html).toContain('data-seams="jr. "');
+    };
+    const { text, html } = await sketched(sketch);
+    expect(html).toContain('data-seams="jo. "');
     expect(html).toContain('data-cells="wxa."');
     expect(text).toContain(
-      '3 of 4 windows read, 2 of 3 seams closed, 1 window read again as repairs, 1 window with rejected items.',
+      '3 of 4 windows read, 1 of 3 seams closed, 1 open, 1 window read again as repairs, 1 window with rejected items.',
     );
     expect(text).toContain('This is a preview');
     expect(text).toContain('It reads again where neighbouring windows did not join.');
+
+    const list = { pass: 0, kind: 'list', windows: 3, repairs: 1, overlap: 1, overlapLeast: 0, seams: 'jr' } as const;
+    const judged = await sketched(sketch, ({ runs }, id) => runs.noteSeams(id, [list]));
+    expect(judged.html).toContain('data-seams="jr "');
+    expect(judged.text).toContain('2 of 2 seams closed');
+    const failed = await sketched(sketch, (writer, id) => {
+      writer.runs.noteSeams(id, [list]);
+      end('failed', { error: 'SOURCE_UNAVAILABLE: no answer' })(writer, id);
+    });
+    expect(failed.html).toContain('data-seams="jr "');
+    expect(failed.text).toContain('they are drawn as it judged them last');
   });
 
   it('says until when a run waits', async () => {

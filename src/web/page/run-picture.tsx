@@ -16,9 +16,11 @@ function nameOf({ kind, pass }: ListPicture): string {
   return kind === 'list' ? 'The catalog, read again' : NAMES[kind];
 }
 
+type PicturedRun = Pick<Run, 'proof' | 'evidence' | 'finishedAt'>;
+
 /** The letters of the picture (report/list-watch.ts) in words, for the legend; `some`: how many there are. */
-function legendOf({ windows, joints, preview }: ListPicture) {
-  const known = preview ? ' so far' : '';
+function legendOf({ windows, joints }: ListPicture, { evidence }: PicturedRun) {
+  const known = evidence === null ? ' so far' : '';
   return [
     { key: 'unread', some: windows['.'], words: 'not read' },
     { key: 'read', some: windows.w + windows.a, words: 'read' },
@@ -46,7 +48,7 @@ function sentenceOf(picture: ListPicture): string {
   return `${parts.join(', ')}.`;
 }
 
-function List({ picture, isSealed }: { readonly picture: ListPicture; readonly isSealed: boolean }) {
+function List({ picture, run }: { readonly picture: ListPicture; readonly run: PicturedRun }) {
   const { pass, cells, seams, places, perCell, planned } = picture;
   const sentence = sentenceOf(picture);
   return (
@@ -57,7 +59,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
       data-places={places}
       data-per-cell={perCell}
       data-windows={planned}
-      data-sealed={isSealed ? '' : undefined}
+      data-sealed={run.proof === 'sealed' ? '' : undefined}
       data-label={`${nameOf(picture)}: ${sentence}`}
     >
       <figcaption>
@@ -66,7 +68,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
       </figcaption>
       <div id={`drawn-${pass}`} data-drawn="" />
       <ul class="legend">
-        {legendOf(picture).map(({ key, some, words }) => (
+        {legendOf(picture, run).map(({ key, some, words }) => (
           <li class={key}>{`${count(some)} ${words}`}</li>
         ))}
       </ul>
@@ -77,7 +79,7 @@ function List({ picture, isSealed }: { readonly picture: ListPicture; readonly i
 interface PictureProps {
   /** Not of a list of one response. */
   readonly pictures: readonly ListPicture[];
-  readonly run: Pick<Run, 'proof' | 'finishedAt'>;
+  readonly run: PicturedRun;
   /** Whether everything that was read is in the picture. */
   readonly isComplete: boolean;
 }
@@ -86,8 +88,8 @@ interface PictureProps {
 function previewWords({ run, isComplete }: PictureProps): string {
   const what =
     run.finishedAt === null
-      ? 'This is a preview, from what each window and its neighbours hold. What the run has proven is decided at its end.'
-      : 'This run stopped before its seams could be proven: they are drawn from what each window and its neighbours hold.';
+      ? 'This is a preview. A seam seems closed if both neighbours hold a product, until the run judges it after a delta. What the run has proven is decided at its end.'
+      : 'This run stopped before its seams could be proven: they are drawn as it judged them last, or from what neighbours hold.';
   return isComplete ? what : `${what} Some windows that were read are not compared yet.`;
 }
 
@@ -101,9 +103,9 @@ export function Picture(props: PictureProps) {
         products, the seam between them closes. A list whose seams are all closed has no hole.
       </p>
       {pictures.map((picture) => (
-        <List picture={picture} isSealed={run.proof === 'sealed'} />
+        <List picture={picture} run={run} />
       ))}
-      {pictures.some(({ preview }) => preview) && <p class="soft">{previewWords(props)}</p>}
+      {run.evidence === null && <p class="soft">{previewWords(props)}</p>}
     </>
   );
 }

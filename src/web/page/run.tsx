@@ -279,9 +279,9 @@ export const run: View = {
   path: '/runs/:id',
   show: (parts, visit) => {
     const found = runOf(parts, visit);
-    const watch = watchRun(parts.store, found);
+    const watch = watchRun(parts.store, found.id);
     let isComplete = watch.update();
-    // Without comparing, which the evidence has, the rest is read at once.
+    // The evidence has the seams, so no windows are compared, and the rest is read at once.
     while (!isComplete && found.evidence !== null) isComplete = watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
