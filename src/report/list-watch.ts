@@ -12,10 +12,9 @@ export type SeamState = '.' | 'j' | 'r' | 'o' | ' ';
 /**
  * Follows a list while it is read: which of its windows are read, and which neighbours seem to join. The run itself judges
  * the seams, and notes them, once it has read what was modified meanwhile; until then, these are a preview.
- * @param foundLength the list's length as an earlier pass found it
  */
-export function createListWatch({ runs }: Reader, pass: Pass, foundLength: number | undefined) {
-  const plan = createListPlan({ ...pass, foundLength });
+export function createListWatch({ runs }: Reader, pass: Pass) {
+  const plan = createListPlan(pass.reversed ? { ...pass, foundLength: runs.heldUpTo(pass.runId, pass.pass) } : pass);
   const { windowAt } = plan;
   const states: WindowState[] = [];
   const again = new Set<number>();
@@ -25,8 +24,6 @@ export function createListWatch({ runs }: Reader, pass: Pass, foundLength: numbe
   let repairs = 0;
   let total: number | null = pass.numItems;
   let lastWithItems = -1;
-  /** Offset after the last product that was found. */
-  let reach = 0;
 
   const stateOf = (at: number): WindowState => states[at] ?? '.';
   const idsOf = (at: number): number[] => runs.idsOf(pass.runId, pass.pass, windowAt(at));
@@ -56,9 +53,7 @@ export function createListWatch({ runs }: Reader, pass: Pass, foundLength: numbe
       read++;
       total = window.numItems;
       states[at] = window.doubt !== null ? 'd' : window.rejected > 0 ? 'x' : 'w';
-      if (window.items === 0) return;
-      lastWithItems = Math.max(lastWithItems, at);
-      reach = Math.max(reach, startOf(window) + window.items);
+      if (window.items > 0) lastWithItems = Math.max(lastWithItems, at);
     },
     noteRepair: (repair: Window): void => {
       repairs++;
@@ -71,13 +66,13 @@ export function createListWatch({ runs }: Reader, pass: Pass, foundLength: numbe
     repairs: () => repairs,
     /** The source's own total, in the newest response; null before the first one. */
     total: () => total,
-    reach: () => reach,
     /** Whether products moved between two reads of neighbours. */
     moved: () => states.slice(0, Math.max(0, lastWithItems)).some((_, at) => (previewAt(at) ?? 'still') !== 'still'),
     windows,
     states: (): WindowState[] =>
       Array.from({ length: size() }, (_, at) => (stateOf(at) === 'w' && again.has(at) ? 'a' : stateOf(at))),
-    seams: (): SeamState[] => Array.from({ length: Math.max(0, size() - 1) }, (_, at) => seamAt(at)),
+    /** A preview: one letter for each window and the next. */
+    seams: (): string => Array.from({ length: Math.max(0, size() - 1) }, (_, at) => seamAt(at)).join(''),
   };
 }
 

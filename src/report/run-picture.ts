@@ -72,54 +72,36 @@ function placesOf(windows: readonly Window[]): string {
   return numbers.map((number) => number.toString(36).padStart(2, '0')).join('');
 }
 
-interface Drawn {
-  readonly states: readonly WindowState[];
-  readonly seams: readonly SeamState[];
-  readonly windows: readonly Window[];
-}
+/** The figures of a list. */
+type Facts = Pick<ListPicture, 'pass' | 'kind' | 'read' | 'repairs' | 'total' | 'reversed' | 'overlap'>;
 
-function drawn({ states, seams, windows }: Drawn) {
+/** @param seams one letter each, as the run judged them last, or a preview */
+function draw(facts: Facts, states: readonly WindowState[], seams: string, windows: readonly Window[]): ListPicture {
   const perCell = Math.max(1, Math.ceil(states.length / CELLS_MOST));
+  const letters = seams.split('') as SeamState[];
   return {
+    ...facts,
     cells: shared(WINDOW_RANK, states, perCell, '.'),
     // The last window has no seam after it.
-    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell, ' '),
+    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...letters, ' ' as const], perCell, ' '),
     perCell,
     places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',
     windows: tally(WINDOW_RANK, states),
-    joints: tally(SEAM_RANK, seams),
+    joints: tally(SEAM_RANK, letters),
     planned: states.length,
   };
 }
 
 function pictureOf(list: ListWatch, judged: string | undefined): ListPicture {
-  const { pass } = list;
-  const seams = (judged?.split('') as SeamState[] | undefined) ?? list.seams();
-  return {
-    ...drawn({ states: list.states(), seams, windows: list.windows() }),
-    pass: pass.pass,
-    kind: pass.kind,
-    read: list.read(),
-    repairs: list.repairs(),
-    total: list.total(),
-    reversed: pass.reversed,
-    overlap: pass.seam,
-  };
+  const { pass, kind, reversed, seam: overlap } = list.pass;
+  const facts = { pass, kind, reversed, overlap, read: list.read(), repairs: list.repairs(), total: list.total() };
+  return draw(facts, list.states(), judged ?? list.seams(), list.windows());
 }
 
 /** What remains when a later run has completed and the checkpoints are gone. */
-function pictureOfRecord({ pass, kind, windows, repairs, overlap, seams }: ListEvidence): ListPicture {
+function pictureOfRecord({ windows, seams, ...record }: ListEvidence): ListPicture {
   const states = Array.from({ length: windows }, (): WindowState => 'w');
-  return {
-    ...drawn({ states, seams: seams.split('') as SeamState[], windows: [] }),
-    pass,
-    kind,
-    read: windows,
-    repairs,
-    total: null,
-    reversed: false,
-    overlap,
-  };
+  return draw({ ...record, read: windows, total: null, reversed: false }, states, seams, []);
 }
 
 /** A picture of each list that a run has read, or reads: its seams are what the run has noted, and a preview before. */

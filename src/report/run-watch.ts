@@ -34,18 +34,6 @@ export function createRunWatch(store: Reader, runId: number) {
     noted = 0;
   }
 
-  /** The list that this pass reads first; undefined for a repair or a lookup. */
-  function listOf(pass: Pass): ListWatch | undefined {
-    if (pass.kind === 'repair' || pass.kind === 'lookup') return undefined;
-    const known = lists.get(pass.pass);
-    if (known !== undefined) return known;
-    const earlier = [...lists.values()].filter((list) => list.pass.kind === 'list').map((list) => list.reach());
-    const foundLength = pass.reversed ? Math.max(0, ...earlier) : undefined;
-    const list = createListWatch(store, pass, foundLength);
-    lists.set(pass.pass, list);
-    return list;
-  }
-
   function note(read: ReadWindow): void {
     upTo = read.rowid;
     noted++;
@@ -56,7 +44,7 @@ export function createRunWatch(store: Reader, runId: number) {
     seconds.set(second, sum);
     const pass = passes.find((one) => one.pass === read.pass);
     if (pass?.kind === 'repair') lists.get(pass.root)?.noteRepair(read);
-    else if (pass !== undefined) listOf(pass)?.note(read);
+    else lists.get(read.pass)?.note(read);
   }
 
   return {
@@ -67,11 +55,13 @@ export function createRunWatch(store: Reader, runId: number) {
       if (!layoutOf(now).startsWith(layoutOf(passes))) reset();
       passes = now;
       judged = new Map(store.runs.notedSeams(runId).map(({ pass, seams }) => [pass, seams]));
+      for (const pass of passes) {
+        const isList = pass.kind !== 'repair' && pass.kind !== 'lookup';
+        if (isList && !lists.has(pass.pass)) lists.set(pass.pass, createListWatch(store, pass));
+      }
       const batch = store.runs.after(runId, upTo, READ_MOST);
       for (const read of batch) note(read);
       isCurrent = batch.length < READ_MOST;
-      // Also those that have no window yet; not before, because a list may need the length that an earlier one found.
-      if (isCurrent) for (const pass of passes) listOf(pass);
       return isCurrent;
     },
     /**

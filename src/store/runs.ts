@@ -67,7 +67,7 @@ type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 export type RunReader = ReturnType<typeof createRunReader>;
 
 export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
-  const { row, rows, tuple, value } = queries;
+  const { number, row, rows, tuple, value } = queries;
   const sums = row<[number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
@@ -139,6 +139,11 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
     passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
     passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
+    /** The offset after the last product that readings of the list before this pass found; 0 if they found none. */
+    heldUpTo: number<[runId: number, beforePass: number]>(
+      `SELECT max((page - 1) * checkpoints.per_page + items) FROM checkpoints JOIN passes USING (run_id, pass)
+       WHERE run_id = ? AND pass < ? AND kind = 'list' AND items > 0`,
+    ),
     passes: (runId: number): Pass[] => passesOf().all({ run: runId }),
 
     hasCheckpoint: (runId: number, pass: number, { page, perPage }: Window) =>

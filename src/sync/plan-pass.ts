@@ -1,5 +1,5 @@
 import type { FetchTask, Window } from '../catalog/page.ts';
-import { createFixedPlan, createListPlan, type PassPlan, startOf } from '../catalog/plan.ts';
+import { createFixedPlan, createListPlan, type PassPlan } from '../catalog/plan.ts';
 import type { Reader } from '../store/reader.ts';
 import type { Pass } from '../store/runs.ts';
 import { assessRun, repairsOf } from './assess-run.ts';
@@ -46,16 +46,6 @@ function plannedLookups(store: Reader, pass: Pass): PlannedPass {
   };
 }
 
-/** The offset up to which earlier readings of the list found products. */
-function heldUpTo(store: Reader, { runId, pass: before }: Pass): number {
-  return store.runs
-    .passes(runId)
-    .filter(({ kind, pass }) => kind === 'list' && pass < before)
-    .flatMap(({ pass }) => store.runs.checkpoints(runId, pass))
-    .map((window) => (window.items === 0 ? 0 : startOf(window) + window.items))
-    .reduce((a, b) => Math.max(a, b), 0);
-}
-
 /**
  * Depends on the passes before this one, so that a resumed pass has the same plan. Repairs and lookups also depend on what
  * the mirror knows meanwhile: a resumed one may read more windows.
@@ -68,6 +58,6 @@ export function planPass(store: Reader, pass: Pass): PlannedPass {
     const list = lists.find((read) => read.pass.pass === pass.root);
     return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
   }
-  const list = pass.reversed ? { ...pass, foundLength: heldUpTo(store, pass) } : pass;
+  const list = pass.reversed ? { ...pass, foundLength: store.runs.heldUpTo(pass.runId, pass.pass) } : pass;
   return { plan: createListPlan(list), taskOf };
 }

@@ -157,6 +157,27 @@ describe('the picture of a run that was followed only in part', () => {
   });
 });
 
+describe('the picture of a list that is read from its end', () => {
+  it('plans up to where the first reading found products, even if only the second one is watched', () => {
+    const list = { perPage: 10, seam: 2, numItems: 60 };
+    const windows = [
+      { ids: ids(1, 10), total: 60 },
+      { page: 2, perPage: 8, ids: ids(9, 13), total: 60 },
+    ];
+    const passes: PassSketch[] = [
+      { ...list, windows },
+      { kind: 'delta', windows: [{ ids: [] }] },
+    ];
+    const { store, run } = sketchRun({ products: 13, passes: [...passes, { ...list, reversed: true, windows: [] }] });
+    const watch = createRunWatch(store, run.id);
+    watch.update();
+    expect(picturesOf(watch, UNFINISHED)).toMatchObject([
+      { pass: 0, planned: 2, read: 2 },
+      { pass: 2, planned: 2, read: 0, reversed: true },
+    ]);
+  });
+});
+
 describe('the picture of a long list', () => {
   it('shows the worst of the windows that share a cell', () => {
     const windows = Array.from({ length: 4_000 }, (_, at) => ({

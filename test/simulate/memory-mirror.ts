@@ -1,4 +1,5 @@
 import type { CapturedPage } from '../../src/catalog/page.ts';
+import { startOf } from '../../src/catalog/plan.ts';
 import type { Run } from '../../src/catalog/run.ts';
 import { momentOf, sourceTimeOf } from '../../src/catalog/watermark.ts';
 import type { Reader } from '../../src/store/reader.ts';
@@ -82,6 +83,11 @@ export function createMemoryMirror(settings: RunSettings) {
           ofPass(pass).map(({ requestedAt }) => -requestedAt),
           -1,
         ),
+      heldUpTo: (_run: number, before: number) =>
+        passes
+          .filter(({ kind, pass }) => kind === 'list' && pass < before)
+          .flatMap(({ pass }) => ofPass(pass))
+          .reduce((most, window) => (window.items === 0 ? most : Math.max(most, startOf(window) + window.items)), 0),
       counts: () => ({ ...NO_COUNTS, requests: 0 }),
     },
   } as unknown as Reader;
