@@ -4,7 +4,7 @@ import { usageError } from '../errors.ts';
 import { changeSink } from '../operator/change-sink.ts';
 import type { SinkAction } from '../operator/decision.ts';
 import { recordDone } from '../operator/record.ts';
-import { forgetSink, requireSink } from '../relay/change-sink.ts';
+import { forgetSink, renameSink, requireSink } from '../relay/change-sink.ts';
 import { sinkConfig } from '../relay/sink-config.ts';
 import { storedSizes } from '../relay/stored-sizes.ts';
 import { parkedJson, sinkListJson, sinkSummary } from '../report/sink.ts';
@@ -62,6 +62,19 @@ async function decide(
   });
 }
 
+async function rename(context: CommandContext, name: string, to: string): Promise<void> {
+  await onMirror(context, 'write', {}, (store, config) => {
+    store.request((writer) => {
+      const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
+      renameSink(writer, requireSink(writer, name), to, config.sinks, isRelayRunning);
+    });
+    const done = `${name} is ${to} now, with its position and parked events`;
+    if (config.sinks.some((sink) => sink.name === to)) return { json: null, text: done };
+    const variable = (sink: string): string => `CATCHWORD_SINK_${sink.toUpperCase()}`;
+    return { json: null, text: [done, `before you start a daemon, rename ${variable(name)} to ${variable(to)}`] };
+  });
+}
+
 async function forget(context: CommandContext, name: string): Promise<void> {
   await onMirror(context, 'write', {}, (store, config) => {
     store.request((writer) => {
@@ -109,6 +122,10 @@ export function sinkCommand(context: CommandContext): Command {
       const hint = `See: npx catchword sink parked ${name}.`;
       throw usageError('sink skip needs either the number of an event or --all', hint);
     });
+  add('rename', 'give a sink another name, with its position and parked events; stop the daemon first')
+    .argument('<old>')
+    .argument('<new>')
+    .action((name: string, to: string) => rename(context, name, to));
   add('forget', 'remove a sink whose setting was removed, with its position and parked events')
     .argument('<name>')
     .action((name: string) => forget(context, name));

@@ -4,6 +4,7 @@ import { createHistory } from '../store/history.ts';
 import type { Reader } from '../store/reader.ts';
 import type { SinkRow } from '../store/sinks.ts';
 import type { RequestWriter } from '../store/writers.ts';
+import { sinkConfig } from './sink-config.ts';
 
 /*
  * What an operator changes about a sink. Each function runs in a write transaction of its caller, and throws
@@ -66,24 +67,59 @@ export function skipRefused(store: RequestWriter, sink: SinkRow, nowMs: number):
   return sink.stoppedAt === null ? skipped : skipped + skipEvent(store, sink, sink.stoppedAt, nowMs);
 }
 
-/** Removes a sink whose setting was removed, and that no running relay feeds. */
-export function forgetSink(
+/** A relay reads its settings only when it starts, so it feeds a sink under the name that it knows. */
+function requireUnfed({ name, configured }: SinkRow, isRelayRunning: boolean, hint: string): void {
+  if (configured && isRelayRunning) {
+    throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, { hint });
+  }
+}
+
+/** Gives a sink another name, with its position, parked events and gaps. No running relay may feed either name. */
+export function renameSink(
   { sinks }: RequestWriter,
-  { id, name, configured }: SinkRow,
+  sink: SinkRow,
+  to: string,
   settings: readonly SinkSetting[],
   isRelayRunning: boolean,
 ): void {
+  if (!/^[a-z0-9][a-z0-9_]*$/.test(to)) {
+    const hint = 'Use what follows CATCHWORD_SINK_ in its variable, in lower case: letters, digits and underscores.';
+    throw new CatchwordError('USAGE', `${to} cannot be the name of a sink`, { hint });
+  }
+  const replaced = sinks.get(to);
+  for (const one of [sink, ...(replaced === undefined ? [] : [replaced])]) {
+    requireUnfed(one, isRelayRunning, 'Stop it first. Start it again when the settings have the new name.');
+  }
+  if (replaced !== undefined && (replaced.opened || sinks.parkedCount(replaced.id) > 0)) {
+    throw new CatchwordError('USAGE', `${to} is in use: it has a position of its own`, {
+      hint: `To keep that one, rename it first: npx catchword sink rename ${to} OTHER.`,
+    });
+  }
+  const setting = settings.find(({ name }) => name === to);
+  // The relay would take the name from this store again, and leave its parked events behind.
+  if (setting !== undefined && sinkConfig(setting).identity !== sink.identity) {
+    throw new CatchwordError('USAGE', `${setting.env} is the address of another store than ${sink.address}`, {
+      hint: 'Parked events are only delivered to the store that refused them. Rename before you change the address.',
+    });
+  }
+  if (replaced !== undefined) sinks.forget(replaced.id);
+  sinks.rename(sink.id, to);
+}
+
+/** Removes a sink whose setting was removed, and that no running relay feeds. */
+export function forgetSink(
+  { sinks }: RequestWriter,
+  sink: SinkRow,
+  settings: readonly SinkSetting[],
+  isRelayRunning: boolean,
+): void {
+  const { id, name } = sink;
   const setting = settings.find((one) => one.name === name);
   if (setting !== undefined) {
     throw new CatchwordError('USAGE', `${name} is configured by ${setting.env}`, {
       hint: 'Remove that setting and restart the daemon (or relay) first. To fill a sink again: sink replay.',
     });
   }
-  // A relay reads its settings only when it starts.
-  if (configured && isRelayRunning) {
-    throw new CatchwordError('USAGE', `a running daemon (or relay) still feeds ${name}`, {
-      hint: 'Restart it without the setting of this sink first.',
-    });
-  }
+  requireUnfed(sink, isRelayRunning, 'Restart it without the setting of this sink first.');
   sinks.forget(id);
 }

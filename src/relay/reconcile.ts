@@ -16,7 +16,6 @@ import type { Mark, Opened } from './sink.ts';
  */
 export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
   const { generation, cursor } = sink;
-  if (mark !== null && !sink.opened && isOfThisHistory(store, mark)) store.sinks.takeFormer(sink, mark);
   if (mark === null) continueAt(store, sink, generation, cursor);
   else if (!isOfThisHistory(store, mark)) {
     if (!sink.takeOver) throw conflict(store, sink, mark);

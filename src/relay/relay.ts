@@ -28,14 +28,13 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
   async function feedAll(leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> {
     leased.write((writer) => {
       writer.sinks.configureOnly(sinks);
-      const formers = sinks.map((sink) => ({ sink: sink.name, former: writer.sinks.configure(sink) }));
-      for (const { sink, former } of formers) {
-        // The former store may have another name now, which has them.
-        if (former === null || writer.sinks.get(former) === undefined) continue;
-        const reason = `see them with: npx catchword sink parked ${former}`;
-        log.warn({ sink, reason }, 'the sink is another store now; events parked for the former one are kept');
-      }
+      for (const sink of sinks) writer.sinks.configure(sink);
     });
+    for (const { id, name, configured } of store.sinks.list()) {
+      if (configured || store.sinks.parkedCount(id) === 0) continue;
+      const reason = `see: npx catchword sink parked ${name}; if it has another name now: npx catchword sink rename`;
+      log.warn({ sink: name, reason }, 'events are parked for a sink that no setting names');
+    }
     // A sink's loop throws only when no sink can be fed, as when the lease is lost: then the others end as well.
     const failed = new AbortController();
     await withAbort([stopping.signal, failed.signal, lost], (stop) =>

@@ -1,5 +1,4 @@
 import { LAST_SEQ } from './changes.ts';
-import { createFormerStores } from './former-stores.ts';
 import type { Queries } from './queries.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sinks.ts';
 
@@ -56,29 +55,25 @@ export type SinkWriter = ReturnType<typeof createSinkWriter>;
 
 /** What the relay writes about sinks. */
 export function createSinkWriter(queries: Queries, reader: SinkReader) {
-  const { value, write } = queries;
-  const { setError, addGap, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
-  const formers = createFormerStores(queries, reader);
-  const restartOther = write(
-    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, began_generation = 1,
-       began_cursor = 0, take_over = 0, opened = 0, delivered = 0, rate = 0, acked_at = NULL, error = NULL, error_at = NULL,
-       retry_at = NULL, stopped_at = NULL, state = iif(state = 'paused', state, 'running')
-     WHERE name = :name AND identity <> :identity`,
+  const { write } = queries;
+  const { setError, addGap, park, setParkedState, setLaterState } = createSharedWrites(queries);
+  const dropUnlessParked = write(
+    `DELETE FROM sinks WHERE id = :id AND NOT EXISTS (SELECT 1 FROM parked WHERE sink_id = :id)
+       AND NOT EXISTS (SELECT 1 FROM sink_gaps WHERE sink_id = :id)`,
   );
+  const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
   const configure = write(
-    `INSERT INTO sinks (name, kind, address, identity, backfill_to)
-     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ})
-     ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address, identity = :identity`,
+    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state)
+     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state)
+     ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
   );
   const configureOnly = write(
-    `UPDATE sinks SET configured = 0 WHERE configured = 1
-       AND (name, identity) NOT IN (SELECT value ->> 'name', value ->> 'identity' FROM json_each(?))`,
+    'UPDATE sinks SET configured = 0 WHERE configured = 1 AND name NOT IN (SELECT value FROM json_each(?))',
   );
   const ack = write(
     `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
        error_at = NULL, retry_at = NULL, take_over = 0 WHERE id = :id AND :generation >= began_generation`,
   );
-  const isOpened = value<[number], number>('SELECT opened FROM sinks WHERE id = ?');
   const setPosition = write(
     `UPDATE sinks SET generation = :generation, cursor = :cursor, backfill_to = min(backfill_to, :filledTo), opened = 1,
        began_generation = max(began_generation, :began) WHERE id = :id`,
@@ -92,43 +87,37 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const unpark = write(`DELETE FROM parked ${ofSeqs}`);
   const setFreed = write(`UPDATE parked SET state = ? ${ofSeqs}`);
 
+  /** Takes its name from a store. A row with parked events or gaps stays, under a name that no setting can have. */
+  function leaveName({ id, name }: SinkRow): void {
+    if (dropUnlessParked({ id }) === 1) return;
+    let former = `${name}-former`;
+    for (let number = 2; reader.get(former) !== undefined; number++) former = `${name}-former-${number}`;
+    setAside({ id, former });
+  }
+
   return {
     ...reader,
     /**
-     * Notes that the settings name this sink. A sink that is new, or that is another store than before, starts with the
-     * products as of now. Events are parked for a store: they stay with it under a name of its own when its name comes to
-     * mean another store, and come back with it.
-     * @returns the name under which the events of the former store are kept; null if there are none
+     * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
+     * own, because events that were parked for one store must not be delivered to another. A new row starts with the
+     * products as of now.
      */
-    configure: ({ name, kind, address, identity }: NamedSink): string | null => {
+    configure: ({ name, kind, address, identity }: NamedSink): void => {
       const before = reader.get(name);
-      const isSame = before?.identity === identity;
-      const former = before === undefined || isSame ? null : formers.setAside(before);
-      restartOther({ name, identity });
-      configure({ name, kind, address, identity });
-      if (!isSame) formers.takeByIdentity(name, identity);
-      return former;
+      if (before !== undefined && before.identity !== identity) leaveName(before);
+      // An operator who paused the name has not allowed deliveries to another store.
+      configure({ name, kind, address, identity, state: before?.state === 'paused' ? 'paused' : 'running' });
     },
-    /**
-     * Gives a sink what was parked for the former store of its name, if the position of the opened store shows that it
-     * is the same one under another address.
-     */
-    takeFormer: formers.takeByPosition,
-    /**
-     * Notes which sinks the settings no longer name: these no longer hold the log. Call it before `configure`, which then
-     * finds the events of each store, also if two names change places.
-     */
-    configureOnly: (sinks: readonly Pick<NamedSink, 'name' | 'identity'>[]) =>
-      configureOnly(JSON.stringify(sinks.map(({ name, identity }) => ({ name, identity })))),
+    /** Notes which sinks the settings no longer name: these no longer hold the log. */
+    configureOnly: (sinks: readonly Pick<NamedSink, 'name'>[]) =>
+      configureOnly(JSON.stringify(sinks.map(({ name }) => name))),
     /** @returns false, without writing, if delivery has restarted meanwhile */
     ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
       ack({ ...confirmed, id, generation }) === 1,
     /** Notes how far an opened sink is. Forgets later parked events: they are judged again when they are read again. */
     reconcile: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
-      // Parked and skipped events of another store do not apply to one that was never opened.
-      const drop = isOpened(id) === 1 ? dropUnskippedAfter : dropParkedAfter;
       setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
-      drop(id, cursor);
+      dropUnskippedAfter(id, cursor);
     },
     /** Fills the sink again with the products as of now: its store lost events that it had confirmed. */
     refill: (id: number): void => {
@@ -190,6 +179,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   );
   const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
   const dropSink = write('DELETE FROM sinks WHERE id = ?');
+  const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
   return {
     ...reader,
@@ -222,6 +212,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeAll({ id });
     },
+    rename: (id: number, name: string) => rename(name, id),
     /** Removes a sink with all its parked events. */
     forget: (id: number): void => {
       dropParkedAfter(id, -1);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/commands/shared/settings.ts';
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
@@ -159,6 +159,121 @@ it.each([
     expect(bench.store.sinks.get('file')?.state).toBe(state);
   },
 );
+
+describe('sink rename', () => {
+  /** The harness with a fed sink `file`, for which an event is parked, and settings that name it `books`. */
+  async function fed() {
+    const { bench, directory, env, without, sink, expectSink } = open();
+    bench.change(books(3, 1));
+    const address = env.CATCHWORD_SINK_FILE ?? '';
+    await relay(bench, env);
+    const [change] = bench.events();
+    if (change === undefined) throw new Error('no event');
+    const id = bench.store.sinks.get('file')?.id ?? 0;
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.park(id, { seq: 1, reason: 'it is poison', at: 0, change });
+      sinks.addGap(id, { after: 1, upTo: 2, at: 0 });
+    });
+    const row = (name: string) => bench.store.sinks.get(name);
+    const renamed = { ...without, CATCHWORD_SINK_BOOKS: address };
+    const lines = () => readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
+    return { bench, directory, env, without, renamed, id, row, sink, expectSink, lines };
+  }
+
+  it('moves position, parked events and gaps to the new name, and delivers only what follows', async () => {
+    const { bench, directory, renamed, id, row, lines } = await fed();
+    const { name: _name, ...before } = row('file') ?? { name: '' };
+    const { code, stdout } = await runHere(['sink', 'rename', 'file', 'books'], renamed, directory);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: 'file is books now, with its position and parked events\n',
+    });
+    expect(row('file')).toBeUndefined();
+    expect(row('books')).toEqual({ ...before, name: 'books' });
+    expect(bench.store.sinks.parked(id)).toMatchObject([{ seq: 1, state: 'refused' }]);
+    expect(bench.store.sinks.gaps(id)).toEqual([{ after: 1, upTo: 2, at: 0 }]);
+    bench.change(books(1, 2));
+    const running = start(['relay'], renamed, directory);
+    await running.shows('sink is open');
+    // The newest change is of the product whose event is parked.
+    await until('it waits', () => bench.store.sinks.parkedCount(id) === 2);
+    expect(await runHere(['sink', 'retry', 'books'], renamed, directory)).toMatchObject({ code: 0 });
+    await until('it is delivered', () => lines().length === 5);
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(bench.store.sinks.list()).toHaveLength(1);
+  });
+
+  it('says which settings to rename, and exchanges two names in three steps', async () => {
+    const { bench, row, expectSink } = await fed();
+    const other = { name: 'other', kind: 'jsonl', address: 'o', identity: 'o' };
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.configure(other);
+      sinks.reconcile(row('other')?.id ?? 0, 1, 2);
+    });
+    const [file, id] = [row('file')?.id, row('other')?.id];
+    const change = 'before you start a daemon, rename CATCHWORD_SINK_FILE to CATCHWORD_SINK_TMP\n';
+    await expectSink('rename file tmp', 0, change);
+    expect(row('tmp')?.id).toBe(file);
+    await expectSink('rename other other_2', 0, 'other is other_2 now');
+    await expectSink('rename tmp other', 0, 'tmp is other now');
+    expect([row('other')?.id, row('other_2')?.id]).toEqual([file, id]);
+  });
+
+  it('takes the name of a sink that was never opened', async () => {
+    const { bench, row, expectSink } = await fed();
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) =>
+      sinks.configure({ name: 'books', kind: 'jsonl', address: 'o', identity: 'o' }),
+    );
+    const id = row('file')?.id;
+    await expectSink('rename file books', 0, 'file is books now');
+    expect(bench.store.sinks.list()).toMatchObject([{ name: 'books', id }]);
+  });
+
+  it('is offered by the log of a relay whose settings were renamed without it', async () => {
+    const { bench, directory, renamed, id, row, lines } = await fed();
+    const running = start(['relay'], renamed, directory);
+    await running.shows('if it has another name now: npx catchword sink rename');
+    // The file keeps the cursor.
+    await until('it is open', () => row('books')?.cursor === 3);
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(lines()).toHaveLength(3);
+    expect(bench.store.sinks.parkedCount(id)).toBe(1);
+    const steps = ['rename books tmp', 'rename file books', 'forget tmp'];
+    for (const step of steps) {
+      expect(await runHere(['sink', ...step.split(' ')], renamed, directory), step).toMatchObject({ code: 0 });
+    }
+    expect(bench.store.sinks.list()).toMatchObject([{ name: 'books', id, cursor: 3 }]);
+  });
+
+  it('refuses, and changes nothing', async () => {
+    const { bench, directory, env, row, expectSink } = await fed();
+    writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+      sinks.configure({ name: 'books', kind: 'jsonl', address: 'o', identity: 'o' });
+      sinks.reconcile(row('books')?.id ?? 0, 1, 2);
+    });
+    const before = bench.store.sinks.list();
+    await expectSink('rename none shop', 1, 'the mirror has no sink none');
+    await expectSink('rename file books', 2, 'books is in use: it has a position of its own');
+    await expectSink('rename file file', 2, 'file is in use');
+    await expectSink('rename file My-Shop', 2, 'My-Shop cannot be the name of a sink');
+    await expectSink('rename books file', 2, 'file is in use');
+    const elsewhere = { ...env, CATCHWORD_SINK_SHOP: 'jsonl:/elsewhere.jsonl' };
+    const otherStore = await runHere(['sink', 'rename', 'file', 'shop'], elsewhere, directory);
+    expect(otherStore).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('CATCHWORD_SINK_SHOP is the address of another store than ') as string,
+    });
+    expect(bench.store.sinks.list()).toEqual(before);
+    const running = start(['relay'], env, directory);
+    await running.shows('sink is open');
+    await expectSink('rename file shop', 2, 'a running daemon (or relay) still feeds file');
+    running.child.kill('SIGTERM');
+    await running.ended;
+    expect(row('shop')).toBeUndefined();
+  });
+});
 
 it('forgets a sink whose setting was removed', async () => {
   const { bench, directory, env, without, expectSink, list } = open();

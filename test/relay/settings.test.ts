@@ -153,21 +153,22 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
   });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
+  harness.store.request((writer) => writer.sinks.setState(1, 'paused'));
   writeUnder(harness.store.relayLease, Date.now(), (writer) =>
     writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
   );
-  expect(sinks.get('x')).toMatchObject({ cursor: 0, backfillTo: 3 });
-  // At once, before it can be opened.
-  expect(sinks.parked(1)).toEqual([]);
-  const former = sinks.get('x-former');
-  expect(former).toMatchObject({ configured: false, identity: 'old', cursor: 3 });
-  expect(sinks.parked(former?.id ?? 0)).toMatchObject([{ seq: 1, state: 'refused' }]);
-  // Events come back with their store.
-  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
-    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' }),
-  );
-  expect(sinks.get('x-former')).toBeUndefined();
+  const restarted = { cursor: 0, backfillTo: 3, opened: false, state: 'paused' };
+  expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'new' });
+  // At once, before the new store can be opened.
+  expect(sinks.parked(sinks.get('x')?.id ?? 0)).toEqual([]);
+  expect(sinks.get('x-former')).toMatchObject({ id: 1, configured: false, identity: 'old', cursor: 3 });
   expect(sinks.parked(1)).toMatchObject([{ seq: 1, state: 'refused' }]);
+  // A store for which nothing is parked leaves no row.
+  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
+    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'third', identity: 'third' }),
+  );
+  expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'third' });
+  expect(sinks.list().map(({ name }) => name)).toEqual(['x', 'x-former']);
 });
 
 it('keeps what stores refused for these stores when their names change places', () => {
@@ -183,7 +184,7 @@ it('keeps what stores refused for these stores when their names change places', 
       writer.sinks.configureOnly(named);
       for (const one of named) writer.sinks.configure(one);
     });
-  const parkedFor = (name: string) => sinks.parked(sinks.get(name)?.id ?? 0).map(({ seq }) => seq);
+  const parkedFor = ({ id }: { id: number }) => sinks.parked(id).map(({ seq }) => seq);
 
   configure({ a: 'shop', b: 'bus' });
   writeUnder(relayLease, Date.now(), (writer) => {
@@ -191,9 +192,10 @@ it('keeps what stores refused for these stores when their names change places', 
     writer.sinks.park(sinks.get('b')?.id ?? 0, { seq: 2, reason: 'poison', at: 0, change: second });
   });
   configure({ a: 'bus', b: 'shop' });
-  expect([parkedFor('a'), parkedFor('b')]).toEqual([[2], [1]]);
-  expect(sinks.list().map(({ name, configured }) => [name, configured])).toEqual([
-    ['a', true],
-    ['b', true],
+  expect(sinks.list().map((sink) => [sink.name, sink.identity, sink.configured, parkedFor(sink)])).toEqual([
+    ['a', 'bus', true, []],
+    ['a-former', 'shop', false, [1]],
+    ['b', 'shop', true, []],
+    ['b-former', 'bus', false, [2]],
   ]);
 });
