@@ -16,7 +16,7 @@ const options = {
 };
 
 /* Puts the used parts of drizzle-orm into one file: as packages they are 113 files. */
-const LOADER = 'dist/store/drizzle.js';
+const LOADER = 'dist/store/schema/drizzle.js';
 const LOADS = /export const (\{[^}]+\}) = load\(('[^']+')\);/g;
 const parts = [...readFileSync(LOADER, 'utf8').matchAll(LOADS)].map(
   ([, names, from]) => `export ${names} from ${from};`,
@@ -59,9 +59,9 @@ const compiled = readdirSync('dist', { recursive: true, encoding: 'utf8' }).map(
  * `sync` would load 70 such files. So an entry that loads one of the modules of `status` loads all of them, which makes
  * them one file; and likewise those of `sync`.
  */
-const ofStatus = reachedFrom('dist/commands/status.js', STATIC);
-const ofSync = reachedFrom('dist/commands/sync.js', STATIC);
-const entries = new Set(['dist/roles/web-thread.js']);
+const ofStatus = reachedFrom('dist/cli/commands/status-command.js', STATIC);
+const ofSync = reachedFrom('dist/cli/commands/sync-command.js', STATIC);
+const entries = new Set(['dist/cli/roles/web-worker.js']);
 for (const file of compiled.filter((one) => one.endsWith('.js'))) {
   for (const [, name = ''] of readFileSync(file, 'utf8').matchAll(DYNAMIC)) entries.add(join(dirname(file), name));
 }
@@ -75,7 +75,7 @@ function withShared(file) {
     loaded.some((one) => ofStatus.has(one)) ? 'status' : [],
     loaded.some((one) => ofSync.has(one) && !ofStatus.has(one)) ? 'sync' : [],
   ].flat();
-  return own.map((verb) => `import ${JSON.stringify(resolve(`dist/commands/${verb}.js`))};\n`).join('') + text;
+  return own.map((verb) => `import ${JSON.stringify(resolve(`dist/cli/commands/${verb}-command.js`))};\n`).join('') + text;
 }
 
 /** @type {import('esbuild').Plugin} */
@@ -86,7 +86,7 @@ const modules = {
       const file = relative('.', resolve(resolveDir, path));
       if (!file.startsWith('dist/') || kind === 'entry-point') return undefined;
       // One class of errors, also for the modules of sinks that use the library.
-      if (file === 'dist/errors.js') return { path: './errors.js', external: true };
+      if (file === 'dist/base/errors.js') return { path: './base/errors.js', external: true };
       return { path: resolve(file), sideEffects: true };
     });
     // undici makes connections of HTTP/1.1 and commander starts no programs here: these take 4 ms.
@@ -121,9 +121,9 @@ const programs = {
   plugins: [modules],
   metafile: true,
 };
-const large = await build({ ...programs, entryPoints: ['dist/cli.js', 'dist/roles/web-thread.js'], splitting: true });
+const large = await build({ ...programs, entryPoints: ['dist/cli.js', 'dist/cli/roles/web-worker.js'], splitting: true });
 // Small ones start faster as a file each.
-const SMALL = ['sync/fast/page-worker', 'store/copy-process', 'web/search-process'];
+const SMALL = ['sync/fast/page-worker', 'store/file/copy-program', 'http/search-program'];
 const small = await build({ ...programs, entryPoints: SMALL.map((name) => `dist/${name}.js`) });
 
 /* The licences of the packages in the bundle, which ask that copies of the code have them. */

@@ -3,7 +3,12 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { columnsOf, type Fields, pricesOf } from '../src/catalog/field-values.ts';
-import { ensureLayout, PRICE_COLUMNS, PRODUCT_COLUMNS, resolveNames } from '../src/relay/sinks/postgres/layout.ts';
+import {
+  ensureLayout,
+  PRICE_COLUMNS,
+  PRODUCT_COLUMNS,
+  resolveNames,
+} from '../src/relay/sinks/postgres/postgres-layout.ts';
 import { programs } from '../test/support/postgres.ts';
 
 interface Product {

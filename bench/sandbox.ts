@@ -6,7 +6,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { Pool } from 'undici';
 import { SANDBOX_DEFAULTS } from '../src/sandbox/options.ts';
-import { startSandbox } from '../src/sandbox/server.ts';
+import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 
 const CONCURRENCY = 8;
 const PER_PAGE = 1000;

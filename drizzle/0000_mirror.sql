@@ -1,4 +1,4 @@
--- The tables, as drizzle-kit makes them of src/store/schema.ts, which says what each column means; then what drizzle-kit
+-- The tables, as drizzle-kit makes them of src/store/schema/schema.ts, which says what each column means; then what drizzle-kit
 -- cannot express: an index, the words of products and the views.
 
 CREATE TABLE `actions` (
@@ -255,7 +255,7 @@ CREATE VIRTUAL TABLE products_fts USING fts5(
   content='', contentless_delete=1, tokenize="unicode61 remove_diacritics 2"
 );
 --> statement-breakpoint
--- The views are what users may rely on; those of products are in src/store/product-views.ts. Times become ISO 8601 here.
+-- The views are what users may rely on; those of products are in src/store/schema/product-views.ts. Times become ISO 8601 here.
 -- They run on SQLite 3.38: readers bring their own.
 
 -- `before` of a removal is the last known product: the tombstone has it until the product is restored.

@@ -2,9 +2,9 @@
 
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
-import { systemClock } from './clock.ts';
-import { isForcedExitRequired } from './forced-exit.ts';
-import { run } from './program.ts';
+import { systemClock } from './base/clock.ts';
+import { isForcedExitRequired } from './base/forced-exit.ts';
+import { run } from './cli/program.ts';
 
 // Some drivers print what a store sent; stdout is data, and a log has no text that was not checked.
 globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }));

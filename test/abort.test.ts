@@ -2,10 +2,10 @@ import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { unlessAborted, withAbort, withDeadline } from '../src/abort.ts';
+import { unlessAborted, withAbort, withDeadline } from '../src/base/abort.ts';
+import { systemClock } from '../src/base/clock.ts';
+import { checkedSettings } from '../src/cli/commands/shared/checked-settings.ts';
 import { createCatalogClient } from '../src/client/catalog-client.ts';
-import { systemClock } from '../src/clock.ts';
-import { checkedSettings } from '../src/commands/shared/settings.ts';
 import { settingsFor } from './support/mirror.ts';
 import { startRawSource } from './support/raw-source.ts';
 

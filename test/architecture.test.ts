@@ -6,110 +6,58 @@ import { COLUMNS, ROWS } from '../src/catalog/fields.ts';
 
 const SRC = fileURLToPath(new URL('../src', import.meta.url));
 
-/** Files that every folder may import. */
-const COMMON = [
-  'abort',
-  'errors',
-  'missing-package',
-  'log',
-  'clock',
-  'backoff',
-  'pace',
-  'lifecycle',
-  'version',
-  'public-address',
-  'iso-time',
-  'file-lock',
-  'durable-names',
-  'printable',
-  'loopback',
-  'percent-decode',
-  'whole-number',
-  'nearest-name',
-  'forced-exit',
-  'plain',
-  'measure',
-  'trouble',
-  'http-connector',
-  'proxy',
-  'undici',
-  'gzip-chunk',
-  'redis-address',
-  'certificate',
-];
+/** Rooms that every other one may import. */
+const COMMON = ['base', 'pace', 'version'];
 
-/** The folders that a folder may import from, besides itself and the common files. */
+/** The rooms that a room may import from, besides itself and the common ones. */
 const MAY_IMPORT: Record<string, readonly string[]> = {
+  base: [],
+  pace: [],
+  settings: [],
   catalog: [],
+  proof: ['catalog'],
   xml: [],
-  client: ['catalog', 'config', 'option-table', 'xml'],
-  store: ['catalog'],
+  client: ['catalog', 'settings', 'xml'],
+  store: ['catalog', 'proof'],
   state: ['catalog', 'store'],
-  report: ['catalog', 'store', 'relay', 'state'],
   queue: ['catalog'],
-  sync: ['catalog', 'client', 'store', 'queue'],
-  schedule: ['catalog', 'operator', 'store', 'sync'],
-  metrics: ['catalog', 'store', 'report', 'state'],
-  web: ['catalog', 'events', 'store', 'report', 'metrics', 'operator', 'state'],
-  operator: ['catalog', 'store', 'sync', 'relay', 'report'],
+  relay: ['catalog', 'settings', 'store'],
+  report: ['catalog', 'proof', 'relay', 'state', 'store'],
+  sync: ['catalog', 'client', 'proof', 'queue', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
-  notify: ['config', 'store', 'report', 'relay', 'state'],
+  operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
+  http: ['catalog', 'events', 'operate', 'report', 'state', 'store'],
   events: ['catalog'],
-  mirror: ['catalog', 'store', 'events', 'state'],
-  relay: ['catalog', 'config', 'setting-forms', 'store'],
-  roles: [
-    'catalog',
-    'client',
-    'config',
-    'metrics',
-    'notify',
-    'operator',
-    'queue',
-    'relay',
-    'report',
-    'schedule',
-    'store',
-    'sync',
-    'web',
-  ],
+  mirror: ['catalog', 'events', 'state', 'store'],
   sandbox: ['xml'],
-  commands: ['*'],
-  program: ['*'],
   cli: ['*'],
-  'verb-table': ['*'],
-  config: ['environment', 'option-table', 'setting-forms'],
-  'unknown-settings': ['config', 'environment', 'option-table'],
-  'input-stream': [],
-  environment: [],
-  'option-table': ['setting-forms'],
-  'setting-forms': [],
 };
 
-/** Packages that only these folders may import. */
+/** Packages that only these rooms may import. */
 const ONLY_IN: Record<string, readonly string[]> = {
-  'better-sqlite3': ['store', 'file-lock'],
+  'better-sqlite3': ['base', 'store'],
   'drizzle-orm': ['store'],
-  undici: ['undici', 'undici-files.d', 'client', 'relay', 'http-connector'],
+  undici: ['base', 'client', 'relay'],
   bullmq: ['queue'],
   ioredis: ['queue', 'relay'],
   pg: ['relay'],
   '@nats-io/jetstream': ['relay'],
   '@nats-io/transport-node': ['relay'],
   standardwebhooks: [],
-  nodemailer: ['notify'],
+  nodemailer: ['operate'],
   '@rgrove/parse-xml': ['xml'],
-  'node-cron': ['schedule'],
-  croner: ['schedule'],
-  fastify: ['web'],
-  '@fastify/swagger': ['web'],
-  'fastify-type-provider-zod': ['web'],
-  preact: ['web'],
-  'preact-render-to-string': ['web'],
-  '@opentelemetry/api': ['metrics'],
-  '@opentelemetry/sdk-metrics': ['metrics'],
-  '@opentelemetry/exporter-prometheus': ['metrics'],
-  'csv-parse': ['commands'],
-  commander: ['commands', 'program', 'verb-table'],
+  'node-cron': ['operate'],
+  croner: ['operate'],
+  fastify: ['http'],
+  '@fastify/swagger': ['http'],
+  'fastify-type-provider-zod': ['http'],
+  preact: ['http'],
+  'preact-render-to-string': ['http'],
+  '@opentelemetry/api': ['operate'],
+  '@opentelemetry/sdk-metrics': ['operate'],
+  '@opentelemetry/exporter-prometheus': ['operate'],
+  'csv-parse': ['cli'],
+  commander: ['cli'],
 };
 
 interface Import {
@@ -127,7 +75,7 @@ function importsOf(file: string): Import[] {
   return [...found].map((match) => ({ file, from: match[1] ?? match[2] ?? match[3] ?? '' }));
 }
 
-/** The folder of a file in src, or the name of a file at its top. */
+/** The room of a file in src; `cli` for the entry. */
 function layerOf(file: string): string {
   const [head = ''] = file.split('/');
   return head.replace(/\.tsx?$/, '');
@@ -187,7 +135,7 @@ describe('architecture', () => {
 
   it('lets sync import only the port of queue', () => {
     const wrong = local.filter(
-      ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue.ts',
+      ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue-port.ts',
     );
     expect(wrong).toEqual([]);
   });
@@ -199,7 +147,7 @@ describe('architecture', () => {
       (file) => !owners.includes(layerOf(file)) && decides.test(readFileSync(join(SRC, file), 'utf8')),
     );
     // The metric shows when runs of each kind ended; doctor forecasts the size of the file.
-    expect(wrong.sort()).toEqual(['commands/doctor/disk.ts', 'metrics/mirror-metrics.ts']);
+    expect(wrong.sort()).toEqual(['cli/commands/doctor/disk-check.ts', 'operate/metrics/mirror-metrics.ts']);
   });
 
   it('lets only judge-item decide whether an item has changed, next to the accelerators', () => {
@@ -219,7 +167,7 @@ describe('architecture', () => {
     const reading = String.raw`body, '\$\.|\b(fields|members)(\.|\.get\('|\[')`;
     const old = new RegExp(`\\b(${own.join('|')})\\b|(${reading})(${names.join('|')})\\b`);
     // These have other objects with such members: books, assets and the items that the sandbox makes.
-    const others = /^(sandbox|client)\/|^commands\/(asset|licenses)/;
+    const others = /^(sandbox|client)\/|^cli\/commands\/(asset|licenses)/;
     const wrong = files.filter((file) => !others.test(file) && old.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual(['catalog/fields.ts']);
   });
@@ -227,12 +175,12 @@ describe('architecture', () => {
   it('lets only the run judge seams: the picture of a run shows what it noted, and previews neighbours before', () => {
     const users = files.flatMap((file) => {
       const [, names] = /import \{([^}]*)\} from '[^']*\/seams\.ts'/.exec(readFileSync(join(SRC, file), 'utf8')) ?? [];
-      return names === undefined || ['catalog', 'sync'].includes(layerOf(file)) ? [] : [`${file}:${names.trimEnd()}`];
+      return names === undefined || ['proof', 'sync'].includes(layerOf(file)) ? [] : [`${file}:${names.trimEnd()}`];
     });
     expect(users).toEqual(['report/list-watch.ts: previewSeam']);
     // A seam depends on what has changed since. Rules that ask for it to draw a picture would judge again.
     const asks = files.filter((file) => /changedSeq\(/.test(readFileSync(join(SRC, file), 'utf8')));
-    expect(asks.filter((file) => ['report', 'web'].includes(layerOf(file)))).toEqual([]);
+    expect(asks.filter((file) => ['report', 'http'].includes(layerOf(file)))).toEqual([]);
   });
 
   it('imports each package only where it belongs', () => {
@@ -241,6 +189,17 @@ describe('architecture', () => {
       return name !== undefined && !ONLY_IN[name]?.includes(layerOf(file));
     });
     expect(wrong).toEqual([]);
+  });
+
+  it('has no file name twice, but for the service and its double', () => {
+    const names = new Map<string, string[]>();
+    for (const file of files) {
+      const name = (file.split('/').at(-1) ?? '').replace(/\.tsx?$/, '');
+      names.set(name, [...(names.get(name) ?? []), file]);
+    }
+    const isTwin = (found: readonly string[]): boolean =>
+      found.length === 2 && found.map(layerOf).sort().join() === 'client,sandbox';
+    expect([...names.values()].filter((found) => found.length > 1 && !isTwin(found))).toEqual([]);
   });
 
   it('has no import cycle', () => {
@@ -260,12 +219,14 @@ describe('architecture', () => {
 
   it('only the entry, and the switch for tests, read the environment of the process', () => {
     const wrong = files.filter((file) => /process\.env\b/.test(readFileSync(join(SRC, file), 'utf8')));
-    expect(wrong.sort()).toEqual(['cli.ts', 'plain.ts']);
+    expect(wrong.sort()).toEqual(['base/plain.ts', 'cli.ts']);
   });
 
   it('the entry loads no command, and no package but commander', () => {
     const loaded = loadedBy('cli.ts');
-    const others = [...loaded].filter((name) => !/^(node:.*|[^/]*\.ts)$/.test(name));
+    const others = [...loaded].filter(
+      (name) => !/^(node:|base\/|settings\/|cli\/(program|verb-table)\.ts$|(cli|version)\.ts$)/.test(name),
+    );
     expect(others).toEqual(['commander']);
     expect(loaded.size).toBeLessThanOrEqual(20);
   });
@@ -293,12 +254,14 @@ describe('architecture', () => {
   });
 
   it('a daemon without channels and a heartbeat loads nothing that sends notifications', () => {
-    const loaded = [...loadedBy('notify/notifier.ts'), ...loadedBy('notify/heartbeat.ts')];
+    const loaded = [...loadedBy('operate/incidents/notifier.ts'), ...loadedBy('operate/incidents/heartbeat.ts')];
     expect(loaded).toContain('relay/sink-config.ts');
-    expect(loaded.filter((name) => /^(nodemailer|undici|standardwebhooks)$|^notify.channels/.test(name))).toEqual([]);
+    expect(
+      loaded.filter((name) => /^(nodemailer|undici|standardwebhooks)$|^operate.incidents.channels/.test(name)),
+    ).toEqual([]);
   });
 
-  it('prepares no statement that could be garbage-collected (see store/statements.ts)', () => {
+  it('prepares no statement that could be garbage-collected (see store/schema/statements.ts)', () => {
     const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual([]);
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CatchwordError } from '../src/errors.ts';
+import { CatchwordError } from '../src/base/errors.ts';
 
 describe('CatchwordError', () => {
   const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {

@@ -4,7 +4,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { holdFile } from '../src/file-lock.ts';
+import { holdFile } from '../src/base/file-lock.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
 /** Prints whether it holds the file, and holds it until stdin ends. */

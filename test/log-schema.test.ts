@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { LOG_FIELDS } from '../src/log.ts';
-import { startSandbox } from '../src/sandbox/server.ts';
+import { LOG_FIELDS } from '../src/base/log.ts';
+import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 import { runOnTerminal, startService } from './support/cli.ts';
 import { runHere } from './support/in-process.ts';
 import { serveHttp } from './support/listen.ts';

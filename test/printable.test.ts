@@ -1,10 +1,10 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { CatchwordError } from '../src/base/errors.ts';
+import { printable, printableLines } from '../src/base/printable.ts';
 import { indentedJson } from '../src/catalog/json-text.ts';
-import { printLine } from '../src/commands/shared/format.ts';
-import { CatchwordError } from '../src/errors.ts';
-import { printable, printableLines } from '../src/printable.ts';
+import { printLine } from '../src/cli/commands/shared/output-format.ts';
 import { table } from '../src/report/text.ts';
 import { rawValue } from './catalog/raw-json.ts';
 import { contextWith } from './support/in-process.ts';

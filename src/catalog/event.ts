@@ -1,6 +1,6 @@
 import { changedPointers } from './content.ts';
-import type { ChangeOp, RunKind } from './run.ts';
-import { sourceAddress } from './source.ts';
+import type { ChangeOp, RunKind } from './run-types.ts';
+import { sourceAddress } from './source-identity.ts';
 
 /** A change from the log, with the product as it was right after the change. */
 export interface RecordedChange {

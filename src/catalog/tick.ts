@@ -1,4 +1,4 @@
-import type { RunKind } from './run.ts';
+import type { RunKind } from './run-types.ts';
 
 /** Names a scheduled time, equally on every machine: `full@2026-11-20T02:00:00.000Z`. */
 export function tickName(kind: RunKind, atMs: number): string {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, OPEN_BRACE, skipSpace } from './cut-page.ts';
 import { type Fields, isWithdrawn } from './field-values.ts';
-import type { FetchTask, Page, Window } from './page.ts';
+import type { FetchTask, Page, Window } from './page-types.ts';
 import { checkItem, envelopeOf, MAX_DEPTH } from './validate-page.ts';
 
 /** Living products of a mirror, in the order of their ids. */

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../errors.ts';
+import { CatchwordError, messageOf } from '../base/errors.ts';
 import { badByteIn, textOfBytes } from './byte-text.ts';
 import { cutPage } from './cut-page.ts';
 import { type Fields, isWithdrawn, storedOf } from './field-values.ts';
-import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page.ts';
 import { bodyAt, keyOf, productAt, ROW } from './page-items.ts';
+import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page-types.ts';
 import { searchText } from './product.ts';
 
 /** Some services send these numbers as text. */

@@ -1,11 +1,11 @@
-import type { FetchTask, PageResponse } from '../catalog/page.ts';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError } from '../base/errors.ts';
+import type { FetchTask, PageResponse } from '../catalog/page-types.ts';
 import { validatePage } from '../catalog/validate-page.ts';
-import type { Clock } from '../clock.ts';
-import type { SourceConfig } from '../config.ts';
-import { CatchwordError } from '../errors.ts';
 import type { Pacer } from '../pace/pacer.ts';
+import type { SourceConfig } from '../settings/config.ts';
 import { withToken } from './auth/access-token.ts';
-import { connect } from './connection.ts';
+import { connect } from './client-connection.ts';
 import { callOnce, type Operation } from './http/caller.ts';
 import { prepare } from './http/exchange.ts';
 import { readDelta, readProduct, readProducts } from './products/product-operations.ts';

@@ -1,8 +1,8 @@
-import { type Clock, systemClock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
+import { CatchwordError } from '../base/errors.ts';
 import { type Assets, createAssets } from './assets/assets.ts';
 import { type Books, createBooks } from './assets/books.ts';
-import { connect } from './connection.ts';
+import { connect } from './client-connection.ts';
 import { type Submissions, verifyCredentials, verifyInBatches } from './credentials/credentials.ts';
 import type { CredentialResult, CredentialSubmission } from './credentials/submission.ts';
 import type { Caller } from './http/caller.ts';
@@ -123,9 +123,9 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-export type { Envelope, RejectedItem } from '../catalog/page.ts';
+export type { ErrorCode } from '../base/errors.ts';
+export type { Envelope, RejectedItem } from '../catalog/page-types.ts';
 export type { Product, SearchText } from '../catalog/product.ts';
-export type { ErrorCode } from '../errors.ts';
 export type { AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
 export type { AssetOptions, PutAssetOptions, WrittenAsset } from './assets/assets.ts';

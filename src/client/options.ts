@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { CatchwordError } from '../errors.ts';
-import { OPTIONS } from '../option-table.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { OPTIONS } from '../settings/option-table.ts';
 import { parseInput } from './input/parse-input.ts';
 import { type OptionsOf, only } from './input/request-fields.ts';
 

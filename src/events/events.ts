@@ -1,7 +1,7 @@
 import type { z } from 'zod';
+import { CatchwordError } from '../base/errors.ts';
 import { objectMembers } from '../catalog/json-text.ts';
-import { CatchwordError } from '../errors.ts';
-import { EVENT } from './schema.ts';
+import { EVENT } from './event-schema.ts';
 
 /*
  * The events of the change log, for programs that receive them: `import { parseEvent } from 'catchword/events'`. They are
@@ -53,5 +53,5 @@ export function productText(text: string): string | null {
   return product === undefined || product === 'null' ? null : product;
 }
 
-export type { CatalogProduct } from './product.ts';
+export type { CatalogProduct } from './product-type.ts';
 export { CatchwordError };

@@ -1,16 +1,17 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+
+import { systemClock } from '../base/clock.ts';
+import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
 import { eventText } from '../catalog/event.ts';
 import type { Stored, Summary } from '../catalog/fields.ts';
-import type { Proof, RunKind, RunState } from '../catalog/run.ts';
-import { systemClock } from '../clock.ts';
-import { CatchwordError, hasCode, usageError } from '../errors.ts';
+import type { Proof, RunKind, RunState } from '../catalog/run-types.ts';
 import type { CatalogProduct, CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
-import { findProduct } from '../store/find-product.ts';
-import { createHistory, requireKnownSeq } from '../store/history.ts';
-import { findPosition, MISPLACED } from '../store/position.ts';
-import type { ProductRow } from '../store/products.ts';
-import { eventSource } from '../store/source.ts';
+import { createHistory, requireKnownSeq } from '../store/history/history.ts';
+import { findPosition, MISPLACED } from '../store/history/log-position.ts';
+import { findProduct } from '../store/rows/find-product.ts';
+import type { ProductRow } from '../store/rows/product-rows.ts';
+import { eventSource } from '../store/rows/source-state.ts';
 import { openStore, type Store } from '../store/store.ts';
 
 /*

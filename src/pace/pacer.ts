@@ -1,6 +1,6 @@
-import { unlessAborted } from '../abort.ts';
-import { type Clock, createPauses, type Pauses } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
+import { unlessAborted } from '../base/abort.ts';
+import { type Clock, createPauses, type Pauses } from '../base/clock.ts';
+import { CatchwordError } from '../base/errors.ts';
 import { createLearner, type LearnedLimit } from './learned-rate.ts';
 import type { Pace } from './pace.ts';
 

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { Logger } from '../log.ts';
-import { createTrouble } from '../trouble.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import { createTrouble } from '../base/trouble.ts';
 
 /** The commands that Redis answers with an error, over all connections of a process. */
 export type RedisTrouble = ReturnType<typeof createRedisTrouble>;

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import type { Ack } from '../store/write-sinks.ts';
+import type { Clock } from '../base/clock.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { Ack } from '../store/rows/write-sinks.ts';
 
 /**
  * How long a confirmation may stay unwritten for a sink that stores its own mark: each write waits for the disk. After a

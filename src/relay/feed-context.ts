@@ -1,21 +1,21 @@
-import type { Clock } from '../clock.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
-import type { Logger } from '../log.ts';
-import { createHistory } from '../store/history.ts';
-import type { Leased } from '../store/lease.ts';
-import type { Reader } from '../store/reader.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import { eventSource } from '../store/source.ts';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError, messageOf } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { createHistory } from '../store/history/history.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { eventSource } from '../store/rows/source-state.ts';
+import type { Leased } from '../store/schema/lease.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
-import type { RelayWriter } from '../store/writers.ts';
 import { createAckWriter } from './ack-writer.ts';
-import { answerWithin } from './answer-within.ts';
 import { createBatchSize } from './batch-size.ts';
-import type { LineBuffer } from './event-lines.ts';
+import { createRefusalSearch } from './bisect-rejected.ts';
+import type { LineBuffer } from './line-buffers.ts';
 import { type Batch, readBatch, readLines } from './read-batch.ts';
-import { createRefusalSearch } from './refusal-search.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
+import { answerWithin } from './with-timeout.ts';
 
 export interface FeedOptions {
   readonly store: Reader & Pick<Store, 'onChanges'>;

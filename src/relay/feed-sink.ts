@@ -1,7 +1,7 @@
-import { withAbort } from '../abort.ts';
-import { hasCode, isMirrorLost } from '../errors.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import { createTrouble } from '../trouble.ts';
+import { withAbort } from '../base/abort.ts';
+import { hasCode, isMirrorLost } from '../base/errors.ts';
+import { createTrouble } from '../base/trouble.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { deliverReady, parkRefused, parkWaiting, stopSink } from './parked-events.ts';
 import { isSinkError } from './sink.ts';

@@ -3,16 +3,16 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
-import { askedPause } from '../backoff.ts';
-import { CatchwordError, messageOf, systemCodeOf } from '../errors.ts';
-import { httpConnector } from '../http-connector.ts';
-import { type ProxySettings, proxyFor } from '../proxy.ts';
-import { isPrivateLiteral, publicLookup } from '../public-address.ts';
-import { Agent, type buildConnector, request } from '../undici.ts';
+import { askedPause } from '../base/backoff.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
+import { httpConnector } from '../base/http-connector.ts';
+import { type ProxySettings, proxyFor } from '../base/proxy.ts';
+import { isPrivateLiteral, publicLookup } from '../base/public-address.ts';
+import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
-import { answerWithin } from './answer-within.ts';
 import { SinkError } from './sink.ts';
 import { QUOTE } from './sink-options.ts';
+import { answerWithin } from './with-timeout.ts';
 
 /*
  * Requests to an address that an operator configured: webhooks of sinks and of notifications, and heartbeats. They go

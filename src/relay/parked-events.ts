@@ -1,5 +1,5 @@
 import type { RecordedChange } from '../catalog/event.ts';
-import type { SinkRow } from '../store/sinks.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent, deliveryOf } from './read-batch.ts';
 import type { SinkEvent } from './sink.ts';

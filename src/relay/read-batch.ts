@@ -1,8 +1,8 @@
 import { type EventSpan, eventId, eventText, type RecordedChange } from '../catalog/event.ts';
-import type { ChangeOp } from '../catalog/run.ts';
-import type { History } from '../store/history.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import type { LineBuffer } from './event-lines.ts';
+import type { ChangeOp } from '../catalog/run-types.ts';
+import type { History } from '../store/history/history.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { LineBuffer } from './line-buffers.ts';
 import type { EventLines, SinkEvent } from './sink.ts';
 
 /** Events of one delivery. */

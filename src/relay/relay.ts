@@ -1,11 +1,11 @@
-import { withAbort } from '../abort.ts';
-import { CatchwordError, isMirrorLost, messageOf } from '../errors.ts';
-import { failureOf, type Service } from '../lifecycle.ts';
-import { holdLease } from '../store/hold-lease.ts';
-import type { Leased } from '../store/lease.ts';
+import { withAbort } from '../base/abort.ts';
+import { CatchwordError, isMirrorLost, messageOf } from '../base/errors.ts';
+import { failureOf, type Service } from '../base/lifecycle.ts';
+import { createTrouble } from '../base/trouble.ts';
+import { holdLease } from '../store/schema/hold-lease.ts';
+import type { Leased } from '../store/schema/lease.ts';
+import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
-import type { RelayWriter } from '../store/writers.ts';
-import { createTrouble } from '../trouble.ts';
 import type { FeedOptions } from './feed-context.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
-import type { SinkSetting } from '../config.ts';
-import { CatchwordError, messageOf } from '../errors.ts';
-import { explainMissing } from '../missing-package.ts';
-import { decoded } from '../percent-decode.ts';
-import * as form from '../setting-forms.ts';
-import { ownSink } from './own-sink.ts';
+import { CatchwordError, messageOf } from '../base/errors.ts';
+import { explainMissing } from '../base/missing-package.ts';
+import { decoded } from '../base/percent-decode.ts';
+import type { SinkSetting } from '../settings/config.ts';
+import * as form from '../settings/setting-forms.ts';
+import { ownSink } from './module-sink.ts';
 import { type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
@@ -45,24 +45,24 @@ const KINDS: Readonly<Record<string, Kind>> = {
     schemes: ['jsonl:'],
     isPath: true,
     address: pathOf,
-    load: async () => (await import('./sinks/jsonl/jsonl.ts')).createJsonlSink,
+    load: async () => (await import('./sinks/jsonl/jsonl-sink.ts')).createJsonlSink,
   },
   webhook: {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
     identifiedBy: ({ pathname }) => pathname,
-    load: async () => (await import('./sinks/webhook.ts')).createWebhookSink,
+    load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
     schemes: ['postgres:', 'postgresql:'],
     address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
-    load: async () => (await import('./sinks/postgres/postgres.ts')).createPostgresSink,
+    load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
   },
   redis: {
     schemes: ['redis:', 'rediss:'],
     address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
-    load: async () => (await import('./sinks/redis.ts')).createRedisSink,
+    load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
   },
   nats: {
     schemes: ['nats:', 'tls:'],
@@ -70,7 +70,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
       const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
       return `${hostOf(url, '4222')} ${names.length > 0 ? names.join(' ') : 'catalog.products'}`;
     },
-    load: async () => (await import('./sinks/nats.ts')).createNatsSink,
+    load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
   },
   module: {
     schemes: ['module:'],

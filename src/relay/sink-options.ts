@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { CatchwordError } from '../errors.ts';
-import { decoded } from '../percent-decode.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { decoded } from '../base/percent-decode.ts';
 
 /** Hint for an address that is parsed differently than it was meant. */
 export const ENCODE =

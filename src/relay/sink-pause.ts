@@ -1,5 +1,5 @@
-import { backoffMs } from '../backoff.ts';
-import { LONGEST_PAUSE_MS, pauseAt } from '../clock.ts';
+import { backoffMs } from '../base/backoff.ts';
+import { LONGEST_PAUSE_MS, pauseAt } from '../base/clock.ts';
 import type { FeedContext } from './feed-context.ts';
 import { isSinkError } from './sink.ts';
 

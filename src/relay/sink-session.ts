@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import type { SinkRow } from '../store/sinks.ts';
-import { needsFullRun } from '../store/source.ts';
-import { answerWithin } from './answer-within.ts';
-import { createLineBuffers } from './event-lines.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { needsFullRun } from '../store/rows/source-state.ts';
 import type { FeedContext } from './feed-context.ts';
+import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
-import { isOfThisHistory, reconcile } from './reconcile.ts';
+import { isOfThisHistory, reconcile } from './resume-position.ts';
 import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
 import { markSchema } from './stored-mark.ts';
+import { answerWithin } from './with-timeout.ts';
 
 /**
  * For safety: sinks have shorter deadlines of their own. When the relay stops, it waits for deliveries only, so that they

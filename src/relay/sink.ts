@@ -1,6 +1,6 @@
+import type { ProxySettings } from '../base/proxy.ts';
 import type { EventSpan } from '../catalog/event.ts';
-import type { ChangeOp } from '../catalog/run.ts';
-import type { ProxySettings } from '../proxy.ts';
+import type { ChangeOp } from '../catalog/run-types.ts';
 
 /*
  * The interface of a downstream store. To write your own, export `createSink` (a `SinkFactory`) from a module, and name

@@ -1,6 +1,6 @@
-import { answerWithin } from './answer-within.ts';
 import type { StoredSize } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
+import { answerWithin } from './with-timeout.ts';
 
 /** How long a store may take to report its size; milliseconds. */
 const TIMEOUT_MS = 2_000;

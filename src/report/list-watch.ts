@@ -1,8 +1,8 @@
-import type { Window } from '../catalog/page.ts';
-import { createListPlan, endOf, startOf } from '../catalog/plan.ts';
-import { previewSeam } from '../catalog/seams.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass, ReadWindow } from '../store/runs.ts';
+import type { Window } from '../catalog/page-types.ts';
+import { createListPlan, endOf, startOf } from '../proof/plan.ts';
+import { previewSeam } from '../proof/seams.ts';
+import type { Pass, ReadWindow } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 /** A window: `.` not read, `w` read, `a` read again by a repair, `x` with rejected items, `d` its totals contradict it. */
 export type WindowState = '.' | 'w' | 'a' | 'x' | 'd';

@@ -1,4 +1,4 @@
-import { printable } from '../printable.ts';
+import { printable } from '../base/printable.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '../catalog/run.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Rate } from '../pace/pace.ts';
 import type { RunWatch } from './run-watch.ts';
 

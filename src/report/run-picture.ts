@@ -1,7 +1,7 @@
-import type { Window } from '../catalog/page.ts';
-import { startOf } from '../catalog/plan.ts';
-import type { ListEvidence, Run } from '../catalog/run.ts';
-import type { PassKind } from '../store/runs.ts';
+import type { Window } from '../catalog/page-types.ts';
+import type { ListEvidence, Run } from '../catalog/run-types.ts';
+import { startOf } from '../proof/plan.ts';
+import type { PassKind } from '../store/rows/runs.ts';
 import type { ListWatch, SeamState, WindowState } from './list-watch.ts';
 import type { RunWatch } from './run-watch.ts';
 

@@ -1,6 +1,6 @@
-import type { Run } from '../catalog/run.ts';
-import { printable } from '../printable.ts';
-import type { RestlessRun } from '../store/recent-runs.ts';
+import { printable } from '../base/printable.ts';
+import type { Run } from '../catalog/run-types.ts';
+import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 

@@ -1,6 +1,6 @@
-import type { Run } from '../catalog/run.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass, ReadWindow } from '../store/runs.ts';
+import type { Run } from '../catalog/run-types.ts';
+import type { Pass, ReadWindow } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import { createListWatch, type ListWatch } from './list-watch.ts';
 
 /** Checkpoints that one rendering reads: the thread may be the loader's. To compare 500 windows takes about 40 ms. */

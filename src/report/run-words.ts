@@ -1,5 +1,5 @@
-import { isUntold, type Run, UNTOLD } from '../catalog/run.ts';
-import type { Pass } from '../store/runs.ts';
+import { isUntold, type Run, UNTOLD } from '../catalog/run-types.ts';
+import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 
 type Stated = Pick<Run, 'state' | 'settlesAt'>;
@@ -47,7 +47,7 @@ export function untoldReason({ reasons }: Pick<Run, 'reasons'>): string | undefi
   return reasons.find(isUntold);
 }
 
-/** The kinds of reasons of an open proof (sync/conclude-run.ts), as metrics name them, and what an operator can do. */
+/** The kinds of reasons of an open proof (sync/verdict.ts), as metrics name them, and what an operator can do. */
 const REASONS: readonly (readonly [kind: string, form: RegExp, advice: string])[] = [
   [
     'settings',

@@ -1,4 +1,4 @@
-import type { Evidence, ListEvidence } from '../catalog/run.ts';
+import type { Evidence, ListEvidence } from '../catalog/run-types.ts';
 import { type Colours, count, plural } from './text.ts';
 
 const WIDTH = 60;

@@ -1,6 +1,6 @@
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
-import type { sinkSummary } from './sink.ts';
+import type { sinkSummary } from './sink-report.ts';
 import { type Colours, count, duration, table, time } from './text.ts';
 
 /** The last error of a sink, and when it happened. */

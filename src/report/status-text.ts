@@ -1,12 +1,12 @@
-import type { Run, RunKind } from '../catalog/run.ts';
+import type { Run, RunKind } from '../catalog/run-types.ts';
 import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
-import { type channelStatuses, channelText, type episodesJson } from './notices.ts';
+import { type channelStatuses, channelText, type episodesJson } from './notices-report.ts';
 import { openText, restlessText, settlingText } from './run-text.ts';
-import type { sinkStatuses } from './sink.ts';
+import type { sinkStatuses } from './sink-report.ts';
 import { errorText } from './sink-text.ts';
-import type { statusOf } from './status.ts';
+import type { statusOf } from './status-report.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;

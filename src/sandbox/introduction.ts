@@ -1,7 +1,7 @@
 import { READER } from './accounts/directory.ts';
 import type { RateLimit } from './http/rate-limit.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
-import type { Sandbox } from './server.ts';
+import type { Sandbox } from './sandbox-server.ts';
 
 /** The names that can be chosen, with the settings of catchword for them. */
 const NAMES = {

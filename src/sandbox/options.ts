@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../clock.ts';
+import { type Clock, systemClock } from '../base/clock.ts';
 import type { RateLimit } from './http/rate-limit.ts';
 
 /** Orders of the list. `id`: order of creation. Deltas are always in order of update, oldest first. */

@@ -1,9 +1,9 @@
-import type { Run } from '../catalog/run.ts';
-import type { Pause } from '../clock.ts';
-import { type Disk, diskOf } from '../store/disk.ts';
-import type { Reader } from '../store/reader.ts';
-import type { EndedRun, RestlessRun } from '../store/recent-runs.ts';
-import type { SinkRow } from '../store/sinks.ts';
+import type { Pause } from '../base/clock.ts';
+import type { Run } from '../catalog/run-types.ts';
+import { type Disk, diskOf } from '../store/file/disk-space.ts';
+import type { EndedRun, RestlessRun } from '../store/rows/recent-runs.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
 
 /*

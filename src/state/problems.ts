@@ -1,4 +1,4 @@
-import { isUntold } from '../catalog/run.ts';
+import { isUntold } from '../catalog/run-types.ts';
 import type { MirrorState, SinkState } from './mirror-state.ts';
 
 /*

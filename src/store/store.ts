@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { createLease, type Holder, LEASES, thisProcess } from './lease.ts';
-import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './open.ts';
-import { unusable } from './place.ts';
-import { createQueries } from './queries.ts';
-import { createReader } from './reader.ts';
-import { createSameHistory } from './same-history.ts';
-import { createWriteTransaction } from './transaction.ts';
+import { unusable } from './file/mirror-path.ts';
+import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './file/open-mirror-file.ts';
+import { createSameHistory } from './file/restore-detector.ts';
+import { createLease, type Holder, LEASES, thisProcess } from './schema/lease.ts';
+import { createQueries } from './schema/queries.ts';
+import { createReader } from './schema/reader.ts';
+import { createWriteTransaction } from './schema/transaction.ts';
 import {
   createWriters,
   type DaemonWriter,
   type KeeperWriter,
   type RelayWriter,
   type RequestWriter,
-} from './writers.ts';
+} from './schema/writers.ts';
 
 export interface StoreOptions extends OpenOptions {
   /** This process as a holder of leases; default: as the operating system identifies it. */

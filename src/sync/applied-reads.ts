@@ -1,6 +1,6 @@
 import { createIdSet, type IdSet } from '../catalog/id-set.ts';
-import type { Window } from '../catalog/page.ts';
-import type { Reader } from '../store/reader.ts';
+import type { Window } from '../catalog/page-types.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 /** An applied window, and the moment that it shows (`momentOf`). */
 interface Read extends Window {

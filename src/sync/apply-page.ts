@@ -1,14 +1,21 @@
-import type { CapturedPage } from '../catalog/page.ts';
-import { type Clocks, momentOf, sourceTimeOf } from '../catalog/watermark.ts';
-import type { Clock } from '../clock.ts';
-import { CatchwordError } from '../errors.ts';
-import { publish } from '../measure.ts';
-import type { NewChange } from '../store/changes.ts';
-import type { Checkpoint } from '../store/runs.ts';
-import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { publish } from '../base/telemetry.ts';
+import type { CapturedPage } from '../catalog/page-types.ts';
+import { type Clocks, momentOf, sourceTimeOf } from '../proof/watermark.ts';
+import type { NewChange } from '../store/rows/changes.ts';
+import type { Checkpoint } from '../store/rows/runs.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import { createAppliedReads } from './applied-reads.ts';
-import { checkpointOf, type Draft, type DraftContext, draftPage, newProducts, type WaitingPage } from './draft-page.ts';
 import { createUnchangedItems } from './fast/unchanged-items.ts';
+import {
+  checkpointOf,
+  type Draft,
+  type DraftContext,
+  draftPage,
+  newProducts,
+  type WaitingPage,
+} from './plan-page-write.ts';
 import type { Unreadable } from './unread-windows.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */

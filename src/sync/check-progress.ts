@@ -1,8 +1,8 @@
+import { CatchwordError } from '../base/errors.ts';
 import { createIdSet } from '../catalog/id-set.ts';
-import { startOf } from '../catalog/plan.ts';
-import { CatchwordError } from '../errors.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass } from '../store/runs.ts';
+import { startOf } from '../proof/plan.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import type { PassWindows } from './pass-windows.ts';
 

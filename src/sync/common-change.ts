@@ -1,6 +1,6 @@
 import { changedFields, type Pointer, revert } from '../catalog/content.ts';
-import type { Evidence } from '../catalog/run.ts';
-import type { Reader } from '../store/reader.ts';
+import type { Evidence } from '../catalog/run-types.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 /** The share of the living products that counts as nearly all, and the fewest: a small catalog may well change at once. */
 const NEARLY_ALL = 0.9;

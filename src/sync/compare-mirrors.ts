@@ -1,5 +1,5 @@
 import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
-import type { Reader } from '../store/reader.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 interface Living {
   readonly vbid: string;

@@ -1,9 +1,9 @@
-import type { Run } from '../catalog/run.ts';
+import { CatchwordError, hasCode, messageOf } from '../base/errors.ts';
+import { iso } from '../base/iso-time.ts';
+import type { Run } from '../catalog/run-types.ts';
 import { isPassing } from '../client/errors/service-error.ts';
-import { CatchwordError, hasCode, messageOf } from '../errors.ts';
-import { iso } from '../iso-time.ts';
-import type { Pass } from '../store/runs.ts';
-import type { LeasedKeeper } from '../store/writers.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { LeasedKeeper } from '../store/schema/writers.ts';
 import { createApplier } from './apply-page.ts';
 import { requireUsablePass } from './check-progress.ts';
 import { ageClock, ensureLookups, failRun, finishRun, requireRun } from './finish-run.ts';

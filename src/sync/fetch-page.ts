@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { type FetchTask, requestOf } from '../catalog/page.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { type FetchTask, requestOf } from '../catalog/page-types.ts';
 import { pageOf } from '../catalog/validate-page.ts';
-import { doubtAge } from '../catalog/watermark.ts';
 import type { CatalogClient } from '../client/catalog-client.ts';
 import { notUtf8 } from '../client/http/response-body.ts';
-import { CatchwordError } from '../errors.ts';
-import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue.ts';
+import { doubtAge } from '../proof/watermark.ts';
+import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-port.ts';
 
 /**
  * Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted.

@@ -1,16 +1,16 @@
-import { type Run, whyNoRun } from '../catalog/run.ts';
-import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
-import { CatchwordError } from '../errors.ts';
-import { LOOKUPS } from '../store/lookups.ts';
-import type { Reader } from '../store/reader.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { type Run, whyNoRun } from '../catalog/run-types.ts';
+import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import { LOOKUPS } from '../store/rows/lookups.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/writers.ts';
-import { passClocks } from './assess-run.ts';
 import { commonChange } from './common-change.ts';
-import type { Conclusion } from './conclude-run.ts';
+import { passClocks } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
-import { noteFullRead } from './source.ts';
+import { noteFullRead } from './source-binding.ts';
 import { sweep } from './sweep.ts';
+import type { Conclusion } from './verdict.ts';
 
 /** The earlier one of this machine's clock, which may be ahead, and the source's: so nothing is dropped too soon. */
 export function ageClock({ sourceTime }: Run, nowMs: number): number {

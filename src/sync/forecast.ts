@@ -1,6 +1,6 @@
 import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/field-values.ts';
-import type { Run } from '../catalog/run.ts';
+import type { Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';
 import { isGone } from './judge-item.ts';

@@ -1,6 +1,6 @@
 import { type Difference, difference, isEmpty, sameContent } from '../catalog/content.ts';
 import type { Product } from '../catalog/product.ts';
-import type { KnownProduct } from '../store/products.ts';
+import type { KnownProduct } from '../store/rows/product-rows.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /*

@@ -1,15 +1,15 @@
-import { withAbort } from '../abort.ts';
-import type { Run, RunRequest } from '../catalog/run.ts';
-import { CatchwordError, hasCode } from '../errors.ts';
-import { iso } from '../iso-time.ts';
-import type { Tell } from '../log.ts';
-import { holdLease } from '../store/hold-lease.ts';
-import { needsFullRun } from '../store/source.ts';
+import { withAbort } from '../base/abort.ts';
+import { CatchwordError, hasCode } from '../base/errors.ts';
+import { iso } from '../base/iso-time.ts';
+import type { Tell } from '../base/log.ts';
+import type { Run, RunRequest } from '../catalog/run-types.ts';
+import { needsFullRun } from '../store/rows/source-state.ts';
+import { holdLease } from '../store/schema/hold-lease.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
-import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
-import { requireSameSource, rereadNotice } from './source.ts';
+import { requireSameSource, rereadNotice } from './source-binding.ts';
 import { startRun } from './start-run.ts';
 
 export interface KeeperOptions extends ExecutorOptions {

@@ -1,13 +1,13 @@
-import type { ListEvidence, Run } from '../catalog/run.ts';
-import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass, PassKind } from '../store/runs.ts';
-import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './assess-run.ts';
-import { type Conclusion, conclude, countAgrees, proofLists, seamsOf } from './conclude-run.ts';
+import type { ListEvidence, Run } from '../catalog/run-types.ts';
+import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import type { Pass, PassKind } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
 import { isUnreadable } from './unread-windows.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
+import { type Conclusion, conclude, countAgrees, proofLists, seamsOf } from './verdict.ts';
 
 interface Reading {
   readonly pass: Pass;

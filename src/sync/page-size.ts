@@ -1,7 +1,7 @@
-import { type FetchOutcome, type FetchTask, requestOf } from '../catalog/page.ts';
-import { CatchwordError, type ErrorRecord, toErrorRecord } from '../errors.ts';
-import type { Pass } from '../store/runs.ts';
-import type { LearnedPage } from '../store/source.ts';
+import { CatchwordError, type ErrorRecord, toErrorRecord } from '../base/errors.ts';
+import { type FetchOutcome, type FetchTask, requestOf } from '../catalog/page-types.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { LearnedPage } from '../store/rows/source-state.ts';
 
 /** The page size of the rest of a pass. */
 export interface Resize {

@@ -1,7 +1,7 @@
-import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page.ts';
-import type { CatchwordError } from '../errors.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass } from '../store/runs.ts';
+import type { CatchwordError } from '../base/errors.ts';
+import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page-types.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';

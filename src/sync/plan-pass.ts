@@ -1,8 +1,8 @@
-import type { FetchTask, Window } from '../catalog/page.ts';
-import { createFixedPlan, createListPlan, type PassPlan } from '../catalog/plan.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass } from '../store/runs.ts';
-import { assessRun, repairsOf } from './assess-run.ts';
+import type { FetchTask, Window } from '../catalog/page-types.ts';
+import { createFixedPlan, createListPlan, type PassPlan } from '../proof/plan.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import { assessRun, repairsOf } from './evidence.ts';
 
 /** Maximum products that one run looks up, to bound its requests. */
 const LOOKUPS = 200;

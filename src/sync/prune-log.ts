@@ -1,7 +1,7 @@
-import type { Logger } from '../log.ts';
-import type { Reader } from '../store/reader.ts';
-import type { SinkRow } from '../store/sinks.ts';
-import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
+import type { Logger } from '../base/log.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** Records per transaction: other writers wait for about 50 ms. */

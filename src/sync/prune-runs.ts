@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts';
-import type { Reader } from '../store/reader.ts';
-import type { LeasedKeeper } from '../store/writers.ts';
+import type { Clock } from '../base/clock.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { LeasedKeeper } from '../store/schema/writers.ts';
 
 /*
  * Deletes runs that nothing needs any more. Their rows are small, but every look for an unfinished or held run reads all

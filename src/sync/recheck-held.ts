@@ -1,11 +1,11 @@
-import { withAbort } from '../abort.ts';
-import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page.ts';
+import { withAbort } from '../base/abort.ts';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError, fromErrorRecord } from '../base/errors.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
 import { canLookUp } from '../client/catalog-client.ts';
-import type { Clock } from '../clock.ts';
-import { CatchwordError, fromErrorRecord } from '../errors.ts';
-import type { PageQueue } from '../queue/queue.ts';
-import type { Reader } from '../store/reader.ts';
-import type { HeldProduct } from '../store/removals.ts';
+import type { PageQueue } from '../queue/queue-port.ts';
+import type { HeldProduct } from '../store/rows/removals.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 /** Higher than the pass numbers of any run. */
 const RECHECK_PASS = 1_000_000;

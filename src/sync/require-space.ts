@@ -1,5 +1,5 @@
-import { CatchwordError } from '../errors.ts';
-import { diskOf } from '../store/disk.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { diskOf } from '../store/file/disk-space.ts';
 
 const MB = 1e6;
 

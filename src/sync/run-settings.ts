@@ -1,5 +1,5 @@
 import type { Pointer } from '../catalog/content.ts';
-import type { SourceIdentity } from '../catalog/source.ts';
+import type { SourceIdentity } from '../catalog/source-identity.ts';
 
 export interface RunSettings {
   readonly source: SourceIdentity;

@@ -1,8 +1,8 @@
-import type { Run } from '../catalog/run.ts';
-import { clockPutBack, deltaFrom } from '../catalog/watermark.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass } from '../store/runs.ts';
-import { isClosed, passClocks } from './assess-run.ts';
+import type { Run } from '../catalog/run-types.ts';
+import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import { isClosed, passClocks } from './evidence.ts';
 
 /*
  * Settling: what a run must do before it concludes anything from the absence of a product in its deltas, because a delta

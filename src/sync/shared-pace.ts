@@ -1,7 +1,7 @@
-import { type Clock, createPauses, laterPause, type Pauses } from '../clock.ts';
-import { hasCode, messageOf } from '../errors.ts';
-import { iso } from '../iso-time.ts';
-import type { Tell } from '../log.ts';
+import { type Clock, createPauses, laterPause, type Pauses } from '../base/clock.ts';
+import { hasCode, messageOf } from '../base/errors.ts';
+import { iso } from '../base/iso-time.ts';
+import type { Tell } from '../base/log.ts';
 import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
 import { lanesOf, type Pace, paceOf, type Rate } from '../pace/pace.ts';
 import { createPacer, type Pacer, type Reserve } from '../pace/pacer.ts';

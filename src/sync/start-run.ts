@@ -1,11 +1,11 @@
-import type { Run, RunRequest } from '../catalog/run.ts';
+import type { Run, RunRequest } from '../catalog/run-types.ts';
 import { tickTime } from '../catalog/tick.ts';
-import { deltaFrom } from '../catalog/watermark.ts';
-import type { KeeperWriter, LeasedKeeper } from '../store/writers.ts';
+import { deltaFrom } from '../proof/watermark.ts';
+import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import { requireRun } from './finish-run.ts';
 import { firstSize } from './page-size.ts';
 import type { RunSettings } from './run-settings.ts';
-import { noteRunStart, requireSameSource } from './source.ts';
+import { noteRunStart, requireSameSource } from './source-binding.ts';
 
 /**
  * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the

@@ -1,9 +1,9 @@
 import { isWithdrawnBody } from '../catalog/field-values.ts';
-import type { Run } from '../catalog/run.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Assessment } from './assess-run.ts';
-import type { Conclusion } from './conclude-run.ts';
+import type { Run } from '../catalog/run-types.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { Assessment } from './evidence.ts';
 import type { RunSettings } from './run-settings.ts';
+import type { Conclusion } from './verdict.ts';
 
 export type SweepSettings = Pick<RunSettings, 'removalLimit' | 'confirmations'>;
 

@@ -1,7 +1,7 @@
-import { type Window, windowKey } from '../catalog/page.ts';
-import { endOf, holdsEnd, startOf, type WindowRead, windowsOver } from '../catalog/plan.ts';
-import { CatchwordError, type ErrorCode } from '../errors.ts';
-import type { Pass } from '../store/runs.ts';
+import { CatchwordError, type ErrorCode } from '../base/errors.ts';
+import { type Window, windowKey } from '../catalog/page-types.ts';
+import { endOf, holdsEnd, startOf, type WindowRead, windowsOver } from '../proof/plan.ts';
+import type { Pass } from '../store/rows/runs.ts';
 
 /** Follows the offset in the doubt about a window that the source does not answer. */
 const CANNOT = 'cannot be read: ';

@@ -1,8 +1,8 @@
 import { changedFields, type Pointer, revert } from '../catalog/content.ts';
 import { createIdSet } from '../catalog/id-set.ts';
-import { isUntold, type Run, UNTOLD } from '../catalog/run.ts';
-import type { Reader } from '../store/reader.ts';
-import type { Pass } from '../store/runs.ts';
+import { isUntold, type Run, UNTOLD } from '../catalog/run-types.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
 
 /*
  * The control of the deltas: a full run also reads the delta since the watermark. What its list shows as changed since then

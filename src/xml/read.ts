@@ -1,5 +1,5 @@
 import { XmlElement as ParsedElement, parseXml, XmlError, type XmlNode } from '@rgrove/parse-xml';
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError } from '../base/errors.ts';
 
 /** A parsed element. Its text joins its own text nodes, trimmed. */
 export interface XmlElement {

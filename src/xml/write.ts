@@ -1,4 +1,4 @@
-import { CatchwordError } from '../errors.ts';
+import { CatchwordError } from '../base/errors.ts';
 
 /** An element to write. Undefined attributes are omitted. */
 export interface XmlTree {

@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { stay } from '../../src/commands/demo/stay.ts';
+import { stay } from '../../src/cli/commands/demo/demo-stay.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

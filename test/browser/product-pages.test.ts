@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { recordedChange } from '../support/recorded-change.ts';
 import { serveHarness } from '../web/place.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { startTogether, stopAll } from '../../src/lifecycle.ts';
-import { createLog } from '../../src/log.ts';
-import { startDaemon } from '../../src/roles/roles.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { startTogether, stopAll } from '../../src/base/lifecycle.ts';
+import { createLog } from '../../src/base/log.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';

@@ -3,8 +3,8 @@ import { expect, it, onTestFinished, vi } from 'vitest';
 import * as z from 'zod';
 import { fieldsFrom, ROWS, STORED } from '../../src/catalog/fields.ts';
 import type { SinkEvent } from '../../src/relay/sink.ts';
-import { getTableColumns } from '../../src/store/drizzle.ts';
-import { products } from '../../src/store/schema.ts';
+import { getTableColumns } from '../../src/store/schema/drizzle.ts';
+import { products } from '../../src/store/schema/schema.ts';
 
 const FIELDS = '../../src/catalog/fields.ts';
 const MADE_UP = [
@@ -46,9 +46,9 @@ it('a field that is added to the table of fields is everywhere', async () => {
   const row = file.prepare('SELECT shelf_marks, weight FROM catalog').get();
   expect(row, 'the view').toEqual({ shelf_marks: 'A 1; B 2', weight: '1.5' });
 
-  const { PRODUCT_COLUMNS } = await import('../../src/relay/sinks/postgres/layout.ts');
+  const { PRODUCT_COLUMNS } = await import('../../src/relay/sinks/postgres/postgres-layout.ts');
   expect(PRODUCT_COLUMNS, 'PostgreSQL').toMatchObject({ shelf_marks: 'text', weight: 'text' });
-  const { changesOf } = await import('../../src/relay/sinks/postgres/parameters.ts');
+  const { changesOf } = await import('../../src/relay/sinks/postgres/postgres-parameters.ts');
   const { parameters } = changesOf([{ vbid: 'V', body: ITEM, seq: 1, at: 1 } as SinkEvent]);
   const at = Object.keys(PRODUCT_COLUMNS).indexOf('shelf_marks') + 2;
   expect(parameters.slice(at, at + 2).join(), 'PostgreSQL').toMatch(/A 1; B 2,.*1\.5$/s);
@@ -60,9 +60,9 @@ it('a field that is added to the table of fields is everywhere', async () => {
     ['Weight', '1.50'],
   ]);
 
-  const { eventSchema } = await import('../../src/events/schema.ts');
+  const { eventSchema } = await import('../../src/events/event-schema.ts');
   expect(JSON.stringify(eventSchema()), 'events').toContain('"shelf":{"description":"Where it stands."}');
-  const { MIRRORED_PRODUCT } = await import('../../src/web/answers.ts');
+  const { MIRRORED_PRODUCT } = await import('../../src/http/answers.ts');
   const openapi = z.toJSONSchema(MIRRORED_PRODUCT, { unrepresentable: 'any' });
   expect(JSON.stringify(openapi), 'OpenAPI').toContain('"shelf":{"description":"Where it stands."}');
 
@@ -73,7 +73,7 @@ it('a field that is added to the table of fields is everywhere', async () => {
   }
 });
 
-it('src/store/schema.ts has the stored fields, and no other text of an item', () => {
+it('src/store/schema/schema.ts has the stored fields, and no other text of an item', () => {
   const kept = ['id', 'vbid', 'firstSeenAt', 'changedAt', 'changedSeq', 'removedAt', 'body', 'withdrawn'];
   const columns = Object.entries(getTableColumns(products)).filter(([name]) => !kept.includes(name));
   expect(columns.map(([name, { name: column }]) => ({ name, column }))).toEqual(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Window, windowKey } from '../../src/catalog/page.ts';
+import { type Window, windowKey } from '../../src/catalog/page-types.ts';
 import {
   createListPlan,
   endOf,
@@ -10,7 +10,7 @@ import {
   type WindowRead,
   windowsFrom,
   windowsOver,
-} from '../../src/catalog/plan.ts';
+} from '../../src/proof/plan.ts';
 
 function readOf({ page, perPage }: Window, size: number, at: number): WindowRead {
   const items = Math.max(0, Math.min(perPage, size - (page - 1) * perPage));

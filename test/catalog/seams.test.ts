@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createIdSet } from '../../src/catalog/id-set.ts';
-import { examineSeams, type SeamWindow } from '../../src/catalog/seams.ts';
+import { examineSeams, type SeamWindow } from '../../src/proof/seams.ts';
 
 interface Given extends SeamWindow {
   readonly ids: readonly number[];

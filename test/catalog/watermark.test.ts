@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { clockPutBack, deltaFrom, doubtAge, momentOf, sourceTimeOf } from '../../src/catalog/watermark.ts';
+import { clockPutBack, deltaFrom, doubtAge, momentOf, sourceTimeOf } from '../../src/proof/watermark.ts';
 
 const OVERLAP = 300_000;
 const HOUR = 3_600_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { CatchwordError } from '../../src/base/errors.ts';
 import { checkAsset } from '../../src/client/assets/asset-request.ts';
-import { CatchwordError } from '../../src/errors.ts';
 
 const update = { create: false };
 

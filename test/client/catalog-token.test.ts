@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { createPacer, type Pacer } from '../../src/pace/pacer.ts';
 import { mirrorClient, NEVER, serve, TASK } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';

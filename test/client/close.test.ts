@@ -1,9 +1,9 @@
 import { getEventListeners } from 'node:events';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import type { Clock } from '../../src/base/clock.ts';
+import { holdFile } from '../../src/base/file-lock.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
-import type { Clock } from '../../src/clock.ts';
-import { holdFile } from '../../src/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { connectTo, failure, golden, hastyClock, NEVER, type Reply, serve } from './connection.ts';
 import { STALE } from './stale-token.ts';

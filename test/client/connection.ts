@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { CatchwordError, toErrorRecord } from '../../src/base/errors.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { type CatalogClient, createCatalogClient } from '../../src/client/catalog-client.ts';
-import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { CatchwordError, toErrorRecord } from '../../src/errors.ts';
+import { type Connection, type ConnectionSettings, connect } from '../../src/client/client-connection.ts';
 import type { Pacer } from '../../src/pace/pacer.ts';
 import { serveHttp } from '../support/listen.ts';
 

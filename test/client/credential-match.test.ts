@@ -1,9 +1,9 @@
 import { env } from 'node:process';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { CatchwordError } from '../../src/base/errors.ts';
 import { credentialResults } from '../../src/client/credentials/results.ts';
 import type { CredentialResult, CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
 
 /*

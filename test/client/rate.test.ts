@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createPauses } from '../../src/clock.ts';
+import { createPauses } from '../../src/base/clock.ts';
 import { paceOf, type Rate } from '../../src/pace/pace.ts';
 import { createPacer, type Reserve, type Wait } from '../../src/pace/pacer.ts';
 import { NEVER } from './connection.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { askedPause, parseRetryAfter, retryDelayMs } from '../../src/backoff.ts';
+import { askedPause, parseRetryAfter, retryDelayMs } from '../../src/base/backoff.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
 import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 

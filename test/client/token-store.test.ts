@@ -11,9 +11,9 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { holdFile } from '../../src/base/file-lock.ts';
 import { openTokenStore, type TokenOwner } from '../../src/client/auth/token-store.ts';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { holdFile } from '../../src/file-lock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 const OWNER: TokenOwner = { origin: 'https://a.example', apiKey: 'KEY', reference: 'me', configured: 'old' };

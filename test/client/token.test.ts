@@ -2,10 +2,10 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { openTokenStore } from '../../src/client/auth/token-store.ts';
-import { type Connection, type ConnectionSettings, connect } from '../../src/client/connection.ts';
+import { type Connection, type ConnectionSettings, connect } from '../../src/client/client-connection.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
-import { systemClock } from '../../src/clock.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import {
   type Asked,

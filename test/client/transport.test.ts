@@ -1,9 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import type { BodyLimits } from '../../src/client/http/response-body.ts';
 import { createTransport, type Transport, type TransportSettings } from '../../src/client/http/transport.ts';
-import { systemClock } from '../../src/clock.ts';
 import { serveHttp } from '../support/listen.ts';
 import { failure, KEY, serve, TOKEN } from './connection.ts';
 

@@ -2,8 +2,8 @@ import { closeSync, createWriteStream, existsSync, mkdirSync, openSync, readdirS
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serve } from '../client/connection.ts';
 import { runRedirected } from '../support/cli.ts';

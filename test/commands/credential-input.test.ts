@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { submissionsIn } from '../../src/cli/commands/credentials/credential-input.ts';
 import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import { submissionsIn } from '../../src/commands/credentials/input.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { writeXml } from '../../src/xml/write.ts';
 import { expectUsage } from './credential-service.ts';

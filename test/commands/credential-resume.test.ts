@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { openResultFile } from '../../src/cli/commands/credentials/result-file.ts';
 import type { CredentialSubmission } from '../../src/client/credentials/submission.ts';
-import { openResultFile } from '../../src/commands/credentials/result-file.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { expectUsage } from './credential-service.ts';
 

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { growthOf } from '../../src/report/disk.ts';
+import { growthOf } from '../../src/report/disk-report.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { expectExactLog } from '../support/mirror.ts';

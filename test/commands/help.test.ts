@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { VERBS } from '../../src/verb-table.ts';
+import { VERBS } from '../../src/cli/verb-table.ts';
 import { VERSION } from '../../src/version.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

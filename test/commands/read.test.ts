@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { run, start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';

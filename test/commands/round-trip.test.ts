@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';

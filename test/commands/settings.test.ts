@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { unknownSettings } from '../../src/unknown-settings.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { runHere } from '../support/in-process.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 

@@ -1,9 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isChannelVariable, isSinkVariable } from '../../src/config.ts';
-import { OPTIONS } from '../../src/option-table.ts';
+import { VERBS } from '../../src/cli/verb-table.ts';
 import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
-import { VERBS } from '../../src/verb-table.ts';
+import { isChannelVariable, isSinkVariable } from '../../src/settings/config.ts';
+import { OPTIONS } from '../../src/settings/option-table.ts';
 import { withFieldTables } from './field-tables.ts';
 import { commandsPage, settingsPage } from './reference.ts';
 
@@ -39,7 +39,7 @@ describe('the README and the documents', () => {
 
   it('name only settings that exist', () => {
     const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
-    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS'];
+    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS', 'CATCHWORD_PLAIN'];
     const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
     expect(named.length).toBeGreaterThan(40);
     const isNamed = (name: string): boolean => isSinkVariable(name) || isChannelVariable(name);

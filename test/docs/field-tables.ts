@@ -1,5 +1,5 @@
 import { COLUMNS, type Field, type Form, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
-import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/layout.ts';
+import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { tableOf } from './reference.ts';
 
 /* The tables of fields in pages that are otherwise written by hand. Each follows a comment with its name. */

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { eventSchema } from '../../src/events/schema.ts';
-import { CHANNEL_OPTIONS, OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/option-table.ts';
-import { createProgram } from '../../src/program.ts';
-import { EXIT_CODES, VERBS, type Verb } from '../../src/verb-table.ts';
+import { createProgram } from '../../src/cli/program.ts';
+import { EXIT_CODES, VERBS, type Verb } from '../../src/cli/verb-table.ts';
+import { eventSchema } from '../../src/events/event-schema.ts';
+import { CHANNEL_OPTIONS, OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/settings/option-table.ts';
 import { contextWith } from '../support/in-process.ts';
 
 /* The pages of docs/ that `npm run docs` writes from the tables in src. */

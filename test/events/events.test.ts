@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, it } from 'vitest';
 import { CatchwordError, parseEvent, productText } from '../../src/events/events.ts';
-import { createHistory } from '../../src/store/history.ts';
+import { createHistory } from '../../src/store/history/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventSchemaFile } from '../docs/reference.ts';
 import { runHere } from '../support/in-process.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { type Sandbox, startSandbox } from '../../src/sandbox/server.ts';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
 import { type Ended, start } from '../support/cli.ts';
 import { load } from '../support/load.ts';

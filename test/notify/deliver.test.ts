@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
-import type { ChannelConfig } from '../../src/notify/channel-config.ts';
-import { CHECK_MS } from '../../src/notify/watch.ts';
+import type { ChannelConfig } from '../../src/operate/incidents/channel-config.ts';
+import { CHECK_MS } from '../../src/operate/incidents/incident-tracker.ts';
 import { channel, hook, MINUTE, mirrorScene, receiver, SECRET } from './scene.ts';
 
 const HOUR = 60 * MINUTE;

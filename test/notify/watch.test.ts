@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CHECK_MS } from '../../src/notify/watch.ts';
+import { CHECK_MS } from '../../src/operate/incidents/incident-tracker.ts';
 import { MINUTE, mirrorScene } from './scene.ts';
 
 const HOUR = 60 * MINUTE;

@@ -1,11 +1,11 @@
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { type Service, stopAll } from '../../src/lifecycle.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { type Service, stopAll } from '../../src/base/lifecycle.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
-import { startDaemon } from '../../src/roles/roles.ts';
-import type { ActionRow } from '../../src/store/actions.ts';
+import type { ActionRow } from '../../src/store/rows/decision-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 
 /** Settings of a daemon that starts no run by itself once its mirror is filled, and serves HTTP. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { addressOf, startService } from '../support/cli.ts';

@@ -1,5 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { subscribe } from '../../src/measure.ts';
+import { subscribe } from '../../src/base/telemetry.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
 

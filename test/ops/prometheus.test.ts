@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { startService } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { prometheusAvailable, startPrometheus } from '../support/prometheus.ts';

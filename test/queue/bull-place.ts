@@ -1,10 +1,10 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { type Clock, type Pause, systemClock } from '../../src/clock.ts';
-import { createLog, type Logger } from '../../src/log.ts';
+import { type Clock, type Pause, systemClock } from '../../src/base/clock.ts';
+import { createLog, type Logger } from '../../src/base/log.ts';
 import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
+import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/bull-queue.ts';
 import { type FetcherOptions, startFetcher } from '../../src/queue/bullmq/fetcher.ts';
-import { type BullQueue, createBullQueue } from '../../src/queue/bullmq/queue.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { task } from './scripted-source.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Pause } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
+import type { Pause } from '../../src/base/clock.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
 import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
 import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { redisAvailable } from '../support/redis.ts';

@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
-import { taskId } from '../../src/catalog/page.ts';
+import { taskId } from '../../src/catalog/page-types.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { listen } from '../support/listen.ts';
 import { PRIMARY, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';

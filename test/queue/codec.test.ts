@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { FetchOutcome } from '../../src/catalog/page.ts';
 import { productsOf } from '../../src/catalog/page-items.ts';
+import type { FetchOutcome } from '../../src/catalog/page-types.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
 import { bytesOf } from '../support/page.ts';

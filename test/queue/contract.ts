@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, expect, it } from 'vitest';
-import { type FetchOutcome, taskId } from '../../src/catalog/page.ts';
-import type { Clock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
-import type { PageQueue, ReadWindow } from '../../src/queue/queue.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { type FetchOutcome, taskId } from '../../src/catalog/page-types.ts';
+import type { PageQueue, ReadWindow } from '../../src/queue/queue-port.ts';
 import { createGate, createScriptedSource, type ScriptedSource, task, untilAborted } from './scripted-source.ts';
 
 export interface QueueSetup {

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { Logger } from '../../src/log.ts';
-import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis-connection.ts';
 import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { createPauses, type Pause, type Pauses, systemClock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
-import { createLog } from '../../src/log.ts';
+import { createPauses, type Pause, type Pauses, systemClock } from '../../src/base/clock.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
 import { createPacer } from '../../src/pace/pacer.ts';
-import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import { createEmbeddedQueue } from '../../src/queue/embedded-queue.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';
 import { createGate, createScriptedSource, task } from './scripted-source.ts';

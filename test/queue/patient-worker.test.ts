@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { describe, expect, it, vi } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { startWorker } from '../../src/queue/bullmq/jobs.ts';
 import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { redisAvailable } from '../support/redis.ts';

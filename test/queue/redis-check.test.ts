@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
-import { type FetchTask, taskId, type Window } from '../../src/catalog/page.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { type FetchTask, taskId, type Window } from '../../src/catalog/page-types.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
-import type { Clock } from '../../src/clock.ts';
-import type { ReadWindow } from '../../src/queue/queue.ts';
+import type { ReadWindow } from '../../src/queue/queue-port.ts';
 import { bytesOf } from '../support/page.ts';
 
 export function task(page: number, more: Partial<FetchTask> = {}): FetchTask {

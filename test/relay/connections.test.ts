@@ -4,7 +4,7 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import type { Mark, Sink } from '../../src/relay/sink.ts';
-import { createConnectionLife } from '../../src/relay/sinks/connection-life.ts';
+import { createConnectionLife } from '../../src/relay/sinks/connection-scope.ts';
 import { listen } from '../support/listen.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';

@@ -1,6 +1,6 @@
 import { expect, onTestFinished } from 'vitest';
-import type { Service } from '../../src/lifecycle.ts';
-import { createLog } from '../../src/log.ts';
+import type { Service } from '../../src/base/lifecycle.ts';
+import { createLog } from '../../src/base/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import {
   type Harness,

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { hasCode } from '../../src/errors.ts';
+import { hasCode } from '../../src/base/errors.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { eventId, eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
-import { createHistory, productAsOf } from '../../src/store/history.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { ProductRow } from '../../src/store/products.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { createHistory, productAsOf } from '../../src/store/history/history.ts';
+import type { ProductRow } from '../../src/store/rows/product-rows.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { keepStatements } from '../../src/store/schema/statements.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
-import { CatchwordError } from '../../src/errors.ts';
-import { serveUntil } from '../../src/lifecycle.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { serveUntil } from '../../src/base/lifecycle.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';

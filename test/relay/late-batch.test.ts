@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openHarness, until } from '../../src/relay/contract/harness.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { books, feeding, relayOf } from './feeding.ts';
 import { memory } from './memory.ts';

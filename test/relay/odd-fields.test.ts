@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { COLUMNS, type Field, STORED } from '../../src/catalog/fields.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { productText } from '../../src/report/product-text.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { keepStatements } from '../../src/store/schema/statements.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { serveHarness } from '../web/place.ts';
 import { feeding, resume } from './feeding.ts';

@@ -9,7 +9,7 @@ import {
   wrapSink,
 } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, feeding, replay, stopped } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { type Harness, SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { arrived, books, fed, feeding, numbers, relayOf, replay, resume, skip } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 

@@ -3,7 +3,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/server.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { startService } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { load } from '../support/load.ts';

@@ -2,10 +2,10 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { readSettings } from '../../src/config.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { readSettings } from '../../src/settings/config.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { books } from './feeding.ts';
 
 function config(url: string) {

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { unlessAborted } from '../../src/abort.ts';
-import type { Clock } from '../../src/clock.ts';
+import { unlessAborted } from '../../src/base/abort.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { hastyClock, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { books } from './feeding.ts';
 import { memory } from './memory.ts';

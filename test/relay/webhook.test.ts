@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
-import { isPublic, publicLookup } from '../../src/public-address.ts';
+import { isPublic, publicLookup } from '../../src/base/public-address.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { listen } from '../support/listen.ts';

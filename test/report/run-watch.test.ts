@@ -1,12 +1,12 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { windowsFrom, windowsOver } from '../../src/catalog/plan.ts';
+import { windowsFrom, windowsOver } from '../../src/proof/plan.ts';
 import { picturesOf } from '../../src/report/run-picture.ts';
 import { createRunWatch, watchRun } from '../../src/report/run-watch.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { Reader } from '../../src/store/reader.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { assessRun } from '../../src/sync/assess-run.ts';
-import { seamsOf } from '../../src/sync/conclude-run.ts';
+import { assessRun } from '../../src/sync/evidence.ts';
+import { seamsOf } from '../../src/sync/verdict.ts';
 import { load } from '../support/load.ts';
 import { filled, place } from '../support/place.ts';
 import { ids, type PassSketch, START, sketchRun, type WindowSketch } from '../sync/run-sketch.ts';

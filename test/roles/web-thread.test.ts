@@ -2,9 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { httpConfig } from '../../src/roles/http-config.ts';
-import { startWebThread } from '../../src/roles/start-web-thread.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { httpConfig } from '../../src/cli/roles/http-config.ts';
+import { startWebThread } from '../../src/cli/roles/web-worker-client.ts';
 import { addressOf, startService } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
@@ -12,7 +12,7 @@ import { place } from '../support/place.ts';
 import { get, getJson } from '../web/reader.ts';
 
 /** The program as it is installed. */
-const PROGRAM = new URL('../../dist/web-thread.js', import.meta.url);
+const PROGRAM = new URL('../../dist/web-worker.js', import.meta.url);
 
 function dataFor(db: string, more: Record<string, string> = {}) {
   const config = checkedSettings({ ...settingsFor('http://127.0.0.1:1', db), ...more }, 'source');

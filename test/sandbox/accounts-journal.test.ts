@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, rootOf } from './exchange.ts';

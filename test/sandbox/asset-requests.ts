@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 
 export interface AssetBody {
   readonly vbid: string;

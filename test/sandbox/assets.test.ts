@@ -1,6 +1,6 @@
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
-import { isIsbn } from '../../src/sandbox/catalog/isbn.ts';
+import { isIsbn } from '../../src/sandbox/catalog/made-isbn.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { getPage, itWith, sandboxFor } from './client.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CatchwordError } from '../../src/errors.ts';
-import { createCatalog } from '../../src/sandbox/catalog/catalog.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { churn } from '../../src/sandbox/catalog/churn.ts';
 import type { TimeRange } from '../../src/sandbox/catalog/sale-windows.ts';
 import { LIST_ORDERS, type SandboxOptions } from '../../src/sandbox/options.ts';

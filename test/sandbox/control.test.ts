@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
 
 const it = itWith({ items: 1 });

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { request } from 'undici';
 import { describe, expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { CREDENTIALS, itWith } from './client.ts';
 import { errorOf, exchange, outcomes } from './exchange.ts';
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'undici';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { CREDENTIALS } from './client.ts';
 

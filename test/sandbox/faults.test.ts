@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { parseFaults } from '../../src/sandbox/http/faults.ts';
 import { createRateLimiter } from '../../src/sandbox/http/rate-limit.ts';
 import { CREDENTIALS, get, getPage, sandboxFor } from './client.ts';

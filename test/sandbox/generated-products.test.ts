@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { credentialsRequest, credentialsResponse } from '../../src/sandbox/operations/credentials.ts';
 import { licensesResponse } from '../../src/sandbox/operations/licenses.ts';
 import { userResponse } from '../../src/sandbox/operations/users.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange, golden } from './exchange.ts';

@@ -1,5 +1,5 @@
 import { describe, expect } from 'vitest';
-import { canonicalIsbn } from '../../src/sandbox/catalog/isbn.ts';
+import { canonicalIsbn } from '../../src/sandbox/catalog/made-isbn.ts';
 import { NEW, put } from './asset-requests.ts';
 import { getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { describe, expect, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { Asset } from '../../src/sandbox/assets/asset.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
 import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
 import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
+import type { Asset } from '../../src/sandbox/assets/kept-asset.ts';
 import { serveHttp } from '../support/listen.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { itWith, sandboxFor } from './client.ts';

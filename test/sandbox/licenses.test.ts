@@ -1,8 +1,8 @@
 import { describe, expect } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { NEW, put } from './asset-requests.ts';
 import { get, getPage, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, messageOf, rootOf } from './exchange.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createCatalog } from '../../src/sandbox/catalog/catalog.ts';
+import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { createTimeline } from '../../src/sandbox/journal/timeline.ts';
 

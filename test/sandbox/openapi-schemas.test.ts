@@ -1,7 +1,7 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { request } from 'undici';
 import { expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { put, send } from './asset-requests.ts';
 import { CREDENTIALS, getJson, getPage, itWith, sandboxFor } from './client.ts';
 

@@ -1,6 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { expect } from 'vitest';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import type { XmlElement } from '../../src/xml/read.ts';
 import { getJson, itWith } from './client.ts';
 import { callerHeaders, control, type Exchange, exchange, rootOf } from './exchange.ts';

@@ -1,7 +1,7 @@
 import { describe, expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import { packageResponse } from '../../src/sandbox/operations/packages.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { get, itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, exchange } from './exchange.ts';
 

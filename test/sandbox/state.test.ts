@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { jsonReply } from '../../src/sandbox/http/reply.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
-import { openState } from '../../src/sandbox/state.ts';
+import { openState } from '../../src/sandbox/sandbox-state.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 it('removes a change from the journal if it throws', () => {

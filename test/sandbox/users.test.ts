@@ -1,6 +1,6 @@
 import { describe, expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
-import type { Sandbox } from '../../src/sandbox/server.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { itWith, sandboxFor } from './client.ts';
 import { callerHeaders, control, errorOf, exchange, messageOf, outcomes, rootOf } from './exchange.ts';
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
-import { dueRuns, newestDue, nextDue, plansOf, type Schedule, ticksBetween } from '../../src/schedule/due.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
+import { dueRuns, newestDue, nextDue, plansOf, type Schedule, ticksBetween } from '../../src/operate/schedule/due.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { expect, it, onTestFinished } from 'vitest';
+import { CatchwordError } from '../../src/base/errors.ts';
 import { tickName } from '../../src/catalog/tick.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock, type HandClock } from '../support/test-clocks.ts';

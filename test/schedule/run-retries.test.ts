@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { CatchwordError } from '../../src/base/errors.ts';
+import type { Notice } from '../../src/base/log.ts';
 import { tickName } from '../../src/catalog/tick.ts';
-import { CatchwordError } from '../../src/errors.ts';
-import type { Notice } from '../../src/log.ts';
 import { openStore } from '../../src/store/store.ts';
 import { forgetPause } from '../../src/sync/shared-pace.ts';
 import { createHandClock } from '../support/test-clocks.ts';

@@ -1,14 +1,14 @@
 import { expect, it, onTestFinished } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
-import { systemClock } from '../../src/clock.ts';
-import { createLog } from '../../src/log.ts';
-import { checkCron } from '../../src/schedule/check-cron.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLog } from '../../src/base/log.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
+import { checkCron } from '../../src/operate/schedule/check-cron.ts';
 import {
   createRequestedTicks,
   requestLateRuns,
   startRequestedRuns,
   startScheduler,
-} from '../../src/schedule/scheduler.ts';
+} from '../../src/operate/schedule/scheduler.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');

@@ -1,9 +1,9 @@
 import { copyFileSync, renameSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/base/log.ts';
+import { startStandby } from '../../src/operate/schedule/standby.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
-import { startStandby } from '../../src/schedule/standby.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

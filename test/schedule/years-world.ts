@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
-import type { Clock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import type { Random } from '../../src/sandbox/catalog/random.ts';
-import type { Leased } from '../../src/store/lease.ts';
+import type { Leased } from '../../src/store/schema/lease.ts';
+import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { KeeperWriter } from '../../src/store/writers.ts';
 import { bytesOf } from '../support/page.ts';
 
 /* What is around the daemon of years.ts: time, the source, and what goes wrong. */

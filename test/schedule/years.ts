@@ -3,23 +3,23 @@ import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import type { RunKind } from '../../src/catalog/run.ts';
-import { sourceIdentity } from '../../src/catalog/source.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import type { Service } from '../../src/base/lifecycle.ts';
+import type { Logger } from '../../src/base/log.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
+import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
-import type { Clock } from '../../src/clock.ts';
-import type { Service } from '../../src/lifecycle.ts';
-import type { Logger } from '../../src/log.ts';
-import { startNotifier } from '../../src/notify/notifier.ts';
+import { startNotifier } from '../../src/operate/incidents/notifier.ts';
+import { startRunQueue } from '../../src/operate/schedule/run-queue.ts';
+import { startScheduler } from '../../src/operate/schedule/scheduler.ts';
+import { startStandby } from '../../src/operate/schedule/standby.ts';
 import { paceOf } from '../../src/pace/pace.ts';
 import { createPacer } from '../../src/pace/pacer.ts';
-import { createEmbeddedQueue } from '../../src/queue/embedded.ts';
+import { createEmbeddedQueue } from '../../src/queue/embedded-queue.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { startRunQueue } from '../../src/schedule/run-queue.ts';
-import { startScheduler } from '../../src/schedule/scheduler.ts';
-import { startStandby } from '../../src/schedule/standby.ts';
+import { watchMirror } from '../../src/store/file/watch-file.ts';
+import type { LeasedDaemon } from '../../src/store/schema/writers.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { watchMirror } from '../../src/store/watch.ts';
-import type { LeasedDaemon } from '../../src/store/writers.ts';
 import { createReadWindow } from '../../src/sync/fetch-page.ts';
 import { createKeeper, type Keeper } from '../../src/sync/keeper.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
@@ -111,7 +111,7 @@ interface Parts {
   readonly watched: (keeper: Keeper) => Keeper;
 }
 
-/** The daemon as src/roles puts it together. */
+/** The daemon as src/cli/roles puts it together. */
 function startDaemon({ db, clock, log, client, schedule, settings, guard, watched }: Parts): Promise<Service> {
   async function start(active: Service[], _tookOver: boolean, leased: LeasedDaemon): Promise<void> {
     const opened = openStore(db);

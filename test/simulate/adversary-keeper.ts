@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import {
   type Arena,

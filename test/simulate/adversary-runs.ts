@@ -1,9 +1,9 @@
-import type { CapturedPage, FetchTask } from '../../src/catalog/page.ts';
-import type { Run } from '../../src/catalog/run.ts';
-import { sourceIdentity } from '../../src/catalog/source.ts';
+import type { CapturedPage, FetchTask } from '../../src/catalog/page-types.ts';
+import type { Run } from '../../src/catalog/run-types.ts';
+import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import { validatePage } from '../../src/catalog/validate-page.ts';
 import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
-import type { Reader } from '../../src/store/reader.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 import { nextStep } from '../../src/sync/next-step.ts';
 import { createPassWindows } from '../../src/sync/pass-windows.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';

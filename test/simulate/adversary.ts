@@ -1,5 +1,5 @@
-import type { FetchTask } from '../../src/catalog/page.ts';
-import { startOf, windowsFrom } from '../../src/catalog/plan.ts';
+import type { FetchTask } from '../../src/catalog/page-types.ts';
+import { startOf, windowsFrom } from '../../src/proof/plan.ts';
 import type { Random } from '../../src/sandbox/catalog/random.ts';
 import {
   anything,

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { isUntold, type Run, type RunKind } from '../../src/catalog/run.ts';
-import { approveRun, rejectRun } from '../../src/sync/review-run.ts';
+import { isUntold, type Run, type RunKind } from '../../src/catalog/run-types.ts';
+import { approveRun, rejectRun } from '../../src/sync/approve-held-run.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { emptyMirror } from './empty-mirror.ts';
 import { checkPace, checkSettled, type Observer, Violation } from './invariants.ts';

@@ -1,8 +1,8 @@
 import Database from 'better-sqlite3';
 import type { RecordedChange } from '../../src/catalog/event.ts';
-import type { Run } from '../../src/catalog/run.ts';
-import { createHistory } from '../../src/store/history.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import type { Run } from '../../src/catalog/run-types.ts';
+import { createHistory } from '../../src/store/history/history.ts';
+import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { Shown, SimulatedCatalog } from './catalog.ts';
 import { bodyOf, type Dress, type SimulatedPage, type SimulatedRequest } from './source.ts';

@@ -1,12 +1,12 @@
-import type { CapturedPage } from '../../src/catalog/page.ts';
-import { startOf } from '../../src/catalog/plan.ts';
-import type { Run } from '../../src/catalog/run.ts';
-import { momentOf, sourceTimeOf } from '../../src/catalog/watermark.ts';
-import type { Reader } from '../../src/store/reader.ts';
-import type { Checkpoint, Pass } from '../../src/store/runs.ts';
+import type { CapturedPage } from '../../src/catalog/page-types.ts';
+import type { Run } from '../../src/catalog/run-types.ts';
+import { startOf } from '../../src/proof/plan.ts';
+import { momentOf, sourceTimeOf } from '../../src/proof/watermark.ts';
+import type { Checkpoint, Pass } from '../../src/store/rows/runs.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 import { createAppliedReads } from '../../src/sync/applied-reads.ts';
 import type { Applied } from '../../src/sync/apply-page.ts';
-import { checkpointOf, draftPage } from '../../src/sync/draft-page.ts';
+import { checkpointOf, draftPage } from '../../src/sync/plan-page-write.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 
 /*

@@ -1,5 +1,5 @@
-import type { FetchTask, Window } from '../../src/catalog/page.ts';
-import { startOf } from '../../src/catalog/plan.ts';
+import type { FetchTask, Window } from '../../src/catalog/page-types.ts';
+import { startOf } from '../../src/proof/plan.ts';
 
 /*
  * A small source whose list an adversary moves by hand, between any two requests. It keeps what docs/page-drift.md

@@ -1,4 +1,4 @@
-import type { RunKind } from '../../src/catalog/run.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { createRandom, type Random } from '../../src/sandbox/catalog/random.ts';
 import type { RunSettings } from '../../src/sync/run-settings.ts';
 import { ORDERS, type Order } from './catalog.ts';

@@ -1,6 +1,6 @@
-import type { FetchTask, PageResponse } from '../../src/catalog/page.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import type { FetchTask, PageResponse } from '../../src/catalog/page-types.ts';
 import type { CatalogClient } from '../../src/client/catalog-client.ts';
-import { CatchwordError } from '../../src/errors.ts';
 import { bytesOf } from '../support/page.ts';
 import type { CatalogView, Shown, SimulatedCatalog } from './catalog.ts';
 import type { Owner, World } from './world.ts';

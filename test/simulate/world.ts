@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 
 interface Timer {

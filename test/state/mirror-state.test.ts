@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { MINUTE, mirrorScene } from '../notify/scene.ts';
 import { execute } from '../support/sqlite.ts';
 import { serve } from '../web/place.ts';

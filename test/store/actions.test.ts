@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { NewAction } from '../../src/store/actions.ts';
+import type { NewAction } from '../../src/store/rows/decision-rows.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { diskOf } from '../../src/store/disk.ts';
+import { diskOf } from '../../src/store/file/disk-space.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 it.skipIf(process.platform !== 'linux')('measures the disk of the file that a link names, not that of the link', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { decodeIds, encodeIds } from '../../src/store/ids.ts';
+import { decodeIds, encodeIds } from '../../src/store/rows/ids.ts';
 
 it('encodes and decodes any ids in any order', () => {
   fc.assert(

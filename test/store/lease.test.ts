@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { LEASE_TTL_MS } from '../../src/store/lease.ts';
+import { LEASE_TTL_MS } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

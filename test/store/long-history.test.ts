@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openHarness } from '../../src/relay/contract/harness.ts';
-import { createHistory, productAsOf, productChanges } from '../../src/store/history.ts';
-import type { ProductRow } from '../../src/store/products.ts';
-import type { Reader } from '../../src/store/reader.ts';
+import { createHistory, productAsOf, productChanges } from '../../src/store/history/history.ts';
+import type { ProductRow } from '../../src/store/rows/product-rows.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 
 const CHANGES = 20_000;
 /** As often as each record may be read: once as itself, and once for each level of the walks back. */

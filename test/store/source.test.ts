@@ -2,11 +2,11 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import { createQueries } from '../../src/store/queries.ts';
-import { createPaceWriter, createSourceReader } from '../../src/store/source.ts';
-import { keepStatements } from '../../src/store/statements.ts';
+import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source-identity.ts';
+import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { createQueries } from '../../src/store/schema/queries.ts';
+import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { difference } from '../../src/catalog/content.ts';
 import { productOf } from '../../src/catalog/product.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';

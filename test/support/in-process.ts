@@ -2,9 +2,9 @@ import fs from 'node:fs';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import type { CommandContext, ProcessContext } from '../../src/commands/shared/context.ts';
-import { run } from '../../src/program.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import type { CommandContext, ProcessContext } from '../../src/cli/commands/shared/command-context.ts';
+import { run } from '../../src/cli/program.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import type { Ended } from './cli.ts';
 

@@ -2,7 +2,7 @@ import Database from 'better-sqlite3';
 
 /**
  * Keeps databases that tests open without the store, and their statements, from being garbage-collected on Node.js 24:
- * see src/store/statements.ts.
+ * see src/store/schema/statements.ts.
  */
 const kept: unknown[] = [];
 type Method = (this: Database.Database, ...values: readonly unknown[]) => unknown;

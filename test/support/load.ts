@@ -1,9 +1,9 @@
-import type { Run, RunKind } from '../../src/catalog/run.ts';
-import type { Clock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { createLog } from '../../src/log.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { createLog } from '../../src/base/log.ts';
+import type { Run, RunKind } from '../../src/catalog/run-types.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
-import { startKeeper } from '../../src/roles/pipeline.ts';
 
 /** Makes one run in this process, as `catchword sync` does, but does not wait for late deltas, nor long before retries. */
 export async function load(

@@ -1,4 +1,4 @@
-import type { Logger } from '../../src/log.ts';
+import type { Logger } from '../../src/base/log.ts';
 
 /** A log that gives each line to `note` of its level. */
 export function logOf(note: (level: keyof Logger) => Logger['warn']): Logger {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished } from 'vitest';
 import { objectMembers } from '../../src/catalog/json-text.ts';
-import { selectionText } from '../../src/catalog/source.ts';
-import { createHistory } from '../../src/store/history.ts';
+import { selectionText } from '../../src/catalog/source-identity.ts';
+import { createHistory } from '../../src/store/history/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { execute, query } from './sqlite.ts';
 

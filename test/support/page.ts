@@ -1,6 +1,7 @@
 /** Validates pages that are given as text, and shows their products. */
-import type { Page, Window } from '../../src/catalog/page.ts';
+
 import { productsOf } from '../../src/catalog/page-items.ts';
+import type { Page, Window } from '../../src/catalog/page-types.ts';
 import type { Product } from '../../src/catalog/product.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import type { Reader } from '../../src/store/reader.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 import { createAppliedReads } from '../../src/sync/applied-reads.ts';
 
 interface Read {

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { CapturedPage } from '../../src/catalog/page.ts';
-import { sourceIdentity } from '../../src/catalog/source.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { Leased } from '../../src/store/lease.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { CapturedPage } from '../../src/catalog/page-types.ts';
+import { sourceIdentity } from '../../src/catalog/source-identity.ts';
+import type { Leased } from '../../src/store/schema/lease.ts';
+import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import type { KeeperWriter } from '../../src/store/writers.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { assessRun, isClosed, repairsOf } from '../../src/sync/assess-run.ts';
-import { conclude } from '../../src/sync/conclude-run.ts';
+import { assessRun, isClosed, repairsOf } from '../../src/sync/evidence.ts';
+import { conclude } from '../../src/sync/verdict.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun, type WindowSketch } from './run-sketch.ts';
 
 /** 14 products in two windows; by default they share products 9 and 10. */

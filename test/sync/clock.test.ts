@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { createLog } from '../../src/log.ts';
-import { startKeeper } from '../../src/roles/pipeline.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { createLog } from '../../src/base/log.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { sourceIdentity } from '../../src/catalog/source.ts';
-import { systemClock } from '../../src/clock.ts';
-import { CatchwordError } from '../../src/errors.ts';
-import { createBinaryJson } from '../../src/store/binary-json.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { sourceIdentity } from '../../src/catalog/source-identity.ts';
+import { createBinaryJson } from '../../src/store/history/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { windowKey } from '../../src/catalog/page.ts';
+import { windowKey } from '../../src/catalog/page-types.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { openStore } from '../../src/store/store.ts';
 import { run, start } from '../support/cli.ts';

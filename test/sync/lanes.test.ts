@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
+import type { Clock } from '../../src/base/clock.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import type { Rate } from '../../src/pace/pace.ts';
 import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { openStore, type Store } from '../../src/store/store.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Clock } from '../../src/clock.ts';
+import type { Clock } from '../../src/base/clock.ts';
 import type { Rate } from '../../src/pace/pace.ts';
 import type { Pacer } from '../../src/pace/pacer.ts';
 import { openStore } from '../../src/store/store.ts';

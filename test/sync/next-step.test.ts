@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Pass } from '../../src/store/runs.ts';
+import type { Pass } from '../../src/store/rows/runs.ts';
 import { nextStep, ownFrom, type StepSettings } from '../../src/sync/next-step.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { checkedSettings } from '../../src/commands/shared/settings.ts';
-import { createLog } from '../../src/log.ts';
-import { startFetcherService } from '../../src/roles/pipeline.ts';
-import { createHistory, productAsOf } from '../../src/store/history.ts';
-import type { ProductRow } from '../../src/store/products.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createLog } from '../../src/base/log.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { startFetcherService } from '../../src/cli/roles/pipeline.ts';
+import { createHistory, productAsOf } from '../../src/store/history/history.ts';
+import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';

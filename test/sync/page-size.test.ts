@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';

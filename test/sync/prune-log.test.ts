@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
-import { createLog } from '../../src/log.ts';
+import { createLog } from '../../src/base/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
-import { productAsOf } from '../../src/store/history.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { ProductRow } from '../../src/store/products.ts';
+import { productAsOf } from '../../src/store/history/history.ts';
+import type { ProductRow } from '../../src/store/rows/product-rows.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 import { execute } from '../support/sqlite.ts';
 

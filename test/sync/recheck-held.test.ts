@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import type { FetchTask } from '../../src/catalog/page.ts';
-import { systemClock } from '../../src/clock.ts';
-import type { PageQueue } from '../../src/queue/queue.ts';
-import type { Reader } from '../../src/store/reader.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { FetchTask } from '../../src/catalog/page-types.ts';
+import type { PageQueue } from '../../src/queue/queue-port.ts';
+import type { Reader } from '../../src/store/schema/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
 import { lookupOfText } from '../support/page.ts';
 

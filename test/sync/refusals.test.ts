@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
-import { CatchwordError } from '../../src/errors.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { type RawSource, startRawSource } from '../support/raw-source.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import { productOf } from '../../src/catalog/product.ts';
-import { systemClock } from '../../src/clock.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
-import { startSandbox } from '../../src/sandbox/server.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';

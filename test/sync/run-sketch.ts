@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
-import type { Run } from '../../src/catalog/run.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { Pass } from '../../src/store/runs.ts';
+import type { Run } from '../../src/catalog/run-types.ts';
+import type { Pass } from '../../src/store/rows/runs.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
-import type { KeeperWriter } from '../../src/store/writers.ts';
 import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;

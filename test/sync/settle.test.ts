@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';

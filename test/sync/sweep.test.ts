@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import { assessRun } from '../../src/sync/assess-run.ts';
-import { type Conclusion, conclude } from '../../src/sync/conclude-run.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { assessRun } from '../../src/sync/evidence.ts';
 import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
+import { type Conclusion, conclude } from '../../src/sync/verdict.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 
 const SETTINGS: SweepSettings = { removalLimit: { products: 3 }, confirmations: 2 };

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import type { FetchTask, Page } from '../../src/catalog/page.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { FetchTask, Page } from '../../src/catalog/page-types.ts';
 import { pageOf } from '../../src/catalog/validate-page.ts';
-import { systemClock } from '../../src/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { type RawSource, startRawSource } from '../support/raw-source.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run.ts';
+import type { RunKind } from '../../src/catalog/run-types.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
 import { openStore } from '../../src/store/store.ts';

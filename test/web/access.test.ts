@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { createTokenCheck } from '../../src/web/token-check.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { createTokenCheck } from '../../src/http/token-check.ts';
 import { codeOf, FORM, HTML, post, signIn, token, type Web } from './browser-requests.ts';
 import { emptyMirror, serve } from './place.ts';
 import { get, openReader } from './reader.ts';

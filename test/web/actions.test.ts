@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { CatchwordError } from '../../src/errors.ts';
-import { createLog } from '../../src/log.ts';
-import type { NewAction } from '../../src/store/actions.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+import { createApp } from '../../src/http/app.ts';
+import type { NewAction } from '../../src/store/rows/decision-rows.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createApp } from '../../src/web/app.ts';
 import { post, reading } from '../operator/daemon.ts';
 import { filled } from '../support/place.ts';
 import { emptyMirror, serve } from './place.ts';

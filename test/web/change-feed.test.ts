@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { expect, it, onTestFinished } from 'vitest';
+import { type Batch, createChangeFeed } from '../../src/http/change-feed.ts';
 import { openStore } from '../../src/store/store.ts';
-import { type Batch, createChangeFeed } from '../../src/web/change-feed.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 import { createHandClock } from '../support/test-clocks.ts';

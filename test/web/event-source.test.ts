@@ -3,7 +3,7 @@ import { copyFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { load } from '../support/load.ts';

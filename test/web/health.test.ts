@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../../src/clock.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';

@@ -1,12 +1,12 @@
 import formbody from '@fastify/formbody';
 import { pino } from 'pino';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import { createApp } from '../../src/web/app.ts';
-import { addAuth } from '../../src/web/auth.ts';
-import { listen } from '../../src/web/listen.ts';
-import { sendErrorPage } from '../../src/web/page/error-page.tsx';
-import { operatorOf } from '../../src/web/page/session.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createApp } from '../../src/http/app.ts';
+import { addAuth } from '../../src/http/auth.ts';
+import { listen } from '../../src/http/listen.ts';
+import { sendErrorPage } from '../../src/http/pages/error-page.tsx';
+import { operatorOf } from '../../src/http/pages/session.ts';
 import { codeOf, HTML, post, signIn, token } from './browser-requests.ts';
 import { emptyMirror, serve } from './place.ts';
 import { get } from './reader.ts';

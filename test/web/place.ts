@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
 import type { Plans } from '../../src/catalog/tick.ts';
-import { systemClock } from '../../src/clock.ts';
+import { startWeb, type WebOptions } from '../../src/http/web-server.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
-import { startWeb, type WebOptions } from '../../src/web/server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { get } from './reader.ts';
 

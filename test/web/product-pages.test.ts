@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { objectMembers } from '../../src/catalog/json-text.ts';
-import { createHistory, productAsOf, productChanges } from '../../src/store/history.ts';
-import type { ProductRow } from '../../src/store/products.ts';
+import { createHistory, productAsOf, productChanges } from '../../src/store/history/history.ts';
+import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { serveHarness } from './place.ts';
 
 async function scene() {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
-import type { RunState } from '../../src/catalog/run.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { KeeperWriter } from '../../src/store/writers.ts';
+import type { RunState } from '../../src/catalog/run-types.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { mutate, SELECTION, settingsFor, temporaryDirectory } from '../support/mirror.ts';

@@ -4,16 +4,16 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
 import { openStore } from '../../src/store/store.ts';
-import { createSearchApart, type SearchApartOptions } from '../../src/web/search-apart.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';
 import { get } from './reader.ts';
 
 /** The program as it is installed. */
-const PROGRAM = new URL('../../dist/search-process.js', import.meta.url);
+const PROGRAM = new URL('../../dist/search-program.js', import.meta.url);
 const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
 
 function apart(db: string, options: Partial<SearchApartOptions> = {}) {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { changeSink } from '../../src/operator/change-sink.ts';
-import { writeUnder } from '../../src/store/hold-lease.ts';
-import type { RelayWriter } from '../../src/store/writers.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import type { RelayWriter } from '../../src/store/schema/writers.ts';
 import { recordedChange } from '../support/recorded-change.ts';
 import { serveHarness } from './place.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/clock.ts';
-import type { EndCode } from '../../src/web/response-writer.ts';
-import { STREAM_LIMITS, streamChanges } from '../../src/web/sse-stream.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import type { EndCode } from '../../src/http/response-writer.ts';
+import { STREAM_LIMITS, streamChanges } from '../../src/http/sse/sse-stream.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';

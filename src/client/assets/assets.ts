@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller, Operation } from '../http/caller.ts';

@@ -1,6 +1,6 @@
-import { interrupted, unlessAborted } from '../../abort.ts';
-import { type Clock, type Pause, pauseAt } from '../../clock.ts';
-import { CatchwordError, hasCode } from '../../errors.ts';
+import { interrupted, unlessAborted } from '../../base/abort.ts';
+import { type Clock, type Pause, pauseAt } from '../../base/clock.ts';
+import { CatchwordError, hasCode } from '../../base/errors.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*

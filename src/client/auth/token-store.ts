@@ -11,11 +11,11 @@ import {
 } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
-import { interrupted } from '../../abort.ts';
-import type { Clock } from '../../clock.ts';
-import { renameDurably } from '../../durable-names.ts';
-import { CatchwordError, systemCodeOf } from '../../errors.ts';
-import { loadLocks, waitForFile } from '../../file-lock.ts';
+import { interrupted } from '../../base/abort.ts';
+import type { Clock } from '../../base/clock.ts';
+import { renameDurably } from '../../base/durable-names.ts';
+import { CatchwordError, systemCodeOf } from '../../base/errors.ts';
+import { loadLocks, waitForFile } from '../../base/file-lock.ts';
 
 /*
  * A file that keeps the access token across processes. It has two lines, the token and a hash of its owner, and is

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { Caller, Operation } from '../http/caller.ts';
 import { credentialResults } from './results.ts';
 import {

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { errorInXml } from '../errors/error-message.ts';
 import type { XmlAnswer } from '../http/answer.ts';

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { isWritable, writeXml } from '../../xml/write.ts';
 
 /**

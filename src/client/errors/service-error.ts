@@ -1,5 +1,5 @@
-import { askedPause } from '../../backoff.ts';
-import { CatchwordError, type ErrorCode } from '../../errors.ts';
+import { askedPause } from '../../base/backoff.ts';
+import { CatchwordError, type ErrorCode } from '../../base/errors.ts';
 import { dateOf, header } from '../headers.ts';
 import type { Answer, Request } from '../http/exchange.ts';
 import { isPage, messageIn, type ServiceMessage } from './error-message.ts';

@@ -1,4 +1,4 @@
-import type { CatchwordError, ErrorCode } from '../../errors.ts';
+import type { CatchwordError, ErrorCode } from '../../base/errors.ts';
 import type { Request } from '../http/exchange.ts';
 
 /** There was no answer, or none that could be read. */

@@ -1,4 +1,4 @@
-import { decoded } from '../../percent-decode.ts';
+import { decoded } from '../../base/percent-decode.ts';
 
 /** Characters. A shorter text may be an ordinary word. */
 const MIN_SECRET = 6;

@@ -1,5 +1,5 @@
+import { CatchwordError } from '../../base/errors.ts';
 import { cutPage } from '../../catalog/cut-page.ts';
-import { CatchwordError } from '../../errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { errorInJson, errorInXml, isPage, isXml, messageIn, type ServiceMessage } from '../errors/error-message.ts';
 import { serviceError } from '../errors/service-error.ts';

@@ -1,7 +1,7 @@
-import { interrupted, withAbort } from '../../abort.ts';
-import { PATIENCE_MS, retryDelayMs } from '../../backoff.ts';
-import type { Clock } from '../../clock.ts';
-import { CatchwordError } from '../../errors.ts';
+import { interrupted, withAbort } from '../../base/abort.ts';
+import { PATIENCE_MS, retryDelayMs } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import { type Tokens, withToken } from '../auth/access-token.ts';
 import { aboutSubject } from '../errors/service-error.ts';

@@ -1,4 +1,4 @@
-import { CatchwordError, messageOf } from '../../errors.ts';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
 import type { Headers } from '../headers.ts';
 import type { Hide } from '../redact.ts';
 import { secretsInAddresses } from './address-secrets.ts';

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
-import { CatchwordError, messageOf } from '../../errors.ts';
-import { GZIP_CHUNK } from '../../gzip-chunk.ts';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { GZIP_CHUNK } from '../../base/gzip-chunk.ts';
 import { type Headers, header } from '../headers.ts';
 
 /*

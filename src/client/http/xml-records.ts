@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { errorInXml, messageIn } from '../errors/error-message.ts';
 import { serviceError } from '../errors/service-error.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { parseInput } from './parse-input.ts';
 import { only } from './request-fields.ts';
 

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { nearestName } from '../../nearest-name.ts';
+import { nearestName } from '../../base/nearest-name.ts';
 
 /*
  * Types of request fields. Numbers and booleans may be given in quotes, as in the examples of the interface (section

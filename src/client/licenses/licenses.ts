@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { CatchwordError } from '../../errors.ts';
-import { parseIsoTime } from '../../iso-time.ts';
+import { CatchwordError } from '../../base/errors.ts';
+import { parseIsoTime } from '../../base/iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';

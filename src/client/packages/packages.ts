@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
 import { type JsonObject, type ParsedAnswer, requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';

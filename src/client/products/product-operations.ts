@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
-import type { FetchTask, PageResponse, Window } from '../../catalog/page.ts';
-import type { SourceConfig } from '../../config.ts';
+import type { FetchTask, PageResponse, Window } from '../../catalog/page-types.ts';
+import type { SourceConfig } from '../../settings/config.ts';
 import { messageIn } from '../errors/error-message.ts';
 import { dateOf, type Headers, header } from '../headers.ts';
 import type { Operation } from '../http/caller.ts';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import type { Envelope, Page } from '../../catalog/page.ts';
+import { parseIsoTime } from '../../base/iso-time.ts';
 import { productsOf } from '../../catalog/page-items.ts';
+import type { Envelope, Page } from '../../catalog/page-types.ts';
 import type { Product } from '../../catalog/product.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
-import { parseIsoTime } from '../../iso-time.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { type OptionsOf, texts } from '../input/request-fields.ts';

@@ -1,5 +1,5 @@
-import type { Envelope, PageResponse, Window } from '../../catalog/page.ts';
 import { bodyAt } from '../../catalog/page-items.ts';
+import type { Envelope, PageResponse, Window } from '../../catalog/page-types.ts';
 import { validatePage } from '../../catalog/validate-page.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { isName, writeXml } from '../../xml/write.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';

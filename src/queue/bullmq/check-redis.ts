@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import * as z from 'zod';
-import { DISTRUSTED_HINT, isDistrusted } from '../../certificate.ts';
-import { CatchwordError, systemCodeOf } from '../../errors.ts';
+import { DISTRUSTED_HINT, isDistrusted } from '../../base/certificate.ts';
+import { CatchwordError, systemCodeOf } from '../../base/errors.ts';
 import { tryJob } from './jobs.ts';
-import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis.ts';
+import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis-connection.ts';
 
 /** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
 const [MIN_MAJOR, MIN_MINOR] = [6, 2];

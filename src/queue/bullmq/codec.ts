@@ -1,11 +1,11 @@
 import { promisify } from 'node:util';
 import { constants, gunzip, gzip } from 'node:zlib';
 import * as z from 'zod';
-import type { FetchOutcome, FetchTask } from '../../catalog/page.ts';
+import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../base/errors.ts';
+import { GZIP_CHUNK } from '../../base/gzip-chunk.ts';
+import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
-import { CatchwordError, type ErrorCode, isErrorCode, messageOf } from '../../errors.ts';
-import { GZIP_CHUNK } from '../../gzip-chunk.ts';
-import type { ValidatePage } from '../queue.ts';
+import type { ValidatePage } from '../queue-port.ts';
 
 /*
  * Encodes outcomes as JSON, for a queue between processes. A page is sent as the compressed bytes of the response, and

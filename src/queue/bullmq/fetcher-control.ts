@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq';
-import type { Clock, Pause } from '../../clock.ts';
-import type { Logger } from '../../log.ts';
+import type { Clock, Pause } from '../../base/clock.ts';
+import type { Logger } from '../../base/log.ts';
 import type { Pace } from '../../pace/pace.ts';
 import type { createSharedRate } from './shared-rate.ts';
 

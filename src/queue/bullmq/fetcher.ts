@@ -1,13 +1,14 @@
 import { setMaxListeners } from 'node:events';
 import type { Job, Queue } from 'bullmq';
-import { backoffMs, retryDelayMs } from '../../backoff.ts';
-import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page.ts';
-import type { Clock } from '../../clock.ts';
-import { CatchwordError, messageOf, toErrorRecord } from '../../errors.ts';
-import type { Logger } from '../../log.ts';
+import { backoffMs, retryDelayMs } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { CatchwordError, messageOf, toErrorRecord } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page-types.ts';
 import type { Pacer } from '../../pace/pacer.ts';
-import { type ReadWindow, toReadError } from '../queue.ts';
+import { type ReadWindow, toReadError } from '../queue-port.ts';
 import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
+import type { BullQueue } from './bull-queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
 import {
@@ -20,10 +21,9 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import type { BullQueue } from './queue.ts';
-import { reasonOf } from './redis.ts';
+import { reasonOf } from './redis-connection.ts';
+import { createTurns } from './request-limiter.ts';
 import { createSharedPause } from './shared-pause.ts';
-import { createTurns } from './turns.ts';
 
 export interface FetcherOptions extends QueuePlace {
   /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */

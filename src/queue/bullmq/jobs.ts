@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type WorkerOptions } from 'bullmq';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
-import { backoffMs } from '../../backoff.ts';
-import { type FetchTask, taskId } from '../../catalog/page.ts';
-import { type ConnectionOptions, connectRedis, cutRedis, reasonOf } from './redis.ts';
+import { backoffMs } from '../../base/backoff.ts';
+import { type FetchTask, taskId } from '../../catalog/page-types.ts';
+import { type ConnectionOptions, connectRedis, cutRedis, reasonOf } from './redis-connection.ts';
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {

@@ -1,12 +1,12 @@
 import type { Job } from 'bullmq';
 import * as z from 'zod';
-import type { Clock } from '../../clock.ts';
-import { messageOf } from '../../errors.ts';
-import type { Service } from '../../lifecycle.ts';
-import type { Logger } from '../../log.ts';
+import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
+import type { Service } from '../../base/lifecycle.ts';
+import type { Logger } from '../../base/log.ts';
 import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
 import { JOB_OPTIONS, openQueue, type QueuePlace, queueNames, startWorker } from './jobs.ts';
-import { connectRedis, cutRedis } from './redis.ts';
+import { connectRedis, cutRedis } from './redis-connection.ts';
 
 interface RunRequestOptions extends QueuePlace {
   readonly clock: Clock;

@@ -1,6 +1,6 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { type Clock, createPauses } from '../../clock.ts';
+import { type Clock, createPauses } from '../../base/clock.ts';
 import { PAUSE_ENDED_KEY } from './jobs.ts';
 
 /** The pause that the source asked for, as a fetcher knows it. Redis holds it for all fetchers of the source. */

@@ -1,6 +1,6 @@
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 import { limiterOf } from './jobs.ts';
 
 /** Last part of the key of a hash: when each keeper of the source set its rate, its interval in ms, and its limiter. */

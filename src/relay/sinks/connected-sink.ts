@@ -1,6 +1,5 @@
-import { unlessAborted, withAbort } from '../../abort.ts';
-import { answerWithin } from '../answer-within.ts';
-import { linesOf } from '../event-lines.ts';
+import { unlessAborted, withAbort } from '../../base/abort.ts';
+import { linesOf } from '../line-buffers.ts';
 import {
   type EventLines,
   type Mark,
@@ -10,7 +9,8 @@ import {
   type SinkEvent,
   type StoredSize,
 } from '../sink.ts';
-import { type ConnectionLife, createConnectionLife } from './connection-life.ts';
+import { answerWithin } from '../with-timeout.ts';
+import { type ConnectionLife, createConnectionLife } from './connection-scope.ts';
 
 type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Promise<void>;
 

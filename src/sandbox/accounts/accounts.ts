@@ -1,5 +1,5 @@
 import { hash } from '../catalog/random.ts';
-import { FIRST_NAMES, LAST_NAMES } from '../catalog/words.ts';
+import { FIRST_NAMES, LAST_NAMES } from '../catalog/title-words.ts';
 import { createIdentities } from './identities.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isWritable } from '../../xml/write.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
-import type { License } from './licenses.ts';
+import type { License } from './held-licenses.ts';
 
 /** What a license repeats of its product or asset, on sale or not. Null if none has this vbid. */
 export type TitleOf = (vbid: string) => Pick<License, 'name' | 'publisher' | 'kind' | 'isbn'> | null;

@@ -1,8 +1,8 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
-import { isLoopback } from '../../loopback.ts';
-import { isPublic, publicLookup } from '../../public-address.ts';
+import { isLoopback } from '../../base/loopback.ts';
+import { isPublic, publicLookup } from '../../base/public-address.ts';
 
 const TIMEOUT_MS = 10_000;
 

@@ -1,5 +1,5 @@
-import { canonicalIsbn, counterpartIsbn } from '../catalog/isbn.ts';
-import { type AssetRequest, IDENTIFIER_KEYS, type IdentifierKey } from './fields.ts';
+import { canonicalIsbn, counterpartIsbn } from '../catalog/made-isbn.ts';
+import { type AssetRequest, IDENTIFIER_KEYS, type IdentifierKey } from './asset-fields.ts';
 
 /**
  * The six lists of interface, section 2.1.1, without dashes. Each holds ISBNs of the length that its name says.

@@ -1,7 +1,7 @@
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { SandboxOptions } from '../options.ts';
-import { type Asset, buildStatusOf, type Ingestion } from './asset.ts';
 import { callBack, isPrivateUrl } from './callback.ts';
+import { type Asset, buildStatusOf, type Ingestion } from './kept-asset.ts';
 
 /** The most calls of one address. */
 const MAX_CALLS = 4;

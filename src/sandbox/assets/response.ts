@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { canonicalIsbn, isIsbn } from '../catalog/isbn.ts';
+import { canonicalIsbn, isIsbn } from '../catalog/made-isbn.ts';
 import { hash } from '../catalog/random.ts';
-import { KINDS, PUBLISHERS } from '../catalog/words.ts';
-import type { Stores } from '../stores.ts';
-import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './asset.ts';
-import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './fields.ts';
+import { KINDS, PUBLISHERS } from '../catalog/title-words.ts';
+import type { Stores } from '../sandbox-stores.ts';
+import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './asset-fields.ts';
+import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './kept-asset.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 
 const text = z.string().nullable().default(null);

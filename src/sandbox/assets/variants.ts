@@ -1,4 +1,4 @@
-import type { Price, Variants } from './fields.ts';
+import type { Price, Variants } from './asset-fields.ts';
 
 /** The only channel that the interface supports. */
 export const CHANNEL = 'inclusive_access';

@@ -1,6 +1,6 @@
-import type { Clock } from '../../clock.ts';
-import { CatchwordError } from '../../errors.ts';
-import type { Mutation } from './catalog.ts';
+import type { Clock } from '../../base/clock.ts';
+import { CatchwordError } from '../../base/errors.ts';
+import type { Mutation } from './changing-catalog.ts';
 import { createRandom } from './random.ts';
 
 const MIN_TICK_MS = 20;

@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../../errors.ts';
-import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/licenses.ts';
-import { mutation } from '../catalog/catalog.ts';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/held-licenses.ts';
+import { mutation } from '../catalog/changing-catalog.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 /** Text without control characters, halves of surrogates and others that XML cannot hold. */
 export const xmlText = z.string().regex(/^[^\p{Cc}\p{Cs}\ufffe\uffff]*$/u, 'holds a character that XML cannot hold');

@@ -1,6 +1,6 @@
 import type { Product } from '../catalog/product-states.ts';
 import { itemsFor } from '../operations/products.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 /** Lines written at once. */
 const PIECE = 1000;

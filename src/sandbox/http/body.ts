@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { CODES, codeRejection } from './error-codes.ts';
 import { Rejection } from './reply.ts';

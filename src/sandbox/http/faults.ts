@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { hash } from '../catalog/random.ts';
 import { Rejection, type Reply, rejectionReply } from './reply.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { MAX_XML_CHARS } from '../../xml/read.ts';
 import type { ScriptedReplies } from '../control/scripted-replies.ts';
-import type { State } from '../state.ts';
+import type { State } from '../sandbox-state.ts';
 import { authentication, checkStrictHeader } from './authentication.ts';
 import { readBody } from './body.ts';
 import { type FaultKind, faultReply, parseFaults } from './faults.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { messageOf } from '../../errors.ts';
+import { messageOf } from '../../base/errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 
 /**

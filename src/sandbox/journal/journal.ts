@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import * as z from 'zod';
-import { CatchwordError, messageOf } from '../../errors.ts';
-import { holdFile, NO_LOCKS } from '../../file-lock.ts';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
 
 /*
  * What outlives a sandbox: a file of JSON lines. The first line says what the sandbox began with, each other line is one

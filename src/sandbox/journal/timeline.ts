@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts';
+import type { Clock } from '../../base/clock.ts';
 
 /**
  * The time of the sandbox's state. It stands still during a change, so that the whole change has the time that the journal

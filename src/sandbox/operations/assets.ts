@@ -1,13 +1,13 @@
 import * as z from 'zod';
-import type { Asset } from '../assets/asset.ts';
-import { type AssetRequest, assetCreation, assetId, assetUpdate } from '../assets/fields.ts';
+import { type AssetRequest, assetCreation, assetId, assetUpdate } from '../assets/asset-fields.ts';
+import type { Asset } from '../assets/kept-asset.ts';
 import { assetResponse, assetResponseSchema } from '../assets/response.ts';
 import { unknownSkus } from '../assets/variants.ts';
 import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 const pathValues = z.object({ vbid: assetId });
 

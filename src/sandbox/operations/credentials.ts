@@ -6,7 +6,7 @@ import { malformed, parseXml } from '../http/body.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { attribute, Rejection, type Reply, xmlReply } from '../http/reply.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 /** Records in one request (interface, section 8). */
 const MAX_CREDENTIALS = 10_000;

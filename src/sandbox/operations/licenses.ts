@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { expiresAt, LICENSE_TYPES, licenseSchema, sameType } from '../accounts/licenses.ts';
+import { expiresAt, LICENSE_TYPES, licenseSchema, sameType } from '../accounts/held-licenses.ts';
 import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { attribute, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 const query = z.object({
   sku: z.string().min(1).optional(),

@@ -1,11 +1,11 @@
 import * as z from 'zod';
-import { positive, quotable } from '../assets/fields.ts';
+import { positive, quotable } from '../assets/asset-fields.ts';
 import { hash } from '../catalog/random.ts';
 import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
 const id = quotable('must be a whole number', (params) => z.int(params), /^\d{1,15}$/);

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { isoTime, parseIsoTime } from '../../iso-time.ts';
+import { isoTime, parseIsoTime } from '../../base/iso-time.ts';
 import { KEY_WITHOUT_CATALOG } from '../accounts/directory.ts';
-import { assetItem } from '../assets/item.ts';
-import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/item.ts';
+import { assetItem } from '../assets/asset-item.ts';
+import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/catalog-item.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 const MAX_PER_PAGE = 1000;
 /** Above it, `page * per_page` could lose digits. */

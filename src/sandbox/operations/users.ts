@@ -7,7 +7,7 @@ import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
-import type { Stores } from '../stores.ts';
+import type { Stores } from '../sandbox-stores.ts';
 
 const text = z.string().optional();
 

@@ -1,6 +1,6 @@
+import { isPlain } from '../../base/plain.ts';
 import type { PageItems } from '../../catalog/page-items.ts';
-import { isPlain } from '../../plain.ts';
-import type { Reader } from '../../store/reader.ts';
+import type { Reader } from '../../store/schema/reader.ts';
 import type { RunSettings } from '../run-settings.ts';
 
 /** Neighbouring items of a page. */

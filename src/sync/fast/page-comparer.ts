@@ -1,7 +1,7 @@
-import type { FetchTask, Page } from '../../catalog/page.ts';
+import { CatchwordError } from '../../base/errors.ts';
+import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { isProbablyKnown, unchangedPage } from '../../catalog/unchanged-page.ts';
-import { CatchwordError } from '../../errors.ts';
-import { type KnownProductsFile, openKnownProducts } from '../../store/known-products.ts';
+import { type KnownProductsFile, openKnownProducts } from '../../store/rows/known-products.ts';
 
 /**
  * Validates pages by comparing them with the mirror at `path`, which this process has opened, too. The file is opened when

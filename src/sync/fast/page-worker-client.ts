@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads';
-import type { FetchTask, Page } from '../../catalog/page.ts';
+import { CatchwordError, fromErrorRecord } from '../../base/errors.ts';
+import { type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
+import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
-import { CatchwordError, fromErrorRecord } from '../../errors.ts';
-import { type Service, THREAD_LIMITS } from '../../lifecycle.ts';
-import type { ValidatePage } from '../../queue/queue.ts';
+import type { ValidatePage } from '../../queue/queue-port.ts';
 import type { FromPageWorker, PageWorkerData, ToPageWorker } from './page-worker.ts';
 
 /** Compiled. */

@@ -1,8 +1,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { FetchTask, Page } from '../../catalog/page.ts';
+import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../../base/errors.ts';
+import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
-import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../../errors.ts';
-import { createBinaryJson } from '../../store/binary-json.ts';
+import { createBinaryJson } from '../../store/history/binary-json.ts';
 import { createPageComparer } from './page-comparer.ts';
 
 /* The program of the thread that validates pages: see page-worker-client.ts. */

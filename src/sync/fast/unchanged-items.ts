@@ -1,6 +1,6 @@
-import type { Matched, Page } from '../../catalog/page.ts';
-import { isPlain } from '../../plain.ts';
-import type { Reader } from '../../store/reader.ts';
+import { isPlain } from '../../base/plain.ts';
+import type { Matched, Page } from '../../catalog/page-types.ts';
+import type { Reader } from '../../store/schema/reader.ts';
 import type { RunSettings } from '../run-settings.ts';
 
 /**

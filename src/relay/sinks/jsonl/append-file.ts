@@ -1,12 +1,12 @@
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { makeDirectory, renameDurably, syncDirectory } from '../../../durable-names.ts';
-import { CatchwordError } from '../../../errors.ts';
-import { holderOf, holdFile, isFileHeld } from '../../../file-lock.ts';
+import { makeDirectory, renameDurably, syncDirectory } from '../../../base/durable-names.ts';
+import { CatchwordError } from '../../../base/errors.ts';
+import { holderOf, holdFile, isFileHeld } from '../../../base/file-lock.ts';
 import { type Mark, SinkError } from '../../sink.ts';
 import { readState } from './generation-state.ts';
-import { checkRest, type LastEvent, lastLine, parseEvent } from './last-line.ts';
-import { secureEnd } from './secure-end.ts';
+import { checkRest, type LastEvent, lastLine, parseEvent } from './read-tail.ts';
+import { secureEnd } from './recover-tail.ts';
 
 /*
  * The file that a sink appends to. A relay may be frozen in the middle of a write (SIGSTOP, a suspended machine) and lose

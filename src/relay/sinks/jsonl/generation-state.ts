@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import type { Mark } from '../../sink.ts';
 import { markSchema } from '../../stored-mark.ts';
-import type { LastEvent } from './last-line.ts';
+import type { LastEvent } from './read-tail.ts';
 
 /** `offset` and `cursor`: size of the file and cursor when this was written. */
 const stateSchema = markSchema.omit({ late: true }).extend({ offset: z.number() });

@@ -3,8 +3,8 @@ import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join, parse } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
+import { renameDurably } from '../../../base/durable-names.ts';
 import { sequenceText } from '../../../catalog/event.ts';
-import { renameDurably } from '../../../durable-names.ts';
 
 /** Lists the rotated files of `path`, by their name when not compressed. For a moment, a file exists in both forms. */
 async function rotatedFiles(path: string): Promise<Map<string, string[]>> {

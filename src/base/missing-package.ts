@@ -1,0 +1,19 @@
+import { HAS_OPTIONAL_DEPENDENCIES, OPTIONAL_PACKAGES } from '../version.ts';
+import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
+
+const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
+
+/**
+ * Explains an error of Node.js about an optional package that is not installed.
+ * @returns a CatchwordError PACKAGE_MISSING; any other error as it is
+ */
+export function explainMissing(error: unknown): unknown {
+  if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(systemCodeOf(error) ?? '')) return error;
+  const name = NAME.exec(messageOf(error))?.[1] ?? '';
+  if (!Object.hasOwn(OPTIONAL_PACKAGES, name)) return error;
+  const one = `npm install ${name}@${OPTIONAL_PACKAGES[name]}`;
+  const hint = HAS_OPTIONAL_DEPENDENCIES
+    ? `Install everything that catchword can use: npm install --include=optional. Only this package: ${one}.`
+    : `Install it: ${one}.`;
+  return new CatchwordError('PACKAGE_MISSING', `the package ${name} is not installed`, { hint, cause: error });
+}

@@ -1,0 +1,102 @@
+import { Command } from 'commander';
+import type { AssetFields, checkAsset } from '../../client/assets/asset-request.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
+import { colours, type JsonOption, plain } from './shared/output-format.ts';
+import { callService } from './shared/service-connection.ts';
+
+interface PutOptions extends FieldsInput, JsonOption {
+  readonly force?: boolean;
+  readonly create?: boolean;
+  readonly allowInternal?: boolean;
+}
+
+const PUT_HELP = `
+Without a vbid, the asset is created and the service assigns its identifier: store it. To create an asset, imprint_id and
+title are required. Fields are checked before the request is sent, unless --force leaves that to the service.
+
+Fields: author_name, author_first_name, author_last_name, title, subtitle, description, imprint_id, kind, language,
+edition, copyright_date, publication_date, on_sale_date, off_sale_date, e_isbn, print_isbn, parent_isbn, identifiers,
+related_products, prices, variants, sales_rights, copy_drm_limit, print_drm_limit, cs_plus_discount_code, fro,
+fulfillment_only, sampleable, login_url, url, callback_url. Each price requires currency, type and amount, and if it is a
+rental a duration. With --allow-internal also: asset_status, block_search, custom, discount_codes, epub_page_labels, floe,
+vcs_authored. The interface does not say whether prices and other lists replace those of the asset: send all of them.
+
+In --set, write numbers and booleans as they are, and objects and arrays as JSON. null removes a date; in a text field it
+is text. A number in a field that is not listed here is sent as text: use --file to send it as a number.
+
+  catchword asset put --set imprint_id=5 --set title="A title" --set print_drm_limit=-1
+  catchword asset put 9781402894626 --set off_sale_date=2026-12-31 --set identifiers.e_isbn_13='["9781402894626"]'
+  catchword asset put 9781402894626 --set off_sale_date=null
+  catchword asset put 9781402894626 --file asset.json`;
+
+export function named(context: CommandContext, vbid: string, title: string | undefined): string {
+  const shown = colours(context).bold(plain(vbid));
+  return title === undefined ? shown : `${shown} ${plain(title)}`;
+}
+
+/** Whether null removes the field; otherwise `null` is text. */
+function takesNull(name: string, check: typeof checkAsset): boolean {
+  try {
+    check({ [name]: null }, { create: false, allowInternal: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function put(context: CommandContext, vbid: string | undefined, options: PutOptions): Promise<void> {
+  // Loaded here: the schemas of all fields take a while to build.
+  const { INTERNAL_FIELDS, PUBLIC_FIELDS, STRUCTURED_FIELDS, checkAsset } = await import(
+    '../../client/assets/asset-request.ts'
+  );
+  const { createAssets } = await import('../../client/assets/assets.ts');
+  const { create, allowInternal, force } = options;
+  const isKnown = (name: string) => Object.hasOwn({ ...PUBLIC_FIELDS, ...INTERNAL_FIELDS }, name);
+  const isJson = (name: string) =>
+    STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset) || (force === true && !isKnown(name));
+  const fields = (await readFields(options, isJson, context)) as AssetFields;
+  await callService(context, options, async ({ caller }, _config, signal) => {
+    const asset = await createAssets(caller).put(vbid ?? null, fields, {
+      create,
+      allowInternal,
+      unchecked: force,
+      signal,
+    });
+    const verb = vbid === undefined ? 'created' : 'saved';
+    const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
+    if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
+    const callback = fields.callback_url === undefined ? '' : ', and to call callback_url afterwards';
+    if (fields.url !== undefined) text.push(`The service was asked to ingest its file${callback}.`);
+    return { done: `${verb} ${plain(asset.vbid)}`, json: { vbid: asset.vbid, asset: asset.raw }, text };
+  });
+}
+
+/** Prints a book as the service describes it. */
+export async function getBook(context: CommandContext, vbid: string, options: JsonOption): Promise<void> {
+  const { createBooks } = await import('../../client/assets/books.ts');
+  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
+    const book = await createBooks(caller, booksPath).read(vbid, { signal });
+    const head = named(context, book.vbid ?? vbid, book.title);
+    return { json: book.raw, text: [head, JSON.stringify(book.raw, null, 2)] };
+  });
+}
+
+export function assetCommand(context: CommandContext): Command {
+  const group = new Command('asset').enablePositionalOptions();
+  withFieldOptions(group.command('put').description('create an asset, or change one'))
+    .argument('[vbid]', 'its identifier; omit it to create an asset')
+    .option('--create', 'create the asset under the given identifier: imprint_id and title are required')
+    .option('--allow-internal', "send fields that only the service's own systems can set")
+    .option('--force', 'send the fields unchecked, and let the service judge them')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', PUT_HELP)
+    .action((vbid: string | undefined, options: PutOptions) => put(context, vbid, options));
+  group
+    .command('get')
+    .description('show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)')
+    .argument('<vbid>')
+    .option('--json', 'print one JSON document')
+    .action((vbid: string, options: JsonOption) => getBook(context, vbid, options));
+  return group;
+}

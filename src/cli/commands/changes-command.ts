@@ -1,0 +1,63 @@
+import { Command } from 'commander';
+import { configuredSource, eventText } from '../../catalog/event.ts';
+import type { Config } from '../../settings/config.ts';
+import { createHistory, requireKnownSeq } from '../../store/history/history.ts';
+import { eventSource } from '../../store/rows/source-state.ts';
+import type { Store } from '../../store/store.ts';
+import { withMirror } from '../roles/open-mirror.ts';
+import { loadSettings } from './shared/checked-settings.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { wholeNumber } from './shared/output-format.ts';
+import { watchReader } from './shared/stdout-reader.ts';
+import { drained } from './shared/write-drained.ts';
+
+/** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
+const BATCH = 500;
+/** How often `--follow` looks for new changes; milliseconds. */
+const FOLLOW_MS = 500;
+
+interface Options {
+  readonly after: number;
+  readonly limit?: number;
+  readonly follow?: boolean;
+}
+
+async function printChanges(
+  context: CommandContext,
+  { after, limit = Number.POSITIVE_INFINITY, follow }: Options,
+  store: Store,
+  { baseUrl }: Config,
+): Promise<void> {
+  requireKnownSeq('--after', after, store.changes.lastSeq());
+  const history = createHistory(store);
+  const source = eventSource(store.source, configuredSource(baseUrl));
+  const readerIsGone = follow ? await watchReader(context.stdout) : () => false;
+  let cursor = after;
+  let left = limit;
+  while (left > 0 && !context.signal.aborted) {
+    const changes = history.after(cursor, Math.min(BATCH, left));
+    for (const change of changes) {
+      const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
+      cursor = change.seq;
+      if (!hasRoom) await drained(context);
+      if (context.signal.aborted) break;
+    }
+    left -= changes.length;
+    if (changes.length > 0) continue;
+    if (!follow || readerIsGone()) return;
+    store.check();
+    await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
+  }
+}
+
+export function changesCommand(context: CommandContext): Command {
+  return new Command('changes')
+    .option('--after <seq>', 'print only changes after this one', wholeNumber('--after', 0), 0)
+    .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
+    .option('--follow', 'keep printing new changes until interrupted')
+    .option('--json', 'accepted; the output is always NDJSON')
+    .action((options: Options) => {
+      const config = loadSettings(context, 'nothing');
+      return withMirror(config, true, (store) => printChanges(context, options, store, config));
+    });
+}

@@ -1,0 +1,157 @@
+import { createHash } from 'node:crypto';
+import { createReadStream, createWriteStream } from 'node:fs';
+import { type FileHandle, open, realpath, rm, stat } from 'node:fs/promises';
+import { text as textOf } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
+import { renameDurably } from '../../../base/durable-names.ts';
+import { usageError } from '../../../base/errors.ts';
+import { holdFile, NO_LOCKS } from '../../../base/file-lock.ts';
+import type { Source } from '../../../base/input-stream.ts';
+import type { CredentialSubmission } from '../../../client/credentials/submission.ts';
+import { headerOf } from './credential-rows.ts';
+
+/*
+ * Results go to `<out>.part`. Its first line has a fixed length, and is written again after each batch is on the disk: a
+ * digest of the service, the API key, the format and the accounts so far, the number of accounts, the length of the file,
+ * and how many accounts were not verified. A run with the same digest resumes there. The rows cannot show this themselves:
+ * they contain neither the service nor the token by which an account was submitted.
+ *
+ * At the end, everything but the first line becomes `<out>`. Until then, `<out>` keeps the results of an earlier run.
+ */
+
+const FIRST_LINE = /^catchword credentials verify ([0-9a-f]{64}) +(\d+) +(\d+) +(\d+)\n/;
+
+function firstLineOf(digest: string, accounts: number, bytes: number, failed: number): string {
+  const counts = [accounts, bytes, failed].map((one) => String(one).padStart(16));
+  return `catchword credentials verify ${digest} ${counts.join(' ')}\n`;
+}
+
+const FIRST_BYTES = firstLineOf('0'.repeat(64), 0, 0, 0).length;
+const OTHER = 'Name another file with --out.';
+const MOVE = 'Move it away, or name another file with --out.';
+
+/** @returns the size of a file, 0 if it is missing, and its first bytes */
+async function beginningOf(path: string, input: Source['file'], out: string) {
+  const file = await stat(path, { bigint: true }).catch(() => null);
+  if (file === null) return { size: 0, text: '' };
+  if (file.dev === input?.dev && file.ino === input.ino)
+    throw usageError(`--out ${out} would overwrite the input`, OTHER);
+  if (!file.isFile()) throw usageError(`${path} is not a regular file`, OTHER);
+  return { size: Number(file.size), text: await textOf(createReadStream(path, { end: FIRST_BYTES - 1 })) };
+}
+
+/**
+ * Opens a file for results, which only this user can read (mode 0600) and no other run writes at the same time.
+ * @param restart whether to replace the results of an earlier run, as soon as there are others
+ * @param scope what the results depend on besides the submissions
+ * @throws CatchwordError USAGE; as its methods do, the system's error if a file cannot be read or written
+ */
+export async function openResultFile(
+  path: string,
+  restart: boolean,
+  scope: readonly string[],
+  submissions: AsyncIterable<CredentialSubmission>,
+  input: Source['file'],
+) {
+  if (path === '') throw usageError('--out is empty', 'Name a file, or omit --out to print the results.');
+  const target = await realpath(path).catch(() => path);
+  const [part, whole] = [`${target}.part`, `${target}.part.new`];
+  const release = holdFile(target);
+  if (release === null) {
+    throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
+  }
+  const hash = createHash('sha256').update(JSON.stringify(scope));
+  const digest = (): string => hash.copy().digest('hex');
+  let [accounts, bytes, failed] = [0, FIRST_BYTES, 0];
+  let file: FileHandle | undefined;
+
+  /** Accounts that were read, and are not in `accounts` yet: a batch may end before the account that was read last. */
+  const pending: string[] = [];
+  const rest = (async function* () {
+    for await (const submission of submissions) {
+      pending.push(`${JSON.stringify([submission.reference, submission.guid, submission.accessToken])}\n`);
+      yield submission;
+    }
+  })();
+  function advance(count: number): void {
+    hash.update(pending.splice(0, count).join(''));
+    accounts += count;
+  }
+  /** Checks that the results harm no other file, and finds where an earlier run ended. */
+  async function begin(): Promise<void> {
+    await beginningOf(whole, input, path);
+    const results = await beginningOf(path, input, path);
+    if (results.size > 0 && ![headerOf('csv'), '{"ok":'].some((beginning) => results.text.startsWith(beginning))) {
+      throw usageError(`${path} exists, and does not hold results`, MOVE);
+    }
+    const { size, text } = await beginningOf(part, input, path);
+    const [, lastDigest, ...counts] = FIRST_LINE.exec(text) ?? [];
+    const [lastAccounts = 0, lastBytes = 0, lastFailed = 0] = counts.map(Number);
+    if (size > 0 && (lastDigest === undefined || lastBytes > size)) {
+      throw usageError(`${part} exists, and does not hold incomplete results`, MOVE);
+    }
+    if (restart) return;
+    if (lastAccounts === 0) {
+      if (results.size === 0) return;
+      const hint = 'It is complete. Name another file with --out, or replace this one with --restart.';
+      throw usageError(`${path} already exists`, hint);
+    }
+    while (accounts < lastAccounts && (await rest.next()).done !== true) advance(1);
+    if (digest() !== lastDigest) {
+      const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
+      throw usageError(`${part} holds results for another input, service or API key`, hint);
+    }
+    [bytes, failed] = [lastBytes, lastFailed];
+  }
+  async function writeAt(to: FileHandle, text: string, position: number): Promise<number> {
+    const data = Buffer.from(text);
+    for (let at = 0; at < data.length; ) at += (await to.write(data, at, null, position + at)).bytesWritten;
+    await to.datasync();
+    return data.length;
+  }
+  const close = async (): Promise<void> => {
+    await file?.close();
+    release();
+  };
+
+  try {
+    await begin();
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    /** Accounts whose results an earlier run wrote. */
+    done: accounts,
+    /** How many of them were not verified. */
+    failed,
+    /** The accounts still to verify. */
+    rest,
+    /** @param refused how many of the accounts were not verified */
+    write: async (text: string, count: number, refused: number): Promise<void> => {
+      if (restart && accounts + count === 0) {
+        throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
+      }
+      if (file === undefined) {
+        file = await open(part, accounts > 0 ? 'r+' : 'w', 0o600);
+        await file.chmod(0o600);
+        // A crash between two batches must not leave rows without a first line.
+        if (accounts === 0) await writeAt(file, firstLineOf(digest(), 0, bytes, 0), 0);
+        await file.truncate(bytes);
+      }
+      bytes += await writeAt(file, text, bytes);
+      advance(count);
+      failed += refused;
+      await writeAt(file, firstLineOf(digest(), accounts, bytes, failed), 0);
+    },
+    /** Completes the output after the last write; not called if the run breaks off. */
+    finish: async (): Promise<void> => {
+      await rm(whole, { force: true });
+      const options = { flags: 'wx', mode: 0o600, flush: true };
+      await pipeline(createReadStream(part, { start: FIRST_BYTES }), createWriteStream(whole, options));
+      await renameDurably(whole, target);
+      await rm(part);
+    },
+    close,
+  };
+}

@@ -1,0 +1,60 @@
+import { type Growth, growthOf } from '../../../report/disk-report.ts';
+import { count, size } from '../../../report/text.ts';
+import type { Config } from '../../../settings/config.ts';
+import { diskOf } from '../../../store/file/disk-space.ts';
+import type { Store } from '../../../store/store.ts';
+import { withMirror } from '../../roles/open-mirror.ts';
+import { failed, note, ok, type Result } from './finding.ts';
+
+/** Less space is not worth the work: new rows use it. */
+const WORTHWHILE = { bytes: 50e6, share: 0.25 };
+/** Fewer days until the disk is full are a reason to act. */
+const SOON_DAYS = 30;
+/** The future is not known for longer. */
+const LONG_DAYS = 3650;
+
+/** A path as one word of a shell. */
+function quoted(path: string): string {
+  return `'${path.replaceAll("'", "'\\''")}'`;
+}
+
+function forecast(growth: Growth | null): string {
+  if (growth === null) return 'no forecast before a week of runs';
+  const { bytesPerDay, daysLeft } = growth;
+  if (daysLeft === null) return 'the mirror does not grow';
+  const grows = `the mirror grows by ${size(bytesPerDay)} a day`;
+  if (daysLeft > LONG_DAYS) return `${grows}, which the disk can hold for ten years`;
+  return `${grows}: the disk is full in about ${count(Math.floor(daysLeft))} days`;
+}
+
+/** How to make the file smaller. */
+function vacuumAdvice(store: Store, unused: number, nowMs: number): string {
+  const holder = store.daemonLease.holder(nowMs) ?? store.keeperLease.holder(nowMs) ?? store.relayLease.holder(nowMs);
+  const stop =
+    holder === null
+      ? 'While catchword is stopped, run'
+      : `Stop process ${holder.pid} on ${holder.host} first, which cannot write while VACUUM works and gives up its run; then run`;
+  const needed = size(2 * (store.sizeBytes() - unused));
+  return `${stop}: sqlite3 ${quoted(store.path)} VACUUM (it needs up to ${needed} of free space meanwhile).`;
+}
+
+/** How long the disk of the mirror lasts, and what a VACUUM would free. */
+export function checkDisk(config: Config, nowMs: number): Promise<Result> {
+  return withMirror(config, true, (store) => {
+    const disk = diskOf(store.path);
+    const growth = growthOf(store, disk);
+    const unused = store.unusedBytes();
+    const text = `${size(disk.free)} free; ${forecast(growth)}; VACUUM would free ${size(unused)}`;
+    if (config.minFreeBytes !== null && disk.free < config.minFreeBytes) {
+      const hint = 'Free space, or move CATCHWORD_DB. A VACUUM needs free space itself.';
+      return failed(`${text}; runs stop below CATCHWORD_MIN_FREE (${size(config.minFreeBytes)})`, hint);
+    }
+    const isWorthwhile = unused >= WORTHWHILE.bytes && unused >= WORTHWHILE.share * store.sizeBytes();
+    if (isWorthwhile) return note(text, vacuumAdvice(store, unused, nowMs));
+    if ((growth?.daysLeft ?? Number.POSITIVE_INFINITY) >= SOON_DAYS) return ok(text);
+    return note(
+      text,
+      'Free space, or move CATCHWORD_DB; CATCHWORD_LOG_RETENTION and CATCHWORD_RUN_RETENTION limit what is kept.',
+    );
+  });
+}

@@ -1,0 +1,175 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Command } from 'commander';
+import { messageOf, systemCodeOf } from '../../../base/errors.ts';
+import { proxyFor } from '../../../base/proxy.ts';
+import { sourceIdentity } from '../../../catalog/source-identity.ts';
+import { channelConfig } from '../../../operate/incidents/channel-config.ts';
+import { sinkConfig, withoutSecrets } from '../../../relay/sink-config.ts';
+import { completeText } from '../../../report/status-text.ts';
+import { type Colours, plural, size } from '../../../report/text.ts';
+import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
+import { unknownSettings } from '../../../settings/unknown-settings.ts';
+import { stateOf } from '../../../state/mirror-state.ts';
+import { mirrorExists } from '../../../store/file/mirror-path.ts';
+import { damaged } from '../../../store/file/open-mirror-file.ts';
+import type { Store } from '../../../store/store.ts';
+import { requireSameSource } from '../../../sync/source-binding.ts';
+import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
+import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
+import type { CommandContext } from '../shared/command-context.ts';
+import { colours, type JsonOption, print } from '../shared/output-format.ts';
+import { checkDisk } from './disk-check.ts';
+import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
+import { examineSource } from './source-check.ts';
+
+const SINK_TIMEOUT_MS = 10_000;
+
+interface Options extends JsonOption {
+  readonly integrity?: boolean;
+}
+
+function examineSettings({ environment }: CommandContext): Finding[] {
+  const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
+  const unknown = unknownSettings(environment).map((text): Result => ({ level: 'note', text }));
+  const results = [...wrong, ...unknown];
+  return (results.length === 0 ? [ok('complete')] : results).map((result) => ({ check: 'settings', ...result }));
+}
+
+function nearestDirectory(path: string): string {
+  const directory = dirname(path);
+  return existsSync(directory) || directory === path ? directory : nearestDirectory(directory);
+}
+
+/** Why this user cannot write a path; null if they can. */
+function writeProblem(path: string, mode = constants.W_OK): string | null {
+  try {
+    accessSync(path, mode);
+    return null;
+  } catch (error) {
+    return systemCodeOf(error) ?? messageOf(error);
+  }
+}
+
+async function checkMirror(config: Config, nowMs: number, withIndexes: boolean): Promise<Result> {
+  const { db } = config;
+  const exists = mirrorExists(db);
+  const directory = nearestDirectory(resolve(db));
+  const problem = writeProblem(`${directory}/`, constants.W_OK | constants.X_OK);
+  // SQLite creates files next to the mirror. A user who can only read the mirror does without them.
+  if (problem !== null && (!exists || writeProblem(db) === null)) {
+    const hint = 'Set CATCHWORD_DB to a path that this user can write, or give this user write permission.';
+    return failed(`${db}: ${directory} cannot be written (${problem})`, hint);
+  }
+  if (!exists) return note(`${db} does not exist yet`, 'Create it: npx catchword sync.');
+  return await withMirror(config, true, (store) => {
+    const [damage] = store.checkFile(withIndexes);
+    if (damage !== undefined) throw damaged(db, damage);
+    const complete = completeText(stateOf(store, nowMs, config));
+    return ok(`${plural(store.products.living(), 'product')}, ${size(store.sizeBytes())}, sound, complete ${complete}`);
+  });
+}
+
+/** Which proxy is used for what. */
+function examineProxies(config: Config): Finding[] {
+  const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, sinks, channels } = config;
+  if (httpsProxy === undefined && httpProxy === undefined) return [];
+  const targets = [
+    ['the service', baseUrl] as const,
+    ['heartbeats', heartbeatUrl] as const,
+    ...sinks.map(({ name, url }) => [`sink ${name}`, url] as const),
+    ...channels.map(({ name, url }) => [`channel ${name}`, url] as const),
+  ];
+  return targets.flatMap(([what, given = '']) => {
+    const url = given.replace(/^(webhook|slack)\+/, '');
+    if (!/^https?:/.test(url)) return [];
+    const proxy = proxyFor(new URL(url), config);
+    return { check: 'proxy', ...ok(`${what}: ${proxy === null ? 'none' : `${proxy.name} (${proxy.setting})`}`) };
+  });
+}
+
+async function checkRedis({ redisUrl }: Config): Promise<Result> {
+  if (redisUrl === undefined) return ok('not used (REDIS_URL is not set)');
+  const { checkRedis: check } = await import('../../../queue/bullmq/check-redis.ts');
+  const { primary, silent } = await check(redisUrl);
+  const text = `reachable${primary === null ? '' : ` at ${primary}, as the sentinels say`}, takes jobs, never evicts`;
+  return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
+}
+
+async function checkSink(setting: SinkSetting): Promise<Result> {
+  const config = sinkConfig(setting);
+  const about = `${config.name} (${config.kind}, ${config.address})`;
+  const sink = await config.make();
+  try {
+    return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS))}`);
+  } catch (error) {
+    const text = `${about}: ${withoutSecrets(config, messageOf(error))}`;
+    return failed(text, `Check ${setting.env}, and the store that it names.`);
+  } finally {
+    await sink.close();
+  }
+}
+
+/** Sends nothing. */
+async function checkChannel(setting: SinkSetting): Promise<Result> {
+  const config = channelConfig(setting);
+  await config.make();
+  return ok(
+    `${config.name} (${config.kind}, ${config.address}): valid; try it: npx catchword notify test ${config.name}`,
+  );
+}
+
+/** Sends requests only to the source of the mirror. */
+async function examineMirroredSource(context: CommandContext, config: SourceConfig): Promise<Finding[]> {
+  let mirror: Store | null = null;
+  try {
+    mirror = openMirrorIfAny(config);
+  } catch {
+    // The check of the mirror has reported why it cannot be opened.
+  }
+  try {
+    const address = await examine('address', () => {
+      const identity = sourceIdentity(config);
+      if (mirror !== null) requireSameSource(mirror, identity);
+      return ok(`${identity.address}${mirror?.source.noted() == null ? '' : ', as in the mirror'}`);
+    });
+    return address.level === 'ok' ? [address, ...(await examineSource(context, config, mirror))] : [address];
+  } finally {
+    mirror?.close();
+  }
+}
+
+async function examineAll(context: CommandContext, { integrity = false }: Options): Promise<Finding[]> {
+  const findings: Finding[] = [{ check: 'Node.js', ...ok(process.version) }, ...examineSettings(context)];
+  // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
+  if (settingProblems(context.environment, 'nothing').length > 0) return findings;
+  const config = checkedSettings(context.environment, 'nothing');
+  const mirror = await examine('mirror', () => checkMirror(config, context.clock.now(), integrity));
+  findings.push(mirror);
+  if (mirror.level !== 'failed' && mirrorExists(config.db))
+    findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
+  findings.push(...examineProxies(config));
+  findings.push(await examine('Redis', () => checkRedis(config)));
+  for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
+  for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
+  if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
+  return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];
+}
+
+function findingLines(c: Colours, { check, level, text, hint }: Finding): string[] {
+  const mark = { ok: c.green('ok    '), note: c.yellow('note  '), failed: c.red('failed') }[level];
+  const line = `${mark} ${check.padEnd(10)} ${text}`;
+  return hint === undefined ? [line] : [line, `${' '.repeat(18)}${c.dim(hint)}`];
+}
+
+export function doctorCommand(context: CommandContext): Command {
+  const command = new Command('doctor')
+    .option('--integrity', 'also compare every index of the mirror with its table: about 5 s per GB')
+    .option('--json', 'print one JSON document');
+  return command.action(async (options: Options) => {
+    const findings = await examineAll(context, options);
+    const text = findings.flatMap((finding) => findingLines(colours(context), finding));
+    print(context, options, { json: findings, text });
+    if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);
+  });
+}

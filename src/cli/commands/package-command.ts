@@ -1,0 +1,96 @@
+import { Command } from 'commander';
+import { usageError } from '../../base/errors.ts';
+import type { Package, PackageFields } from '../../client/packages/package-fields.ts';
+import type { Packages } from '../../client/packages/packages.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
+import { type JsonOption, plain } from './shared/output-format.ts';
+import { type CallResult, callService } from './shared/service-connection.ts';
+
+const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_license']);
+
+const FIELDS_HELP = `
+Fields seen at services: name, description, publisher, list_price, library_id, products, tags, download_license and
+online_license ({"type": "numdays", "num_days": 180}, {"type": "absdate", "expiration_date": "2027-01-01"}, or perpetual).
+Other fields are sent unchecked, and with --force all of them. Which fields a service requires is not documented; name is
+required by the sandbox. --set sends text, and JSON in products, tags and the licenses; use --file to send a number.
+
+  catchword package create BUNDLE-1 --set name="A bundle" --set products='["9781402894626"]'`;
+
+const DELETE_HELP = `
+The interface calls this operation the deletion of the package. Live services take the books that the request lists out of
+the package instead, and answer how many they were. The command prints what the service answers.
+
+  catchword package delete BUNDLE-1
+  catchword package delete BUNDLE-1 --set products='["9781402894626"]'`;
+
+function withSku(sku: string, fields: PackageFields): PackageFields {
+  if (fields.sku === undefined || fields.sku === sku) return { ...fields, sku };
+  throw usageError(`the fields name another SKU than ${sku}`, 'Remove sku from the fields, or use the same SKU.');
+}
+
+function described(head: string, { raw }: Package): CallResult {
+  const fields = Object.keys(raw).length > 0 ? [JSON.stringify(raw, null, 2)] : [];
+  return { json: raw, text: [head, ...fields] };
+}
+
+/** The result of a write that was answered with a good status, and nothing else. */
+function withoutBody(done: string): CallResult {
+  return { done, json: null, text: `${done}; the service accepted it with an empty answer` };
+}
+
+interface WriteOptions extends FieldsInput, JsonOption {
+  readonly force?: boolean;
+}
+
+export function packageCommand(context: CommandContext): Command {
+  const { signal } = context;
+  async function call(options: JsonOption, work: (packages: Packages) => Promise<CallResult>): Promise<void> {
+    const { createPackages } = await import('../../client/packages/packages.ts');
+    await callService(context, options, ({ caller }, { packagesPath }) => work(createPackages(caller, packagesPath)));
+  }
+  const group = new Command('package').enablePositionalOptions();
+  const add = (name: string, description: string): Command =>
+    group.command(name).description(description).argument('<sku>');
+  const fieldsOf = async (input: FieldsInput) => await readFields(input, (name) => STRUCTURED.has(name), context);
+  function addWrite(verb: 'create' | 'update', description: string): void {
+    withFieldOptions(add(verb, description))
+      .option('--force', 'send the fields unchecked, and let the service judge them')
+      .option('--json', 'print one JSON document')
+      .addHelpText('after', FIELDS_HELP)
+      .action(async (sku: string, { force, ...options }: WriteOptions) => {
+        const fields = (await fieldsOf(options)) as PackageFields;
+        await call(options, async (packages) => {
+          const how = { signal, unchecked: force };
+          const written =
+            verb === 'create'
+              ? await packages.create(withSku(sku, fields), how)
+              : await packages.update(sku, fields, how);
+          if (Object.keys(written.raw).length === 0) return withoutBody(`sent the ${verb} of package ${sku}`);
+          const done = `${verb}d package ${plain(written.sku ?? sku)}`;
+          return { ...described(done, written), done };
+        });
+      });
+  }
+
+  add('get', 'show a package as the service describes it')
+    .option('--json', 'print one JSON document')
+    .action((sku: string, options: JsonOption) =>
+      call(options, async (packages) => described(`package ${sku}`, await packages.read(sku, { signal }))),
+    );
+  addWrite('create', 'create a package');
+  addWrite('update', 'change a package; services append the products given');
+  withFieldOptions(add('delete', 'send the deletion of a package, and print what the service answers'))
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', DELETE_HELP)
+    .action(async (sku: string, options: FieldsInput & JsonOption) => {
+      const fields = options.file === undefined && options.set === undefined ? undefined : await fieldsOf(options);
+      await call(options, async (packages) => {
+        const answer = await packages.delete(sku, { signal, fields });
+        const done = `sent the deletion of package ${sku}`;
+        if (answer === null) return withoutBody(done);
+        return { done, json: answer, text: [`${done}; the service answered:`, JSON.stringify(answer, null, 2)] };
+      });
+    });
+  return group;
+}

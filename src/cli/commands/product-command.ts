@@ -1,0 +1,88 @@
+import { Command } from 'commander';
+import { CatchwordError } from '../../base/errors.ts';
+import { printable } from '../../base/printable.ts';
+import { configuredSource, eventText } from '../../catalog/event.ts';
+import { SUMMARY } from '../../catalog/fields.ts';
+import { indentedJson } from '../../catalog/json-text.ts';
+import { hitJson, productJson } from '../../report/product-report.ts';
+import { moment, plural, table, time } from '../../report/text.ts';
+import { createHistory, productAsOf } from '../../store/history/history.ts';
+import { findProduct } from '../../store/rows/find-product.ts';
+import { eventSource } from '../../store/rows/source-state.ts';
+import type { Store } from '../../store/store.ts';
+import { withMirror } from '../roles/open-mirror.ts';
+import { loadSettings } from './shared/checked-settings.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { colours, type JsonOption, printLine, wholeNumber } from './shared/output-format.ts';
+import { onMirror } from './shared/with-mirror.ts';
+
+interface Options extends JsonOption {
+  readonly history?: boolean;
+  readonly at?: number;
+}
+
+function printProduct(context: CommandContext, key: string, options: Options, store: Store, baseUrl?: string) {
+  const { history, at, json } = options;
+  const found = findProduct(store, key);
+  if (found === undefined) {
+    const hint = 'Search for it with: npx catchword search <words>.';
+    throw new CatchwordError('NOT_FOUND', `the mirror has no product ${key}`, { hint });
+  }
+  const row = at === undefined ? found : productAsOf(store, found, at);
+  const { vbid, title, removedAt, changedSeq } = row;
+  const all = history ? createHistory(store).of(vbid) : undefined;
+  const changes = all?.filter(({ seq }) => seq <= changedSeq);
+  if (json) {
+    const source = eventSource(store.source, configuredSource(baseUrl));
+    const events = changes?.map((change) => eventText(change, store.incarnation, source));
+    // Not by `print`: the document contains the body exactly as the service sent it.
+    context.stdout.write(`${productJson(row, events)}\n`);
+    return;
+  }
+  const c = colours(context);
+  const state = removedAt === null ? '' : c.yellow(` (removed ${time(removedAt)})`);
+  const rows = changes?.map(({ seq, at, op, runId, before }) => {
+    return [seq, moment(at), op, runId, op === 'removed' ? 'the whole product' : before];
+  });
+  const lines = [
+    `${c.bold(vbid)}${title === null ? '' : ` ${printable(title)}`}${state}`,
+    `first seen ${time(row.firstSeenAt)}, changed ${time(row.changedAt)}, seq ${changedSeq}`,
+    ...(at === undefined ? [] : [`as of change ${at}`]),
+    removedAt === null ? indentedJson(row.body) : 'it is removed',
+    ...(rows === undefined ? [] : ['', table(['seq', 'at (UTC)', 'op', 'run', 'before'], rows)]),
+  ];
+  printLine(context, lines.join('\n'));
+}
+
+function productCommand(context: CommandContext): Command {
+  return new Command('product')
+    .argument('<vbid>', 'its key, or an ISBN')
+    .option('--history', 'print its changes, newest first')
+    .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
+    .option('--json', 'print one JSON document')
+    .action((key: string, options: Options) => {
+      const config = loadSettings(context, 'nothing');
+      return withMirror(config, true, (store) => printProduct(context, key, options, store, config.baseUrl));
+    });
+}
+
+function searchCommand(context: CommandContext): Command {
+  return new Command('search')
+    .argument('<words...>')
+    .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20)
+    .option('--json', 'print one JSON document')
+    .action((words: string[], options: JsonOption & { readonly limit: number }) =>
+      onMirror(context, 'read', options, (store) => {
+        const hits = store.search(words.join(' '), options.limit);
+        const json = hits.map(hitJson);
+        const head = ['vbid', ...SUMMARY.map(({ label }) => label ?? '')];
+        const text = hits.length === 0 ? ['nothing found'] : [table(head, json.map(Object.values<string | null>))];
+        if (hits.length === options.limit) text.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
+        return { json, text };
+      }),
+    );
+}
+
+export function productCommands(context: CommandContext): [product: Command, search: Command] {
+  return [productCommand(context), searchCommand(context)];
+}

@@ -1,0 +1,71 @@
+import { Command } from 'commander';
+import type { Run } from '../../catalog/run-types.ts';
+import { recordDone } from '../../operate/decisions/decision-record.ts';
+import { cancel } from '../../operate/decisions/submit-decision.ts';
+import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
+import { heldText, runSummary } from '../../report/run-text.ts';
+import { seamPicture } from '../../report/seam-picture.ts';
+import { duration, moment, table } from '../../report/text.ts';
+import type { Store } from '../../store/store.ts';
+import { requireRun } from '../../sync/finish-run.ts';
+import { undoCommand } from './review-command.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { commandUser } from './shared/user-options.ts';
+import { onMirror, runCommand } from './shared/with-mirror.ts';
+
+/** How many rejected items are listed. */
+const REJECTED = 100;
+
+const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', 'rejected'] as const;
+const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', ...COUNTS];
+
+function row(run: Run, nowMs: number): (string | number)[] {
+  const state = run.settlesAt === null ? run.state : 'settling';
+  const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
+  return [run.id, run.kind, state, run.proof ?? '–', moment(run.startedAt), took, ...COUNTS.map((name) => run[name])];
+}
+
+function listRuns({ clock }: CommandContext, runs: readonly Run[]): Result {
+  const rows = runs.map((run) => row(run, clock.now()));
+  const none = 'no run yet; start one with: npx catchword sync';
+  return { json: runs.map(runJson), text: rows.length === 0 ? none : table(HEAD, rows) };
+}
+
+function showRun(context: CommandContext, store: Store, id: number): Result {
+  const c = colours(context);
+  const run = requireRun(store, id);
+  const rejected = store.runs.rejected(id, REJECTED);
+  const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
+  const text = [runSummary(c, run, context.clock.now())];
+  if (run.evidence !== null) text.push(seamPicture(c, run.evidence));
+  if (run.state === 'held') text.push('', heldText(store, id));
+  if (rows.length > 0) text.push('', table(['page', 'item', 'reason', 'body'], rows));
+  if (rows.length < run.rejected) text.push('… see the SQL view rejected_items for the rest');
+  return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: rejected }, text };
+}
+
+function cancelRun({ clock }: CommandContext, store: Store, id: number): Result {
+  const nowMs = clock.now();
+  const decision = { who: commandUser(), action: 'cancel', target: String(id), argument: null } as const;
+  return store.request((writer) => {
+    const { run, outcome } = cancel(store, id, nowMs);
+    recordDone(writer, decision, outcome, nowMs);
+    return { json: runJson(run), text: outcome };
+  });
+}
+
+export function runCommands(context: CommandContext): Command[] {
+  return [
+    new Command('runs')
+      .enablePositionalOptions()
+      .addCommand(undoCommand(context))
+      .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
+      .option('--json', 'print one JSON document')
+      .action((options: JsonOption & { readonly limit: number }) =>
+        onMirror(context, 'read', options, ({ runs }) => listRuns(context, runs.list(options.limit))),
+      ),
+    runCommand(context, 'run', 'read', (store, id) => showRun(context, store, id)),
+    runCommand(context, 'cancel', 'write', (store, id) => cancelRun(context, store, id)),
+  ];
+}

@@ -1,0 +1,31 @@
+import type { Clock } from '../../../base/clock.ts';
+import type { Input } from '../../../base/input-stream.ts';
+import type { Environment } from '../../../settings/environment.ts';
+
+/** The process that runs a command. */
+export interface ProcessContext extends Input {
+  /** Data, and nothing else. */
+  readonly stdout: NodeJS.WritableStream;
+  /** Logs, progress and errors. */
+  readonly stderr: NodeJS.WritableStream;
+  /** Without the variables of `.env`. */
+  readonly environment: Environment;
+  readonly clock: Clock;
+  /**
+   * Whether what serves HTTP may run in threads and processes of its own; default false. They have the system's clock.
+   */
+  readonly apart?: boolean;
+}
+
+/** What a command sees of its process: `.env` completes the environment, and a lost stdout aborts the signal, too. */
+export interface CommandContext extends ProcessContext {
+  /** Names of the variables that only `.env` sets. */
+  readonly fromDotEnv: ReadonlySet<string>;
+  /**
+   * Notes what was written through the service, for the error that reports that it could not be printed.
+   * @param what was done, with the identifier and without a secret: `created 9781402894626`
+   */
+  wrote(what: string): void;
+  /** Sets the exit code of a command that ends without an error; the default is 0. */
+  setExitCode(code: number): void;
+}

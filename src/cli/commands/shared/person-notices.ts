@@ -1,0 +1,37 @@
+import { createLog, type Logger, type LogSettings, type Tell } from '../../../base/log.ts';
+import { checkPause } from '../../../operate/decisions/check-pause.ts';
+import { time } from '../../../report/text.ts';
+import type { Store } from '../../../store/store.ts';
+import { forgetPause } from '../../../sync/shared-pace.ts';
+import type { CommandContext } from './command-context.ts';
+import { isTerminal } from './output-format.ts';
+
+/** How a command logs: readable if stderr is a terminal. */
+export function logSettings(context: CommandContext, level: string, split = false): LogSettings {
+  return { level, readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split };
+}
+
+/**
+ * The log of a command.
+ * @param split writes everything but errors to stdout; for services, which print no data
+ */
+export function commandLog(context: CommandContext, level: string, split = false): Logger {
+  return createLog(level, logSettings(context, level, split));
+}
+
+/** Prints notices for a person, on stderr. */
+export function toPerson({ stderr }: Pick<CommandContext, 'stderr'>): Tell {
+  const clearProgressBar = isTerminal(stderr) ? '\r\u001b[K' : '';
+  return ({ message, fields: { reason, until } }) => {
+    const end = typeof until === 'string' ? ` until ${time(until)}` : '';
+    const why = typeof reason === 'string' ? `: ${reason}` : '';
+    stderr.write(`${clearProgressBar}${message}${end}${why}\n`);
+  };
+}
+
+/** Ends the pause that the source asked for with `--now`; otherwise checks that it is short enough to wait for. */
+export function observePause(context: CommandContext, mirror: Store, now: boolean | undefined): void {
+  const nowMs = context.clock.now();
+  if (now) forgetPause(mirror, nowMs, toPerson(context));
+  else checkPause(mirror, nowMs);
+}

@@ -1,0 +1,61 @@
+import { messageOf } from '../../../base/errors.ts';
+import { sourceAddress } from '../../../catalog/source-identity.ts';
+import { type Connection, connect } from '../../../client/client-connection.ts';
+import type { SourceConfig } from '../../../settings/config.ts';
+import type { Store } from '../../../store/store.ts';
+import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
+import { openMirrorIfAny } from '../../roles/open-mirror.ts';
+import { loadSettings } from './checked-settings.ts';
+import type { CommandContext } from './command-context.ts';
+import { type JsonOption, print, type Result } from './output-format.ts';
+import { toPerson } from './person-notices.ts';
+
+/** Opens the mirror of this service, whose processes share one rate limit; null if there is none. */
+function openMirror(context: CommandContext, config: SourceConfig): Store | null {
+  try {
+    const store = openMirrorIfAny(config);
+    if (store?.source.noted()?.address === sourceAddress(config.baseUrl)) return store;
+    store?.close();
+  } catch (error) {
+    // These commands work without a mirror.
+    toPerson(context)({ message: KEEPS_PACE_ALONE, fields: { reason: messageOf(error) } });
+  }
+  return null;
+}
+
+/** Runs `work` with a connection to the service, at the configured rate. */
+export async function withService(
+  context: CommandContext,
+  work: (connection: Connection, config: SourceConfig) => Promise<void>,
+): Promise<void> {
+  const config = loadSettings(context, 'source');
+  const { clock } = context;
+  const mirror = openMirror(context, config);
+  let connection: Connection | undefined;
+  try {
+    const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
+    connection = connect(config, config.rateLimit, clock, pacer);
+    await work(connection, config);
+  } finally {
+    await connection?.close();
+    mirror?.close();
+  }
+}
+
+export interface CallResult extends Result {
+  /** What was written, such as `created 978…`; named in the error if the output cannot be written. */
+  readonly done?: string;
+}
+
+/** Calls the service, notes what was written, and prints the result. */
+export async function callService(
+  context: CommandContext,
+  options: JsonOption,
+  call: (connection: Connection, config: SourceConfig, signal: AbortSignal) => Promise<CallResult>,
+): Promise<void> {
+  await withService(context, async (connection, config) => {
+    const result = await call(connection, config, context.signal);
+    if (result.done !== undefined) context.wrote(result.done);
+    print(context, options, result);
+  });
+}

@@ -1,0 +1,133 @@
+import { Command, Option } from 'commander';
+import { usageError } from '../../base/errors.ts';
+import { recordDone } from '../../operate/decisions/decision-record.ts';
+import type { SinkAction } from '../../operate/decisions/decision-types.ts';
+import { changeSink } from '../../operate/decisions/sink-actions.ts';
+import { sinkConfig } from '../../relay/sink-config.ts';
+import { forgetSink, renameSink, requireSink } from '../../relay/sink-operations.ts';
+import { storedSizes } from '../../relay/stored-sizes.ts';
+import { parkedJson, sinkListJson, sinkSummary } from '../../report/sink-report.ts';
+import { sinkListLines } from '../../report/sink-text.ts';
+import { table, time } from '../../report/text.ts';
+import type { Config } from '../../settings/config.ts';
+import type { ParkedState } from '../../store/rows/sink-rows.ts';
+import type { Store } from '../../store/store.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { commandUser } from './shared/user-options.ts';
+import { onMirror } from './shared/with-mirror.ts';
+
+async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
+  const nowMs = context.clock.now();
+  const sinks = store.read(() => store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs)));
+  const configs = config.sinks.map(sinkConfig);
+  const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
+  const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
+  const text = sinkListLines(colours(context), sinks, fresh, sizes);
+  return { json: sinkListJson(sinks, fresh, sizes), text };
+}
+
+/** Events that wait for a decision, or for their delivery. */
+const SHOWN: ReadonlySet<ParkedState> = new Set(['refused', 'waiting', 'ready']);
+
+function listParked(store: Store, name: string): Result {
+  const events = store.sinks.parked(requireSink(store, name).id).filter(({ state }) => SHOWN.has(state));
+  const rows = events.map(({ seq, vbid, change, state, at, reason }) => {
+    return [seq, vbid, change.op, state, time(at), reason];
+  });
+  const head = ['seq', 'vbid', 'op', 'state', 'since', 'why'];
+  const retry = `redeliver them: npx catchword sink retry ${name}`;
+  const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
+  const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
+  return { json: events.map(parkedJson), text };
+}
+
+/** Carries out a decision about a sink, and records it, in one transaction. */
+async function decide(
+  context: CommandContext,
+  action: SinkAction,
+  target: string,
+  argument: number | null = null,
+): Promise<void> {
+  await onMirror(context, 'write', {}, (store) => {
+    const nowMs = context.clock.now();
+    const decision = { who: commandUser(), action, target, argument };
+    const text = store.request((writer) => {
+      const outcome = changeSink(writer, action, target, argument, nowMs);
+      recordDone(writer, decision, outcome, nowMs);
+      const isHalted = action !== 'pause' && requireSink(writer, target).state !== 'running';
+      return isHalted ? [outcome, `resume it with: npx catchword sink resume ${target}`] : outcome;
+    });
+    return { json: null, text };
+  });
+}
+
+async function rename(context: CommandContext, name: string, to: string): Promise<void> {
+  await onMirror(context, 'write', {}, (store, config) => {
+    store.request((writer) => {
+      const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
+      renameSink(writer, requireSink(writer, name), to, config.sinks, isRelayRunning);
+    });
+    const done = `${name} is ${to} now, with its position and parked events`;
+    if (config.sinks.some((sink) => sink.name === to)) return { json: null, text: done };
+    const variable = (sink: string): string => `CATCHWORD_SINK_${sink.toUpperCase()}`;
+    return { json: null, text: [done, `before you start a daemon, rename ${variable(name)} to ${variable(to)}`] };
+  });
+}
+
+async function forget(context: CommandContext, name: string): Promise<void> {
+  await onMirror(context, 'write', {}, (store, config) => {
+    store.request((writer) => {
+      const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
+      forgetSink(writer, requireSink(writer, name), config.sinks, isRelayRunning);
+    });
+    return { json: null, text: `${name} is forgotten; what it stored is kept there` };
+  });
+}
+
+export function sinkCommand(context: CommandContext): Command {
+  const group = new Command('sink');
+  const add = (name: string, description: string): Command => group.command(name).description(description);
+  const addDecision = (action: SinkAction, description: string): Command =>
+    add(action, description)
+      .argument('<name>')
+      .action((name: string) => decide(context, action, name));
+  add('list', 'list sinks: position, state, last error, and stores that grow without a limit')
+    .option('--json', 'print one JSON document')
+    .action((options: JsonOption) =>
+      onMirror(context, 'read', options, (store, config) => list(context, store, config)),
+    );
+  add('parked', 'list events that a sink refused, and later ones of the same products, which wait')
+    .argument('<name>')
+    .option('--json', 'print one JSON document')
+    .action((name: string, options: JsonOption) =>
+      onMirror(context, 'read', options, (store) => listParked(store, name)),
+    );
+  addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
+  addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');
+  addDecision('retry', 'redeliver the events that a sink refused, and resume it');
+  const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 0)(value));
+  const from = new Option('--from <seq>', 'redeliver from this change, or: beginning');
+  add('replay', 'redeliver from a change, or all current products')
+    .argument('<name>')
+    .addOption(from.argParser(start).default(0, 'beginning'))
+    .action((name: string, options: { from: number }) => decide(context, 'replay', name, options.from));
+  add('skip', 'skip an event that a sink refused: it is never delivered there')
+    .argument('<name>')
+    .argument('[seq]', 'number of the event', wholeNumber('<seq>', 1))
+    .option('--all', 'skip every event that the sink refused')
+    .action((name: string, seq: number | undefined, { all }: { all?: boolean }) => {
+      if (seq !== undefined && all !== true) return decide(context, 'skip', name, seq);
+      if (seq === undefined && all === true) return decide(context, 'skip-all', name);
+      const hint = `See: npx catchword sink parked ${name}.`;
+      throw usageError('sink skip needs either the number of an event or --all', hint);
+    });
+  add('rename', 'give a sink another name, with its position and parked events; stop the daemon first')
+    .argument('<old>')
+    .argument('<new>')
+    .action((name: string, to: string) => rename(context, name, to));
+  add('forget', 'remove a sink whose setting was removed, with its position and parked events')
+    .argument('<name>')
+    .action((name: string) => forget(context, name));
+  return group;
+}

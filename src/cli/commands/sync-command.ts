@@ -1,0 +1,153 @@
+import { Command } from 'commander';
+import { EXIT, usageError } from '../../base/errors.ts';
+import { printable } from '../../base/printable.ts';
+import type { Run, RunRequest } from '../../catalog/run-types.ts';
+import { sourceIdentity } from '../../catalog/source-identity.ts';
+import { checkPause } from '../../operate/decisions/check-pause.ts';
+import { deltaFrom } from '../../proof/watermark.ts';
+import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
+import { heldText, proofLine, runSummary } from '../../report/run-text.ts';
+import { count, plural, SKEW_MS, time } from '../../report/text.ts';
+import type { SourceConfig } from '../../settings/config.ts';
+import type { Store } from '../../store/store.ts';
+import { EXAMPLES, type Forecast, forecast } from '../../sync/forecast.ts';
+import type { Keeper } from '../../sync/keeper.ts';
+import { requireSameSource, rereadNotice } from '../../sync/source-binding.ts';
+import { withMirrorIfAny } from '../roles/open-mirror.ts';
+import { type KeeperOptions, startKeeper } from '../roles/pipeline.ts';
+import { withScratchMirror } from '../roles/scratch-mirror.ts';
+import { loadSettings } from './shared/checked-settings.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { colours, isoMoment, type JsonOption, print } from './shared/output-format.ts';
+import { observePause, toPerson } from './shared/person-notices.ts';
+import { withProgress } from './shared/show-progress.ts';
+
+export type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'>;
+
+/** Makes one run, prints its result, and sets the exit code. */
+export async function runOnce(
+  context: CommandContext,
+  config: SourceConfig,
+  options: RunOptions,
+  work: (keeper: Keeper) => Promise<Run | null>,
+): Promise<void> {
+  await withProgress(context, config, async (runContext, display) => {
+    const { now, adopting } = options;
+    const kept = await startKeeper({ ...runContext, fetching: true, now, adopting });
+    const { store, keeper } = kept;
+    try {
+      if (adopting !== true) checkPause(store, context.clock.now());
+      const run = await work(keeper);
+      display.stop();
+      if (run === null) return;
+      store.walCheckpoint();
+      const json: Record<string, unknown> = runJson(run);
+      const text = [runSummary(colours(context), run, context.clock.now())];
+      if (run.state === 'held') {
+        context.setExitCode(EXIT.held);
+        json.held_removals = heldRemovalsJson(store, run.id);
+        text.push('', heldText(store, run.id));
+      }
+      print(context, options, { json, text });
+    } finally {
+      display.stop();
+      await kept.stop();
+    }
+  });
+}
+
+/** @throws CatchwordError USAGE if the mirror was never filled, or `from` is in the future */
+function checkFrom(mirror: Store | null, from: number, nowMs: number): void {
+  const watermark = mirror?.watermark() ?? null;
+  // A delta into an empty mirror would create withdrawn products, which the next full load removes.
+  if (watermark === null) {
+    const message = '--from: the mirror was never filled, so there is nothing to add changes to';
+    throw usageError(message, 'Run this first: npx catchword sync.');
+  }
+  // The source's clock may be ahead of this one.
+  if (from <= Math.max(nowMs, watermark) + SKEW_MS) return;
+  throw usageError(`--from: ${time(from)} is in the future`, `It is ${time(nowMs)} by the clock of this machine.`);
+}
+
+function forecastText(run: Run, { counts, examples, unexpected, limit, held }: Forecast): string[] {
+  const why =
+    run.items === 0
+      ? ', held for approval: the source lists no product at all'
+      : `, held for approval: ${count(unexpected)} were not announced, more than the limit of ${count(limit)}`;
+  const indent = ' '.repeat(11);
+  const lines = Object.entries(counts).flatMap(([fate, number]) => {
+    if (fate === 'missing' && number === 0) return [];
+    const shown = examples.filter((one) => one.fate === fate);
+    return [
+      `  ${fate.padEnd(9)}${count(number)}${fate === 'removed' && held ? why : ''}`,
+      ...shown.map(({ vbid, title }) => `${indent}${vbid}  ${printable(title ?? '')}`),
+      ...(number > EXAMPLES ? [`${indent}… and ${count(number - EXAMPLES)} more`] : []),
+    ];
+  });
+  const head = `a ${run.kind} load of ${plural(run.items, 'product')} would make these changes; no product was changed`;
+  return [head, ...lines, ...proofLine(run, ': ')];
+}
+
+function forecastJson({ kind, proof, reasons, items, requests }: Run, expected: Forecast): Record<string, unknown> {
+  const { counts, held, unexpected, limit, examples } = expected;
+  const run = { dry_run: true, kind, proof, reasons, items, requests };
+  return { ...run, ...counts, held, unexpected, removal_limit: limit, examples };
+}
+
+/** Reads what a run would read into a scratch mirror, and prints what it would change. */
+async function dryRun(
+  context: CommandContext,
+  config: SourceConfig,
+  request: RunRequest,
+  options: RunOptions,
+  mirror: Store | null,
+): Promise<void> {
+  const source = sourceIdentity(config);
+  if (mirror !== null) {
+    requireSameSource(mirror, source);
+    observePause(context, mirror, options.now);
+  }
+  const reread = mirror === null ? null : rereadNotice(mirror, source);
+  if (reread !== null) toPerson(context)(reread);
+  const readUpTo = mirror?.readUpTo() ?? null;
+  const from = request.from ?? (readUpTo === null ? undefined : deltaFrom(readUpTo, config.deltaOverlapMs));
+  const isFull = request.kind === 'full' || from === undefined || reread !== null;
+  // With `removed`, the empty scratch mirror would not store the withdrawn products that a delta contains.
+  const own: SourceConfig = isFull ? config : { ...config, withdrawnAs: 'updated' };
+  const { signal } = context;
+  await withProgress(context, own, (runContext, { waits: onSettle }) =>
+    withScratchMirror({ ...runContext, now: options.now, mirror, signal, onSettle }, async (scratch) => {
+      const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
+      if (isFull) await scratch.settle(run);
+      const expected = forecast(scratch.mirror, scratch.store, run, config);
+      // As the run itself would.
+      if (expected.held) context.setExitCode(EXIT.held);
+      print(context, options, { json: forecastJson(run, expected), text: forecastText(run, expected) });
+    }),
+  );
+}
+
+export function syncCommand(context: CommandContext): Command {
+  return new Command('sync')
+    .option('--full', 'read the whole catalog')
+    .option('--from <time>', 'read what changed since this time (ISO 8601, UTC by default)', isoMoment('--from'))
+    .option('--dry-run', 'print what the run would create, change and remove; change no product')
+    .option('--now', 'end a pause that the source asked for, also for a running daemon')
+    .option('--json', 'print the run as one JSON document')
+    .action(async (options: RunOptions & { readonly full?: true; readonly from?: number; readonly dryRun?: true }) => {
+      const { full, from, dryRun: isDry } = options;
+      if (full && from !== undefined) {
+        const hint = 'Use --full to read everything, or --from to read only what changed since.';
+        throw usageError('--full and --from exclude each other', hint);
+      }
+      const config = loadSettings(context, 'source');
+      const request: RunRequest = { kind: full ? 'full' : 'delta', ...(from !== undefined && { from }) };
+      if (from !== undefined || isDry) {
+        await withMirrorIfAny(config, async (mirror) => {
+          if (from !== undefined) checkFrom(mirror, from, context.clock.now());
+          if (isDry) await dryRun(context, config, request, options, mirror);
+        });
+      }
+      if (!isDry) await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
+    });
+}

@@ -1,0 +1,91 @@
+import { Command } from 'commander';
+import { EXIT, usageError } from '../../base/errors.ts';
+import { printable } from '../../base/printable.ts';
+import { selectionText, sourceIdentity } from '../../catalog/source-identity.ts';
+import { deltaFrom } from '../../proof/watermark.ts';
+import { count, plural, time } from '../../report/text.ts';
+import type { SourceConfig } from '../../settings/config.ts';
+import type { Store } from '../../store/store.ts';
+import { requireSameSource, selectionChanges } from '../../sync/source-binding.ts';
+import { type Verdict, verifyMirror } from '../../sync/verify-mirror.ts';
+import { withMirror } from '../roles/open-mirror.ts';
+import type { KeeperOptions } from '../roles/pipeline.ts';
+import { type ScratchMirror, withScratchMirror } from '../roles/scratch-mirror.ts';
+import { loadSettings } from './shared/checked-settings.ts';
+import type { CommandContext } from './shared/command-context.ts';
+import { type JsonOption, print, type Result } from './shared/output-format.ts';
+import { observePause } from './shared/person-notices.ts';
+import { withProgress } from './shared/show-progress.ts';
+
+type Options = JsonOption & Pick<KeeperOptions, 'now'>;
+
+function verdictResult({ found, as }: Verdict): Result {
+  const { kind, vbid, title } = found;
+  const drift = as === 'drift';
+  const fields = found.kind === 'differs' ? found.fields : undefined;
+  const changed = fields === undefined ? '' : `  ${printable(fields.join(', '))}`;
+  const label = `${drift ? 'drift' : 'DIFF '}  ${kind.replace('-', ' ').padEnd(10)}`;
+  return { json: { kind, vbid, title, fields, drift }, text: `${label}  ${vbid}  ${printable(title ?? '')}${changed}` };
+}
+
+async function compare(
+  context: CommandContext,
+  options: Options,
+  config: SourceConfig,
+  { store, mirror, run, settle }: ScratchMirror,
+  readUpTo: number,
+): Promise<void> {
+  const full = await run({ kind: 'full' });
+  const delta =
+    (await settle(full, readUpTo)) ?? (await run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) }));
+  const counts = { difference: 0, drift: 0, unproven: 0 };
+  for (const verdict of verifyMirror(mirror, store, full, delta, config)) {
+    counts[verdict.as]++;
+    if (verdict.as !== 'unproven') print(context, options, verdictResult(verdict));
+  }
+  const { difference: differences, drift: drifted, unproven } = counts;
+  const { items, proof, reasons } = full;
+  const text = [
+    `read ${plural(items, 'product')} from the source, proof ${[proof, ...reasons].join(': ')}`,
+    `${plural(differences, 'difference')}, ${count(drifted)} drifted since ${time(mirror.watermark() ?? 0)}`,
+  ];
+  if (drifted > 0)
+    text.push('Drift does not count: the source has changed these products since, and the next run reads them.');
+  if (unproven > 0) text.push(`${plural(unproven, 'product')} not seen at the source, which this reading cannot prove`);
+  if (differences > 0) {
+    context.setExitCode(EXIT.differences);
+    text.push('Bring the mirror up to date with: npx catchword sync --full.');
+  }
+  const summary = { products: items, proof, reasons, differences, drifted, unproven };
+  print(context, options, { json: { summary }, text });
+}
+
+async function verify(context: CommandContext, options: Options, config: SourceConfig, mirror: Store): Promise<void> {
+  const readUpTo = mirror.readUpTo();
+  if (readUpTo === null) {
+    throw usageError('the mirror was never filled: there is nothing to verify', 'Fill it with: npx catchword sync.');
+  }
+  requireSameSource(mirror, sourceIdentity(config));
+  observePause(context, mirror, options.now);
+  const selection = selectionText(config);
+  const changes = selectionChanges(mirror.source.noted()?.selection ?? selection, selection);
+  if (changes !== '') context.stderr.write(`${changes} since the mirror was read: the selected products may differ\n`);
+  // The scratch mirror stores withdrawn products, so that drift can be recognised.
+  const own = { ...config, withdrawnAs: 'updated' } as const;
+  const { signal } = context;
+  await withProgress(context, own, (run, { waits: onSettle }) =>
+    withScratchMirror({ ...run, now: options.now, mirror, signal, onSettle }, (scratch) =>
+      compare(context, options, config, scratch, readUpTo),
+    ),
+  );
+}
+
+export function verifyCommand(context: CommandContext): Command {
+  return new Command('verify')
+    .option('--now', 'end a pause that the source asked for, also for a running daemon')
+    .option('--json', 'print NDJSON: one line for each difference, then the summary')
+    .action((options: Options) => {
+      const config = loadSettings(context, 'source');
+      return withMirror(config, true, (mirror) => verify(context, options, config, mirror));
+    });
+}

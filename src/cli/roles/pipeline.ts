@@ -1,0 +1,184 @@
+import type { Clock, Pause } from '../../base/clock.ts';
+import type { CatchwordError } from '../../base/errors.ts';
+import { iso } from '../../base/iso-time.ts';
+import { type Service, startTogether, stopAll } from '../../base/lifecycle.ts';
+import type { Logger, LogSettings, Tell } from '../../base/log.ts';
+import { isPlain } from '../../base/plain.ts';
+import { sourceId, sourceIdentity } from '../../catalog/source-identity.ts';
+import { createCatalogClient } from '../../client/catalog-client.ts';
+import { startHeartbeat } from '../../operate/incidents/heartbeat.ts';
+import type { Pacer } from '../../pace/pacer.ts';
+import type { BullQueue } from '../../queue/bullmq/bull-queue.ts';
+import { createEmbeddedQueue } from '../../queue/embedded-queue.ts';
+import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port.ts';
+import type { RedisTrouble } from '../../queue/redis-trouble.ts';
+import type { Config, SourceConfig } from '../../settings/config.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import type { Progress } from '../../sync/execute-run.ts';
+import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
+import { createReadWindow } from '../../sync/fetch-page.ts';
+import { createKeeper } from '../../sync/keeper.ts';
+import type { RunSettings } from '../../sync/run-settings.ts';
+import { fetcherPace, forgetPause, mirrorPacer, pausesIn } from '../../sync/shared-pace.ts';
+import { requireSameSource } from '../../sync/source-binding.ts';
+
+/*
+ * Assembles what a run needs. BullMQ and its Redis client are imported only if REDIS_URL is set: loading them takes longer
+ * than a small delta does.
+ */
+
+export interface RoleOptions<C extends Config = SourceConfig> {
+  readonly config: C;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** How threads log that serve HTTP apart from this one; undefined: HTTP is served in this thread, with `clock`. */
+  readonly apart?: LogSettings | undefined;
+  /** Of the process; default: each part has its own. */
+  readonly trouble?: RedisTrouble | undefined;
+}
+
+export interface PipelineOptions extends RoleOptions {
+  /** Takes notices about long waits; default: the log. */
+  readonly tell?: Tell;
+  /** Ignore the pause that the source asked for. */
+  readonly now?: boolean | undefined;
+  /** Whether pages are validated in a thread of their own; default false. */
+  readonly threads?: boolean | undefined;
+}
+
+export interface KeeperOptions extends PipelineOptions {
+  /** Fetch in this process, too. Without Redis it always does. */
+  readonly fetching: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+  /** The mirror in which the pace and the pauses of the source are noted; default: the one that is written. */
+  readonly paceIn?: Store | undefined;
+  /** Accept a new address of the mirror's source. */
+  readonly adopting?: boolean | undefined;
+}
+
+/** Waits before a retry are reported if they are longer than this; milliseconds. */
+const LONG_RETRY_MS = 5_000;
+
+function toLog(log: Logger): Tell {
+  return ({ message, fields }) => log.warn(fields, message);
+}
+
+function keeperSettings(config: SourceConfig): RunSettings {
+  const { concurrency, deltaOverlapMs: overlapMs, removalConfirmations: confirmations } = config;
+  const lookups = config.lookupPath !== undefined;
+  const lookahead = config.redisUrl === undefined ? concurrency + 32 : Math.max(64, 4 * concurrency);
+  const source = sourceIdentity(config);
+  return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
+}
+
+/**
+ * Starts a fetcher, which reads pages for keepers through Redis.
+ * @param keeper the queue of the one in this process
+ */
+export async function startFetcherService(
+  { config, clock, log, trouble }: RoleOptions,
+  redisUrl: string,
+  validate?: ValidatePage,
+  keeper?: BullQueue,
+): Promise<Service> {
+  const { startFetcher } = await import('../../queue/bullmq/fetcher.ts');
+  const { concurrency, deltaOverlapMs } = config;
+  return await startTogether(async (services) => {
+    const read = (pacer: Pacer): ReadWindow => {
+      const client = createCatalogClient(config, clock, pacer);
+      services.push({ name: 'client', stop: () => client.close() });
+      return createReadWindow(client, deltaOverlapMs, validate);
+    };
+    const source = sourceId(config);
+    const fetcher = await startFetcher({ redisUrl, clock, log, concurrency, read, source, keeper, trouble });
+    services.push({ name: 'jobs', stop: () => fetcher.close() });
+    return { name: 'fetcher', stop: () => stopAll(services) };
+  });
+}
+
+/** Creates a queue that reads pages in this process, at the pace that the processes of `mirror` share. */
+export function startEmbeddedQueue(
+  options: PipelineOptions,
+  mirror: Store,
+  validate?: ValidatePage,
+): Service & { readonly queue: PageQueue } {
+  const { config, clock, log, now, tell = toLog(log) } = options;
+  const { concurrency, deltaOverlapMs } = config;
+  const pacer = mirrorPacer({ config, clock, tell, now }, mirror);
+  const client = createCatalogClient(config, clock, pacer);
+  const read = createReadWindow(client, deltaOverlapMs, validate);
+  const onRetry = ({ code, message: reason }: CatchwordError, delayMs: number): void => {
+    if (delayMs <= LONG_RETRY_MS) return;
+    tell({ message: 'waiting before a retry', fields: { code, reason, until: iso(clock.now() + delayMs) } });
+  };
+  const queue = createEmbeddedQueue({ clock, log, concurrency, read, pacer, onRetry });
+  const services = [
+    { name: 'client', stop: () => client.close() },
+    { name: 'queue', stop: () => queue.close() },
+  ];
+  return { name: 'queue', queue, stop: () => stopAll(services) };
+}
+
+/** Creates the queue of a keeper in Redis, at the pace that the processes of `paceIn` share. */
+export async function startRedisQueue(
+  { config, clock, log, trouble, now, tell = toLog(log) }: PipelineOptions,
+  redisUrl: string,
+  store: Store,
+  paceIn: Store,
+  validate?: ValidatePage,
+): Promise<Service & { readonly queue: BullQueue }> {
+  const { createBullQueue } = await import('../../queue/bullmq/bull-queue.ts');
+  const options = { config, clock, tell };
+  const pauses = pausesIn(paceIn, options);
+  const source = sourceId(config);
+  const onRateLimited = (pause: Pause): void => pauses.note(pause);
+  const { incarnation: mirror } = store;
+  const paced = fetcherPace(paceIn, options);
+  const pause = (): Pause | null => pauses.current(clock.now());
+  const isTemporary = store !== paceIn;
+  const noted = { pause, onRateLimited, isTemporary, trouble };
+  const queue = await createBullQueue({ redisUrl, clock, log, source, mirror, validate, ...paced, ...noted });
+  if (now === true) await queue.forgetPause();
+  return { name: 'queue', queue, stop: () => queue.close() };
+}
+
+/**
+ * Opens the mirror and starts what a run needs, with or without Redis.
+ * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_OTHER_SOURCE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open
+ */
+export async function startKeeper(options: KeeperOptions) {
+  const { config, clock, log, onProgress, tell = toLog(log) } = options;
+  const { redisUrl, heartbeatUrl } = config;
+  if (redisUrl !== undefined) await (await import('../../queue/bullmq/check-redis.ts')).checkRedis(redisUrl);
+  return await startTogether(async (services) => {
+    const store = openStore(config.db, { mode: config.dbMode });
+    services.push({ name: 'mirror', stop: async () => store.close() });
+    if (options.adopting !== true) requireSameSource(store, sourceIdentity(config));
+    if (options.now === true) forgetPause(store, clock.now(), tell);
+    else store.source.keepPause(clock.now());
+    const paceIn = options.paceIn ?? store;
+    const thread = options.threads === true && !isPlain ? startPageWorker(store.path) : null;
+    if (thread !== null) services.push(thread);
+    const validate = thread?.validate;
+    async function startShared(redis: string): Promise<PageQueue> {
+      const shared = await startRedisQueue(options, redis, store, paceIn, validate);
+      services.push(shared);
+      if (options.fetching) services.push(await startFetcherService(options, redis, validate, shared.queue));
+      return shared.queue;
+    }
+    function startOwn(): PageQueue {
+      const own = startEmbeddedQueue(options, paceIn, validate);
+      services.push(own);
+      return own.queue;
+    }
+    const queue = redisUrl === undefined ? startOwn() : await startShared(redisUrl);
+    const settings = keeperSettings(config);
+    const progress = onProgress === undefined ? {} : { onProgress };
+    const beating = { proxies: config, clock, log };
+    const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, ...beating });
+    if (heartbeat !== null) services.push(heartbeat);
+    const beats = heartbeat === null ? {} : { onRun: heartbeat.beat };
+    const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });
+    return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
+  });
+}

@@ -1,0 +1,209 @@
+import { CatchwordError } from '../../base/errors.ts';
+import type { Service } from '../../base/lifecycle.ts';
+import { configuredSource } from '../../catalog/event.ts';
+import type { RunKind } from '../../catalog/run-types.ts';
+import { sourceId } from '../../catalog/source-identity.ts';
+import { checkExposure } from '../../http/listen.ts';
+import { startWhenPortIsFree } from '../../http/wait-for-port.ts';
+import { createAskedDecisions, watchDecisions } from '../../operate/decisions/decision-queue.ts';
+import { channelConfig } from '../../operate/incidents/channel-config.ts';
+import { notifierSettings, startNotifier } from '../../operate/incidents/notifier.ts';
+import { showPresence } from '../../operate/schedule/presence.ts';
+import { startRunQueue } from '../../operate/schedule/run-queue.ts';
+import {
+  createRequestedTicks,
+  requestLateRuns,
+  startRequestedRuns,
+  startScheduler,
+} from '../../operate/schedule/scheduler.ts';
+import { startStandby } from '../../operate/schedule/standby.ts';
+import { startRelay } from '../../relay/relay.ts';
+import { SinkError } from '../../relay/sink.ts';
+import { sinkConfig } from '../../relay/sink-config.ts';
+import { type Config, notSet, type SourceConfig } from '../../settings/config.ts';
+import { watchMirror } from '../../store/file/watch-file.ts';
+import { needsFullRun } from '../../store/rows/source-state.ts';
+import type { LeasedDaemon } from '../../store/schema/writers.ts';
+import { openStore, type Store } from '../../store/store.ts';
+import { httpConfig } from './http-config.ts';
+import { lookUpHeld } from './look-up-held.ts';
+import { withMirrorIfAny } from './open-mirror.ts';
+import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
+
+/** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
+export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;
+
+function requireRedis({ redisUrl }: Config, role: string): string {
+  if (redisUrl !== undefined) return redisUrl;
+  const hint = 'Set REDIS_URL, or run everything in one process: npx catchword daemon.';
+  const message = `REDIS_URL is not set, and ${role} alone works only through Redis`;
+  throw new CatchwordError('CONFIG_INVALID', message, { hint });
+}
+
+/** Events name the source that the mirror has noted; if it has noted none, CATCHWORD_BASE_URL is required. */
+async function requireEventSource(config: Config): Promise<void> {
+  if (config.baseUrl !== undefined) return;
+  const noted = await withMirrorIfAny(config, (mirror) => mirror?.source.noted() ?? null);
+  if (noted === null) throw notSet('baseUrl');
+}
+
+/** Serves HTTP for a daemon, in a thread of its own if it may. @param tookOver whether another daemon used the port before */
+async function startDaemonHttp(options: RoleOptions, port: number, tookOver: boolean): Promise<Service> {
+  const { config, clock, log, apart, trouble } = options;
+  if (apart !== undefined) {
+    const { startWebThread } = await import('./web-worker-client.ts');
+    return await startWebThread(
+      { config: httpConfig(config), port, log: apart, waitsForPort: tookOver },
+      undefined,
+      trouble?.problem,
+    );
+  }
+  const { startHttp } = await import('./start-http.ts');
+  const http = () => startHttp({ config, port, clock, log, problem: trouble?.problem });
+  return tookOver ? await startWhenPortIsFree(http, { clock, log }) : await http();
+}
+
+/** Creates each sink once, so that an invalid option is an error at the start. */
+async function checkSinks({ sinks }: Config): Promise<void> {
+  const checks = sinks.map(async (sink) => {
+    try {
+      await (await sinkConfig(sink).make()).close();
+    } catch (error) {
+      // A module that does not answer fails alone, in the relay.
+      if (!(error instanceof SinkError && error.timedOut)) throw error;
+    }
+  });
+  await Promise.all(checks);
+}
+
+/** Does the same for each channel. */
+async function checkChannels({ channels }: Config): Promise<void> {
+  for (const channel of channels) await channelConfig(channel).make();
+}
+
+function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: RoleOptions<Config>): Service {
+  return startNotifier({ store, leased, clock, log, ...notifierSettings(config) });
+}
+
+function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
+  const source = configuredSource(config.baseUrl);
+  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
+}
+
+/**
+ * Starts to make runs of the mirror, with a full run at once if it was never filled or was restored, and to carry out
+ * what operators decide about runs.
+ */
+function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, options: RoleOptions) {
+  const { config, clock, log } = options;
+  const existing = (runId: number, signal: AbortSignal) => lookUpHeld(options, store, runId, signal);
+  const decisions = createAskedDecisions({ store, keeper, clock, log, existing });
+  const runQueue = startRunQueue({ keeper, store, clock, log, decisions });
+  const watch = watchDecisions({ decisions, clock, log, wake: runQueue.wake });
+  if (needsFullRun(store)) runQueue.submit({ kind: 'full' });
+  const { fullCron, deltaCron, timezone } = config;
+  const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });
+  return {
+    services: [runQueue, watch],
+    schedule: { fullCron, deltaCron, timezone, ticks: store.schedule, clock, log, onDue },
+  };
+}
+
+/** One daemon is active; others stand by, and use neither the port nor the source until one takes over. */
+export const startDaemon: StartRole<SourceConfig> = async (options, services) => {
+  const { config, clock, log } = options;
+  const { db, dbMode: mode, httpPort: port } = config;
+  // An invalid setting is an error now, not when a daemon that stands by takes over.
+  await checkSinks(config);
+  await checkChannels(config);
+  if (port !== null) checkExposure(config.httpHost, config.httpToken);
+  async function start(active: Service[], tookOver: boolean, leased: LeasedDaemon): Promise<void> {
+    const kept = await startKeeper({ ...options, fetching: true, threads: options.apart !== undefined });
+    active.push(kept);
+    // Before any run starts, so that a port in use is reported at once.
+    if (port !== null) active.push(await startDaemonHttp(options, port, tookOver));
+    active.push(watchMirror(kept.store, clock));
+    active.push(relayOf(kept.store, options));
+    const { services: runs, schedule } = startRuns(kept, options);
+    active.push(...runs);
+    active.push(startScheduler(schedule));
+    active.push(notifierOf(kept.store, leased, options));
+  }
+  services.push(await startStandby({ role: 'daemon', db, mode, clock, log, start }));
+};
+
+/** Adds a server for the role's own figures, if the settings ask for one. */
+function withMetrics<C extends Config>(start: StartRole<C>): StartRole<C> {
+  return async (options, services) => {
+    const { metricsPort: port, httpHost: host, httpToken: token, rateLimit } = options.config;
+    if (port !== null) {
+      const { startMetricsServer } = await import('../../http/metrics-server.ts');
+      services.push(
+        await startMetricsServer({ host, port, token, rateLimit, log: options.log, problem: options.trouble?.problem }),
+      );
+    }
+    await start(options, services);
+  };
+}
+
+export const startKeeperRole = withMetrics<SourceConfig>(async (options, services) => {
+  const { config, clock, log, trouble } = options;
+  const redisUrl = requireRedis(config, 'keeper');
+  await checkChannels(config);
+  const kept = await startKeeper({ ...options, fetching: false, threads: options.apart !== undefined });
+  const { store } = kept;
+  const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
+  services.push(kept, presence, watchMirror(store, clock));
+  const { services: runs, schedule } = startRuns(kept, options);
+  const requested = startRequestedRuns(schedule);
+  services.push(...runs, requested, requestLateRuns(schedule));
+  const { serveRunRequests } = await import('../../queue/bullmq/run-requests.ts');
+  const source = sourceId(config);
+  services.push(await serveRunRequests({ redisUrl, log, clock, source, trouble, onRequest: requested.request }));
+});
+
+export const startSchedulerRole = withMetrics<SourceConfig>(async ({ config, clock, log, trouble }, services) => {
+  const redisUrl = requireRedis(config, 'scheduler');
+  const { checkRedis } = await import('../../queue/bullmq/check-redis.ts');
+  const { connectRunRequests } = await import('../../queue/bullmq/run-requests.ts');
+  await checkRedis(redisUrl);
+  const requests = connectRunRequests({ redisUrl, clock, log, trouble, source: sourceId(config) });
+  services.push(requests);
+  const ticks = createRequestedTicks();
+  async function onDue(kind: RunKind, tick: string): Promise<void> {
+    await requests.ask({ kind, tick });
+    ticks.requested(kind, tick);
+  }
+  const { fullCron, deltaCron, timezone } = config;
+  services.push(startScheduler({ fullCron, deltaCron, timezone, ticks, clock, log, onDue }));
+});
+
+export const startFetcherRole = withMetrics<SourceConfig>(async (options, services) => {
+  services.push(await startFetcherService(options, requireRedis(options.config, 'fetcher')));
+});
+
+export const startRelayRole = withMetrics<Config>(async (options, services) => {
+  const { config, clock } = options;
+  if (config.sinks.length === 0) {
+    const hint = 'Set one, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl, or do not start relay.';
+    const message = 'CATCHWORD_SINK_<NAME> is not set, and relay only delivers to sinks';
+    throw new CatchwordError('CONFIG_INVALID', message, { hint });
+  }
+  await requireEventSource(config);
+  const store = openStore(config.db, { mode: config.dbMode });
+  services.push({ name: 'mirror', stop: async () => store.close() }, watchMirror(store, clock));
+  await checkSinks(config);
+  services.push(relayOf(store, options));
+});
+
+export const startWebRole: StartRole<Config> = async (options, services) => {
+  const { config } = options;
+  await requireEventSource(config);
+  if (config.httpPort === null) {
+    const hint = 'Set CATCHWORD_HTTP_PORT to a port, or do not start web.';
+    throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_HTTP_PORT is off, and web only serves HTTP', { hint });
+  }
+  const { startHttp } = await import('./start-http.ts');
+  const { clock, log, apart } = options;
+  services.push(await startHttp({ config, port: config.httpPort, clock, log, searchApart: apart && {} }));
+};

@@ -1,0 +1,40 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Service } from '../../base/lifecycle.ts';
+import type { Logger } from '../../base/log.ts';
+import { configuredSource } from '../../catalog/event.ts';
+import { startWeb, type WebOptions } from '../../http/web-server.ts';
+import { plansOf } from '../../operate/schedule/due.ts';
+import type { HttpConfig } from './http-config.ts';
+
+interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'problem' | 'port'> {
+  readonly config: HttpConfig;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
+export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
+  const {
+    db,
+    dbMode,
+    httpHost: host,
+    httpToken: token,
+    readyMaxAgeMs,
+    minFreeBytes,
+    rateLimit,
+    deltaOverlapMs: overlapMs,
+  } = config;
+  return await startWeb({
+    ...options,
+    db,
+    dbMode,
+    host,
+    token,
+    readyMaxAgeMs,
+    minFreeBytes,
+    rateLimit,
+    overlapMs,
+    source: configuredSource(config.baseUrl),
+    plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),
+  });
+}

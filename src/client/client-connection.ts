@@ -1,0 +1,132 @@
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError, type ErrorCode } from '../base/errors.ts';
+import { paceOf } from '../pace/pace.ts';
+import { createPacer, type Pacer } from '../pace/pacer.ts';
+import type { SourceConfig } from '../settings/config.ts';
+import { type Account, createTokens } from './auth/access-token.ts';
+import { openTokenStore } from './auth/token-store.ts';
+import { verifyCredentials } from './credentials/credentials.ts';
+import type { CredentialSubmission } from './credentials/submission.ts';
+import { type Caller, createCaller } from './http/caller.ts';
+import { createTransport, type Transport, type TransportSettings } from './http/transport.ts';
+import { createUsers } from './users/users.ts';
+
+/**
+ * What is needed to reach the service: rows of option-table.ts.
+ * @rule 5-7
+ */
+export type ConnectionSettings = TransportSettings &
+  Pick<SourceConfig, 'usersSuffix'> &
+  Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
+
+/** A token must fit in a header and in the token file. */
+const SENDABLE = /^[\x21-\x7e]+$/;
+
+/** The error of a user without a configured reference. */
+function noNewToken(code: number | null, reason: string): CatchwordError {
+  return new CatchwordError(
+    code === 601 ? 'SERVICE_TOKEN' : 'SERVICE_ERROR',
+    `the service returned no access token: ${reason}`,
+    {
+      hint: 'Set {setting}, by which the current token can be fetched.',
+      setting: 'CATCHWORD_USER_REFERENCE',
+      serviceCode: code ?? undefined,
+    },
+  );
+}
+
+/** The error of a user for whom the service returned no token. */
+function noToken(code: number | null, reason: string): CatchwordError {
+  const error = (own: ErrorCode, hint: string, setting = 'CATCHWORD_USER_REFERENCE'): CatchwordError =>
+    new CatchwordError(own, `cannot get an access token: ${reason}`, { hint, setting, serviceCode: code ?? undefined });
+  if (code === null) {
+    return error('SERVICE_ERROR', 'Check {setting}, and ask the service: its answer does not identify this user.');
+  }
+  if (code !== 601) {
+    return error('SERVICE_UNKNOWN_USER', 'Check {setting}; a reference belongs to the API key that created it.');
+  }
+  const hint = 'Set {setting}, even to the old token: a reset needs one.';
+  return error('SERVICE_TOKEN', hint, 'CATCHWORD_ACCESS_TOKEN');
+}
+
+/**
+ * @param caller one without token renewal, which would wait for itself
+ * @param current the token of requests
+ */
+function accountOf(
+  caller: Caller,
+  usersSuffix: string,
+  reference: string | undefined,
+  current: () => string | undefined,
+): Account {
+  // Every waiting call shares the result, so none can abort it; closing the connection does.
+  const { signal } = new AbortController();
+  let guid: string | undefined;
+  const identity = (): CredentialSubmission => {
+    if (reference !== undefined) return { reference };
+    return guid === undefined ? { accessToken: current() ?? '' } : { guid };
+  };
+  return {
+    hasReference: reference !== undefined,
+    reset: async () => {
+      const { guid: found, accessToken } = await createUsers(caller, usersSuffix).reset({ signal });
+      guid = found ?? guid;
+      return accessToken !== undefined && SENDABLE.test(accessToken) ? accessToken : undefined;
+    },
+    verify: async () => {
+      const [result] = await verifyCredentials(caller, [identity()], signal, true);
+      guid = result?.guid ?? guid;
+      if (result?.ok !== true) {
+        const explain = reference === undefined ? noNewToken : noToken;
+        const error = explain(result?.code ?? null, result?.message ?? 'no answer');
+        // Only a 601 leads to a reset: after an unclear answer, the new token could not be found either.
+        if (error.code === 'SERVICE_TOKEN') return error;
+        throw error;
+      }
+      if (SENDABLE.test(result.accessToken)) return result.accessToken;
+      throw new CatchwordError('SERVICE_ERROR', `${caller.origin} returned an access token that no header can hold`, {
+        hint: 'Ask the service; a token is printable ASCII without spaces.',
+      });
+    },
+  };
+}
+
+export type Connection = ReturnType<typeof connect>;
+
+/**
+ * Connects to the service: the access token, and the caller that uses it.
+ * @param rate limit of all operations together; null for none
+ * @param pacer keeps the pace instead of one made for `rate`
+ * @throws CatchwordError CONFIG_INVALID if the token store cannot be used
+ */
+export function connect(
+  settings: ConnectionSettings,
+  rate: SourceConfig['rateLimit'],
+  clock: Clock,
+  pacer: Pacer = createPacer({ pace: paceOf(rate), clock }),
+) {
+  const { userReference: reference, tokenStore } = settings;
+  const closing = new AbortController();
+  const closed = closing.signal;
+  const transport: Transport = createTransport(settings, () => tokens.current(), clock);
+  const owner = { origin: transport.origin, apiKey: settings.apiKey, reference, configured: settings.accessToken };
+  const common = { transport, pacer, clock, closed };
+  const withoutRenewal = createCaller({ ...common, tokens: null });
+  const tokens = createTokens({
+    configured: settings.accessToken,
+    store: tokenStore === undefined ? null : openTokenStore(tokenStore, owner, clock),
+    account: accountOf(withoutRenewal, settings.usersSuffix, reference, () => tokens.current()),
+    clock,
+    closed,
+  });
+  return {
+    transport,
+    tokens,
+    caller: createCaller({ ...common, tokens }),
+    /** Aborts what is in flight, a renewal of the token included, and rejects further calls. */
+    close: async (): Promise<void> => {
+      closing.abort();
+      await transport.close();
+    },
+  };
+}

@@ -1,0 +1,229 @@
+import * as z from 'zod';
+import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
+import { EVENT } from '../events/event-schema.ts';
+import { PRODUCT } from '../events/product-type.ts';
+import { FRESHNESS } from '../state/mirror-state.ts';
+import { STATUS as STATUS_OF } from './http-error.ts';
+
+/* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
+
+const time = (description: string) => z.string().meta({ format: 'date-time', description });
+const timeOrNull = (description: string) => z.string().meta({ format: 'date-time' }).nullable().meta({ description });
+const count = (description: string) => z.int().min(0).meta({ description });
+const text = (description: string) => z.string().meta({ description });
+const textOrNull = (description: string) => z.string().nullable().meta({ description });
+
+export const ERROR = z
+  .object({
+    error: z.object({
+      code: text(
+        `For programs: it stays the same when the message changes. One of ${Object.keys(STATUS_OF).join(', ')}; later versions may have more.`,
+      ),
+      message: text('What went wrong.'),
+      hint: text('What to do.'),
+    }),
+  })
+  .meta({
+    id: 'Error',
+    description: 'Why a request was not answered.',
+    examples: [
+      {
+        error: {
+          code: 'USAGE',
+          message: 'limit: "many" is not valid',
+          hint: 'Use a whole number from 1 to 1000.',
+        },
+      },
+    ],
+  });
+
+const LIST_EVIDENCE = z.object({
+  pass: count('The pass that read it.'),
+  kind: z.enum(['list', 'delta']).meta({ description: 'The whole list, or the changes of a time range.' }),
+  windows: count('Windows of the first pass.'),
+  repairs: count('Windows read again to repair seams.'),
+  overlap: z.number().meta({ description: 'Products that neighbouring windows share, on average.' }),
+  overlap_least: z.number().meta({ description: 'The fewest products that neighbouring windows share.' }),
+  seams: text('One letter for each seam, in list order: `j` joined, `r` repaired, `o` open.'),
+});
+
+const EVIDENCE = z.object({
+  requests: count('Requests made.'),
+  deltas: count('Deltas read.'),
+  lookups: count('Products looked up one by one.'),
+  seen: count('Products that the run saw.'),
+  num_items: count('Products that the source counts.'),
+  lists: z.array(LIST_EVIDENCE).readonly().meta({ description: 'The lists that were read in several windows.' }),
+  common_change: textOrNull(
+    'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
+  ).optional(),
+});
+
+export const RUN = z
+  .object({
+    id: count('The number of the run.'),
+    kind: z.enum(['full', 'delta']).meta({ description: 'All products, or what changed since the last run.' }),
+    state: z
+      .enum(['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'])
+      .meta({ description: '`held`: the run waits for a decision about removals.' }),
+    pages: count('Pages applied.'),
+    items: count('Items in these pages.'),
+    created: count('Products created.'),
+    updated: count('Products updated.'),
+    removed: count('Products removed.'),
+    restored: count('Removed products that the source has again.'),
+    missing: count('Living products that a full run did not see.'),
+    rejected: count('Items that are not valid products.'),
+    requests: count('Requests made to the source.'),
+    proof: z
+      .enum(['sealed', 'open'])
+      .nullable()
+      .meta({ description: '`sealed`: the run has seen every product. Null for a delta of one page.' }),
+    reasons: z.array(z.string()).readonly().meta({ description: 'Why the proof is open, one sentence each.' }),
+    error: textOrNull('Why the run failed.'),
+    evidence: EVIDENCE.nullable().meta({ description: 'The figures behind the proof. Null until the run ends.' }),
+    from_time: timeOrNull("Start of a delta's time range; null for a full run."),
+    source_time: timeOrNull("The source's clock when the run began to read."),
+    started_at: timeOrNull('When it started.'),
+    finished_at: timeOrNull('When it ended.'),
+    settles_at: timeOrNull('When it stops waiting and reads its last delta; null if it is not waiting.'),
+  })
+  .meta({ id: 'Run', description: 'One load of the catalog.' });
+
+const HOLDER = z
+  .object({ pid: count('Its process id.'), host: text('Its machine.') })
+  .meta({ id: 'Process', description: 'A process of catchword.' });
+
+const MISSED = z
+  .object({
+    ticks: count('How many scheduled times; 501 means more than 500.'),
+    from: timeOrNull('The first of them.'),
+    up_to: timeOrNull('The last of them.'),
+    reason: textOrNull('Why no run made up for them, as far as the mirror knows it.'),
+  })
+  .meta({ id: 'Missed', description: 'Scheduled times since the newest one that was served.' });
+
+export const STATUS = z
+  .object({
+    mirror: text('Path of the mirror.'),
+    incarnation: text('Random id of the history of this mirror. Another one means that numbers mean other changes.'),
+    bytes: count('Size of the file.'),
+    products: count('Products that are not removed.'),
+    last_seq: count('The number of the newest change; 0 if there is none.'),
+    watermark: timeOrNull('Where the next delta starts.'),
+    freshness: z.enum(FRESHNESS).meta({
+      description:
+        'empty: never complete. stale: older than allowed. clock: as of a time that the clock has not reached.',
+    }),
+    age_seconds: count('How long ago the mirror was complete.')
+      .nullable()
+      .meta({ description: 'Null if it never was, or that is not known.' }),
+    problems: z.array(z.string()).meta({ description: 'Problems by topic: `runs`, `sink:NAME`.' }),
+    blocked_until: timeOrNull('Until when the source asked to wait.'),
+    learned_limit: count('Requests a minute, learned from refusals and used without a configured limit.')
+      .nullable()
+      .meta({ description: 'Null before the first refusal.' }),
+    learned_page_size: count('Products a page, used because the source does not answer pages of the configured size.')
+      .nullable()
+      .meta({ description: 'Null if it does.' }),
+    running: HOLDER.nullable().meta({ description: 'The process that makes a run.' }),
+    daemon: HOLDER.nullable().meta({ description: 'The daemon or keeper.' }),
+    relay: HOLDER.nullable().meta({ description: 'The process that feeds the sinks.' }),
+    held: z.array(z.int()).meta({ description: 'Runs that wait for a decision about removals.' }),
+    held_runs: z
+      .array(
+        z.object({
+          run: count('The number of the run.'),
+          removals: count('How many products it would remove.'),
+          reason: textOrNull('Why it waits.'),
+        }),
+      )
+      .meta({ description: 'The same runs, with what they would remove.' }),
+    last_run: RUN.nullable().meta({ description: 'The newest run.' }),
+    open_run: z
+      .object({
+        run: count('The number of the run.'),
+        reasons: z.array(z.string()).readonly().meta({ description: 'Why, one sentence each.' }),
+        rejected: count('Items that it rejected.'),
+        missing: count('Products that it did not see and did not remove.'),
+      })
+      .nullable()
+      .meta({ description: 'The newest full run, if it could not prove that it saw every product; else null.' }),
+    source_total: z
+      .int()
+      .nullable()
+      .meta({ description: "The source's own total in the newest full run; null if none is known." }),
+    restless_run: z
+      .object({
+        run: count('The number of the run.'),
+        updated: count('Products that it updated.'),
+        field: textOrNull('The field that changed most often, as in `common_change`.'),
+      })
+      .nullable()
+      .meta({
+        description: 'The newest run of the last 26 hours that updated nearly every product; null if none did.',
+      }),
+    next_full: timeOrNull('When the next full run starts. Null if no daemon is alive to start it.'),
+    next_delta: timeOrNull('When the next delta starts. Null if no daemon is alive to start it.'),
+    next_full_local: timeOrNull('`next_full` by the clock of `timezone`.'),
+    next_delta_local: timeOrNull('`next_delta` by the clock of `timezone`.'),
+    timezone: text('The zone in which the schedule is read, an IANA name.'),
+    missed_full: MISSED.nullable().meta({ description: 'Full runs that were scheduled and not made; null if none.' }),
+    missed_delta: MISSED.nullable().meta({ description: 'The same for deltas.' }),
+    next_try: timeOrNull('When a failed run is retried.'),
+    retry_reason: textOrNull('Why it failed.'),
+  })
+  .meta({
+    description:
+      'The state of the mirror, as `catchword status --json` prints it, without `sinks`, `episodes` and `channels`.',
+  });
+
+export const RUNS = z.array(RUN).meta({ description: 'The newest runs, the newest first.' });
+
+/** Members for columns, by their names. */
+function columns<T>(fields: readonly Field[]) {
+  const members = fields.map(({ column, about }) => [column, textOrNull(about)]);
+  return Object.fromEntries(members) as Readonly<Record<keyof T, ReturnType<typeof textOrNull>>>;
+}
+
+const KEY = { vbid: text('The key of the product.') };
+
+export const HITS = z
+  .array(z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }))
+  .meta({ description: 'Products that match, the best first.' });
+
+export const MIRRORED_PRODUCT = z
+  .object({
+    ...KEY,
+    ...columns<StoredColumns>(STORED),
+    first_seen_at: time('When the mirror first had it.'),
+    changed_at: time('When it last changed in the mirror.'),
+    changed_seq: count('The number of that change.'),
+    removed_at: timeOrNull('When it was removed; null if it was not.'),
+    body: PRODUCT.nullable().meta({
+      description: 'The product exactly as the source sent it; null if it was removed.',
+    }),
+  })
+  .meta({ description: 'A product of the mirror.' });
+
+export const CHANGES = z
+  .object({
+    events: z.array(EVENT).meta({ description: 'The changes, the oldest first.' }),
+    next: count('The number of the last change here.'),
+    last: count('The number of the newest change.'),
+    next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),
+  })
+  .meta({ description: 'A page of the change log. When `next` equals `last`, you have all of them.' });
+
+export const ALIVE = z
+  .object({
+    alive: z.literal(true),
+    problem: z.string().exactOptional().meta({ description: 'What it waits for, such as a Redis that is full.' }),
+  })
+  .meta({ description: 'The process is alive.' });
+
+export const READINESS = z.object({
+  ready: z.boolean().meta({ description: 'Whether the mirror may be relied on.' }),
+  reason: textOrNull('Why not; null if it may.'),
+  open: textOrNull('Why the newest full run could not prove that it saw every product; null if it could.'),
+});

@@ -1,0 +1,152 @@
+import type { FastifyInstance } from 'fastify';
+import * as z from 'zod';
+import { CatchwordError } from '../base/errors.ts';
+import type { Plans } from '../catalog/tick.ts';
+import { hitJson, productJson } from '../report/product-report.ts';
+import { runJson } from '../report/run-report.ts';
+import { statusOf } from '../report/status-report.ts';
+import type { MirrorState } from '../state/mirror-state.ts';
+import { isPosition, MISPLACED } from '../store/history/log-position.ts';
+import { findProduct } from '../store/rows/find-product.ts';
+import type { Store } from '../store/store.ts';
+import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
+import type { ChangeFeed } from './change-feed.ts';
+import { sendPieces } from './change-page.ts';
+import { sendError } from './http-error.ts';
+import { parameters, textParameter, wholeNumber } from './parameters.ts';
+import type { RouteParts } from './response-writer.ts';
+import { answering, sending, typed } from './route-schema.ts';
+import type { Search } from './search-subprocess.ts';
+
+const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
+const NO_PARAMETERS = parameters({});
+const SEARCH = parameters({
+  q: textParameter(
+    'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
+    (text) => text.trim() !== '',
+    'Use /api/products?q=words.',
+  ).meta({ example: 'history bridges' }),
+  limit: LIMIT,
+});
+const PAGE = parameters({
+  after: textParameter(
+    'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
+    isPosition,
+    'Use the number of a change, or the next_id of a page.',
+  ).default('0'),
+  limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
+});
+
+export interface ApiOptions extends RouteParts {
+  readonly store: Store;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
+  readonly search: Search;
+  readonly changes: ChangeFeed;
+  /** When the schedule starts the next runs. */
+  readonly plans: (store: Store, nowMs: number) => Plans;
+}
+
+/** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
+export function addApi(app: FastifyInstance, { store, state, search, changes, plans, ...parts }: ApiOptions): void {
+  const routes = typed(app);
+
+  const status = answering(
+    STATUS,
+    {
+      operationId: 'getStatus',
+      summary: 'The state of the mirror',
+      description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/status', { schema: { ...status, querystring: NO_PARAMETERS } }, async () => {
+    return store.read(() => {
+      const now = state();
+      return statusOf(store, now, plans(store, now.nowMs));
+    });
+  });
+
+  const runs = answering(
+    RUNS,
+    {
+      operationId: 'listRuns',
+      summary: 'The newest runs',
+      description: 'The loads of the catalog, the newest first, with what each has proven.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/runs', { schema: { ...runs, querystring: parameters({ limit: LIMIT }) } }, async ({ query }) =>
+    store.read(() => store.runs.list(query.limit).map(runJson)),
+  );
+
+  const found = answering(
+    HITS,
+    {
+      operationId: 'searchProducts',
+      summary: 'Search products',
+      description:
+        'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
+      tags: ['mirror'],
+    },
+    400,
+  );
+  routes.get('/api/products', { schema: { ...found, querystring: SEARCH } }, async ({ query }) =>
+    (await search(query.q, query.limit)).map(hitJson),
+  );
+
+  const product = sending(
+    MIRRORED_PRODUCT,
+    {
+      operationId: 'getProduct',
+      summary: 'One product',
+      description:
+        'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
+      tags: ['mirror'],
+    },
+    400,
+    404,
+  );
+  const params = parameters({
+    vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
+  });
+  routes.get(
+    '/api/products/:vbid',
+    { schema: { ...product, params, querystring: NO_PARAMETERS } },
+    async (request, reply) => {
+      const { vbid } = request.params;
+      const row = findProduct(store, vbid);
+      if (row === undefined) {
+        const message = `the mirror has no product ${JSON.stringify(vbid)}`;
+        throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
+      }
+      // As text: numbers of the source must not be rounded.
+      return reply.type('application/json; charset=utf-8').send(productJson(row));
+    },
+  );
+
+  const page = sending(
+    CHANGES,
+    {
+      operationId: 'listChanges',
+      summary: 'A page of the change log',
+      description:
+        'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
+      tags: ['changes'],
+    },
+    400,
+    409,
+  );
+  routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) => {
+    const { after, limit } = query;
+    const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after);
+    if ('code' in found) {
+      const hint = 'Discard what you have, and read again from 0.';
+      return sendError(reply, { code: found.code, message: `after: ${MISPLACED[found.code]}`, hint });
+    }
+    await sendPieces(reply, changes.page(found.seq, limit), parts);
+    return reply;
+  });
+}

@@ -1,0 +1,180 @@
+import { EventEmitter, once } from 'node:events';
+import type { Clock } from '../base/clock.ts';
+import { eventId, eventText } from '../catalog/event.ts';
+import { createHistory, requireKnownSeq } from '../store/history/history.ts';
+import { findPosition, idAt } from '../store/history/log-position.ts';
+import { eventSource } from '../store/rows/source-state.ts';
+import type { Store } from '../store/store.ts';
+import { streamStart } from './start-position.ts';
+
+/*
+ * Many readers follow the log at the same place, its end. One poll wakes all of them, and the first one that reads a
+ * batch reads and formats it for all: the newest batches are kept. Readers elsewhere read their own.
+ */
+
+/** Events per batch. For safety: more would block the process. */
+const BATCH = 100;
+/** A batch ends with the event that reaches this many characters. For safety: each reader may hold a batch. */
+const BATCH_CHARACTERS = 65_536;
+/** Batches to keep for other readers; the least recently used are dropped first. */
+const KEPT_BYTES = 4_000_000;
+/** A page ends after the batch that reaches this many characters; `next` says where to continue. For safety. */
+const PAGE_CHARACTERS = 8_000_000;
+
+/** Events as messages of a stream, ready to be written by any number of readers. */
+export interface Batch {
+  /** The last event's number. */
+  readonly to: number;
+  readonly bytes: Buffer;
+}
+
+/** Keeps the batches that were used last, by the number that they follow. */
+function createKeptBatches() {
+  const kept = new Map<number, Batch>();
+  let bytes = 0;
+
+  function drop(seq: number): void {
+    bytes -= kept.get(seq)?.bytes.length ?? 0;
+    kept.delete(seq);
+  }
+
+  function keep(seq: number, batch: Batch): void {
+    drop(seq);
+    kept.set(seq, batch);
+    bytes += batch.bytes.length;
+    // Never the one that was just kept: a large one is shared as well.
+    for (const old of kept.keys()) {
+      if (bytes <= KEPT_BYTES || old === seq) break;
+      drop(old);
+    }
+  }
+
+  return {
+    /** The batch after `seq`; `read` makes it if it is not kept. What has been recorded never changes. */
+    after: (seq: number, read: (seq: number) => Batch | null): Batch | null => {
+      const batch = kept.get(seq) ?? read(seq);
+      if (batch !== null) keep(seq, batch);
+      return batch;
+    },
+  };
+}
+
+export type ChangeFeed = ReturnType<typeof createChangeFeed>;
+
+interface ChangeFeedOptions {
+  readonly store: Store;
+  /** The `source` of events if the mirror has not stored its own. */
+  readonly fallback: string;
+  readonly clock: Clock;
+  /** How often the mirror is polled for all readers that wait, milliseconds. */
+  readonly pollMs: number;
+}
+
+/** Reads the change log as events. */
+export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedOptions) {
+  const history = createHistory(store);
+  const kept = createKeptBatches();
+  const polls = new EventEmitter().setMaxListeners(0);
+  let isPolling = false;
+  /** Size of an event of the batch before: events next to each other are alike. */
+  let eventCharacters = BATCH_CHARACTERS / BATCH;
+
+  function eventsAfter(seq: number, limit: number) {
+    const source = eventSource(store.source, fallback);
+    const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
+    const changes = history.after(seq, Math.min(limit, BATCH, fitting));
+    const events = [];
+    let characters = 0;
+    for (const change of changes) {
+      const text = eventText(change, store.incarnation, source);
+      events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
+      characters += text.length;
+      if (characters >= BATCH_CHARACTERS) break;
+    }
+    if (events.length > 0) eventCharacters = characters / events.length;
+    return events;
+  }
+
+  function readBatch(seq: number): Batch | null {
+    const events = store.read(() => {
+      // A mirror that was restored meanwhile has other changes at the same numbers.
+      store.check();
+      return eventsAfter(seq, BATCH);
+    });
+    const last = events.at(-1);
+    if (last === undefined) return null;
+    return { to: last.seq, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
+  }
+
+  function* pieces(after: number, limit: number, last: number): Generator<string, void> {
+    let next = after;
+    let count = 0;
+    let head = '{"events":[';
+    for (let characters = 0; count < limit && characters < PAGE_CHARACTERS; ) {
+      const from = next;
+      const events = store.read(() => {
+        // The mirror may have been replaced since the piece before.
+        store.check();
+        return eventsAfter(from, limit - count).filter(({ seq }) => seq <= last);
+      });
+      if (events.length === 0) break;
+      // The texts are inserted unparsed, so that no number is rounded.
+      const text = events.map((event) => event.text).join(',');
+      yield head + text;
+      head = ',';
+      count += events.length;
+      characters += text.length;
+      next = events.at(-1)?.seq ?? last;
+    }
+    const nextId = store.read(() => {
+      store.check();
+      return idAt(store, next);
+    });
+    yield `${count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"}`;
+  }
+
+  /** Polls the mirror for as long as a reader waits. */
+  async function poll(): Promise<void> {
+    isPolling = true;
+    while (polls.listenerCount('poll') > 0) {
+      await clock.sleep(pollMs);
+      if (polls.listenerCount('poll') === 0) break;
+      try {
+        polls.emit('poll', store.changes.lastSeq());
+      } catch (error) {
+        polls.emit('error', error);
+      }
+    }
+    isPolling = false;
+  }
+
+  return {
+    lastSeq: () => store.changes.lastSeq(),
+    /** Finds the position of a reader of pages; see `findPosition`. */
+    find: (position: string) => store.read(() => findPosition(store, position)),
+    /** Where a stream starts; see `streamStart`. */
+    start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
+    /** Events after `seq`, oldest first; null if there are none. */
+    batch: (seq: number) => kept.after(seq, readBatch),
+    /**
+     * Waits for the next poll, which all readers share.
+     * @returns the newest change
+     * @throws what reading the mirror threw; AbortError when `signal` aborts
+     */
+    polled: async (signal: AbortSignal): Promise<number> => {
+      const next = once(polls, 'poll', { signal });
+      if (!isPolling) void poll();
+      const [last] = (await next) as [number];
+      return last;
+    },
+    /**
+     * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that
+     * are read one by one.
+     * @throws CatchwordError USAGE if `after` is beyond the newest change; a piece MIRROR_REPLACED
+     */
+    page: (after: number, limit: number): Iterator<string, void> => {
+      const last = store.changes.lastSeq();
+      return pieces(requireKnownSeq('after', after, last), limit, last);
+    },
+  };
+}

@@ -1,0 +1,191 @@
+import formbody from '@fastify/formbody';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import {
+  isRunAction,
+  isSinkAction,
+  RUN_ACTIONS,
+  readDecision,
+  SINK_ACTIONS,
+} from '../../operate/decisions/decision-types.ts';
+import { decide } from '../../operate/decisions/submit-decision.ts';
+import type { ActionRow } from '../../store/rows/decision-rows.ts';
+import type { Store } from '../../store/store.ts';
+import { numberIn } from './page-query.ts';
+import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
+import type { PageParts, Section, View } from './page-view.ts';
+import { sinkPath } from './sinks-page.tsx';
+import { Shown } from './untrusted-text.tsx';
+
+const PATH = '/actions';
+/** Decisions on one page. */
+const PAGE = 50;
+/** Decisions that the page of a run or a sink shows. */
+const NEWEST = 10;
+
+/** What was decided; with a link to the run or the sink. */
+function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
+  if (action === 'start') return <>{`start a ${target} run`}</>;
+  if (isRunAction(action)) {
+    const run = <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>;
+    if (action === 'approve') return <>approve the removals of {run}</>;
+    if (action === 'reject') return <>reject the removals of {run}</>;
+    if (action === 'undo') return <>undo the removals of {run}</>;
+    return <>cancel {run}</>;
+  }
+  if (!isSinkAction(action)) return <>{`${action} ${target}`}</>;
+  const sink = <a href={sinkPath(target)}>{`sink ${target}`}</a>;
+  switch (action) {
+    case 'retry':
+      return <>deliver the refused events of {sink} again</>;
+    case 'replay':
+      return argument ? (
+        <>
+          replay {sink} from change {argument}
+        </>
+      ) : (
+        <>replay {sink} with all current products</>
+      );
+    case 'skip':
+      return (
+        <>
+          skip event {argument} of {sink}
+        </>
+      );
+    case 'skip-all':
+      return <>skip every refused event of {sink}</>;
+    case 'pause':
+    case 'resume':
+      return (
+        <>
+          {action} {sink}
+        </>
+      );
+  }
+}
+
+/** What came of a decision, or what it waits for. */
+function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: number): string {
+  if (state !== 'asked') return outcome ?? '';
+  if (store.daemonLease.holder(nowMs) === null) return 'waits for the daemon, which is not running';
+  const run = action === 'start' ? undefined : store.runs.unfinished();
+  if (run === undefined) return 'waits for the daemon';
+  const wait = `waits until run ${run.id} ends`;
+  if (action === 'undo') return wait;
+  return run.kind === 'full'
+    ? `${wait}: a full run decides about the same products again; cancel it to decide now`
+    : `${wait}, which may see missing products`;
+}
+
+const STATES = {
+  asked: { word: 'waiting', mark: 'mark warn' },
+  done: { word: 'done', mark: 'mark good' },
+  failed: { word: 'failed', mark: 'mark bad' },
+} as const;
+
+interface DecisionTableProps {
+  readonly store: Store;
+  readonly rows: readonly ActionRow[];
+  readonly nowMs: number;
+}
+
+function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
+  return (
+    <Table label="Decisions, a table" heads={['When', 'Who', 'Decision', 'State', 'Outcome']}>
+      {rows.map((row) => (
+        <tr id={`decision-${row.id}`}>
+          <td>
+            <When at={row.at} />
+          </td>
+          <td>
+            <Shown text={row.who} most={200} />
+          </td>
+          <td>
+            <What {...row} />
+          </td>
+          <td>
+            <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
+          </td>
+          <td>
+            <Shown text={outcomeOf(store, row, nowMs)} most={1_000} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+/**
+ * The newest ten decisions of operators about a run (a number) or a sink (its name); about anything if none is given.
+ * Decisions to start a run have no run or sink.
+ */
+export function decisionsSection(store: Store, nowMs: number, target?: number | string): Section {
+  const names = typeof target === 'number' ? RUN_ACTIONS : SINK_ACTIONS;
+  const rows = target === undefined ? store.actions.list(NEWEST) : store.actions.of(String(target), names, NEWEST);
+  const content =
+    rows.length === 0 ? <p>No decision yet.</p> : <DecisionTable store={store} rows={rows} nowMs={nowMs} />;
+  return { id: 'decisions', title: 'Decisions', live: true, content };
+}
+
+/** Every decision, the newest first. */
+export const actions: View = {
+  path: PATH,
+  show: ({ store, clock }, { query }) => {
+    const before = numberIn(query, 'before') ?? undefined;
+    const rows = store.actions.list(PAGE + 1, before);
+    const shown = rows.slice(0, PAGE);
+    const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
+    const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} nowMs={clock.now()} />;
+    const last = shown.at(-1);
+    const links = (
+      <p class="pages">
+        {before !== undefined && <a href={PATH}>Newest decisions</a>}
+        {rows.length > PAGE && last !== undefined && <a href={`${PATH}?before=${last.id}`}>Older decisions</a>}
+      </p>
+    );
+    const sections = [
+      { id: 'decisions', live: before === undefined, content: list },
+      { id: 'older', content: links },
+    ];
+    return { title: 'Decisions', sections };
+  },
+};
+
+/** Where the browser returns to: the page that it came from, if that is a page of this server. */
+function backTo({ headers }: FastifyRequest): string {
+  const { referer, host } = headers;
+  if (referer === undefined || !URL.canParse(referer)) return PATH;
+  const from = new URL(referer);
+  // `//name/…` would lead to another server.
+  return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
+}
+
+/**
+ * How often, and after how many milliseconds, a decision is looked at before the browser returns, so that the page shows
+ * what came of it: the daemon takes it within a second.
+ */
+const LOOKS = 40;
+const LOOK_MS = 50;
+
+/** The longest form, in bytes. */
+const MAX_FORM = 4_096;
+
+/**
+ * Takes decisions from forms. Which requests may be sent is checked before, for every route with `config.action`.
+ * @param whoOf who sends a request, one line
+ */
+export function addActions(
+  app: FastifyInstance,
+  { store, clock }: Pick<PageParts, 'store' | 'clock'>,
+  whoOf: (request: FastifyRequest) => string,
+): void {
+  app.register(async (scope) => {
+    await scope.register(formbody);
+    scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
+      const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
+        await clock.sleep(LOOK_MS);
+      return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
+    });
+  });
+}

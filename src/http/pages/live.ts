@@ -1,0 +1,136 @@
+import type { ServerResponse } from 'node:http';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { CatchwordError } from '../../base/errors.ts';
+import { errorFields } from '../../base/log.ts';
+import { createOpenStreams } from '../open-streams.ts';
+import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
+import { refuse } from '../sse/sse-refusal.ts';
+import type { Content } from './page-view.ts';
+import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
+
+/*
+ * Each browser that shows a page follows its live sections:
+ *
+ *     render the page, or share a rendering that is less than half a second old
+ *          │
+ *     send the sections that have changed ──► none is live any more: OVER, and the browser loads the page once more
+ *          │
+ *     wait a second, and again …
+ */
+
+/** A comment is sent if nothing changed for this long, so that proxies keep the connection. */
+const HEARTBEAT_MS = 15_000;
+/** Pages that may be followed at once. For safety. */
+const MAX_LIVE = 100;
+/** How long a browser waits before it connects again, milliseconds. */
+const RETRY_MS = 2_000;
+/** The same if the page could not be rendered. */
+const RETRY_AFTER_ERROR_MS = 10_000;
+
+interface Followed {
+  /** Everything that `show` depends on: browsers with the same key share the rendering. */
+  readonly key: string;
+  /** @throws CatchwordError NOT_FOUND, USAGE */
+  readonly show: () => Content;
+}
+
+/** Whether the page itself is the error, so that it does not pass. */
+function isGone(error: unknown): boolean {
+  return error instanceof CatchwordError && (error.code === 'NOT_FOUND' || error.code === 'USAGE');
+}
+
+/** Sends browsers the live sections of what they show. */
+export function createLivePages(parts: RouteParts) {
+  const { clock, log } = parts;
+  const pages = new Map<string, SharedPage>();
+  const streams = createOpenStreams(parts, {
+    most: MAX_LIVE,
+    message: `${MAX_LIVE} pages are followed, which is the limit`,
+    hint: 'Close pages that are not in use, then reload this one.',
+  });
+  const stopping = new AbortController();
+  const rendering = createRendering(clock, stopping.signal);
+
+  async function sendSections(
+    response: ServerResponse,
+    ending: AbortController,
+    page: SharedPage,
+    followed: Followed,
+  ): Promise<void> {
+    const { signal } = ending;
+    const writer = createWriter(response, ending, parts);
+    const sent = new Map<string, string>();
+    let sentAt = clock.now();
+
+    async function write(text: string): Promise<void> {
+      await writer.write(text);
+      sentAt = clock.now();
+    }
+
+    async function update(): Promise<void> {
+      for (const [id, html] of await rendering.current(page, followed.show)) {
+        if (signal.aborted || sent.get(id) === html) continue;
+        sent.set(id, html);
+        await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
+      }
+      if (!page.isLive) ending.abort('OVER' satisfies EndCode);
+      // Also if the clock was set back.
+      else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
+    }
+
+    let retryMs = RETRY_MS;
+    try {
+      await write(`retry: ${RETRY_MS}\n\n`);
+      while (!signal.aborted) {
+        await update();
+        await clock.sleep(RENDER_EVERY_MS, signal).catch(() => {});
+      }
+    } catch (error) {
+      retryMs = RETRY_AFTER_ERROR_MS;
+      if (!isGone(error)) log.error(errorFields(error), 'a live page could not be rendered');
+      ending.abort((isGone(error) ? 'NOT_FOUND' : 'INTERNAL') satisfies EndCode);
+    }
+    if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
+  }
+
+  async function begin(reply: FastifyReply, page: SharedPage, followed: Followed): Promise<void> {
+    const { key } = followed;
+    page.followers++;
+    pages.set(key, page);
+    try {
+      await streams.begin(reply, (response, ending) => sendSections(response, ending, page, followed));
+    } finally {
+      page.followers--;
+      if (page.followers === 0) pages.delete(key);
+    }
+  }
+
+  return {
+    /**
+     * Answers with the stream of a page's live sections.
+     * @throws CatchwordError NOT_FOUND, USAGE: an EventSource does not ask again for a page that does not exist
+     */
+    follow: (request: FastifyRequest, reply: FastifyReply, followed: Followed): FastifyReply => {
+      const refusal = streams.refusal(request, reply);
+      if (refusal !== null) return refusal;
+      let page = pages.get(followed.key);
+      if (page === undefined) {
+        try {
+          page = rendering.begin(followed.show);
+        } catch (error) {
+          if (isGone(error)) throw error;
+          log.error(errorFields(error), 'a live page could not be rendered');
+          const hint = "See catchword's log.";
+          return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
+        }
+      }
+      void begin(reply, page, followed);
+      return reply;
+    },
+    /** Ends all streams, later ones too. */
+    stop: async (): Promise<void> => {
+      stopping.abort();
+      await streams.stop();
+    },
+  };
+}

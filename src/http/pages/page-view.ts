@@ -1,0 +1,61 @@
+import type { ComponentChildren } from 'preact';
+import type { Clock } from '../../base/clock.ts';
+import type { CatchwordError } from '../../base/errors.ts';
+import type { Plans } from '../../catalog/tick.ts';
+import type { Rate } from '../../pace/pace.ts';
+import type { MirrorState } from '../../state/mirror-state.ts';
+import type { SearchHit } from '../../store/rows/product-rows.ts';
+import type { Store } from '../../store/store.ts';
+
+/** What the pages are made from. */
+export interface PageParts {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** When the schedule starts the next runs, and which it missed. */
+  readonly plans: (store: Store, nowMs: number) => Plans;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
+  /** CATCHWORD_RATE_LIMIT; null without a limit. */
+  readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */
+  readonly overlapMs: number;
+}
+
+/** The address of a page: the values in its path, and its query. */
+export interface Address {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+}
+
+/** A page that is asked for. */
+export interface Visit extends Address {
+  /** What the search of the view found, or why it was refused; undefined if it searches for nothing. */
+  readonly found?: readonly SearchHit[] | CatchwordError | undefined;
+}
+
+export interface Section {
+  /** Unique on the page; the `id` of its element. */
+  readonly id: string;
+  /** Its heading; a section without one is not in the page's outline. */
+  readonly title?: string;
+  /** Whether it is rendered again every second, and sent to browsers that show the page if it has changed. */
+  readonly live?: boolean;
+  readonly content: ComponentChildren;
+}
+
+export interface Content {
+  readonly title: string;
+  /** Whether scripts draw pictures and charts on it. */
+  readonly draws?: boolean;
+  readonly sections: readonly Section[];
+}
+
+/** A page of the site. It reads one state of the file. */
+export interface View {
+  /** Path as fastify matches it: `/runs/:id`. */
+  readonly path: string;
+  /** What to search for before it is shown; null for nothing. Its live sections are rendered without. */
+  readonly searches?: (address: Address) => { readonly words: string; readonly limit: number } | null;
+  /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
+  readonly show: (parts: PageParts, visit: Visit) => Content;
+}

@@ -1,0 +1,73 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { CatchwordError } from '../../base/errors.ts';
+import type { RouteParts } from '../response-writer.ts';
+import type { Search } from '../search-subprocess.ts';
+import { LIVE_PATH } from '../sse/sse-refusal.ts';
+import { actions, addActions } from './actions-page.tsx';
+import { changes } from './changes-page.tsx';
+import { sendErrorPage } from './error-page.tsx';
+import { sendHtml } from './html.ts';
+import { documentHtml } from './layout.tsx';
+import { createLivePages } from './live.ts';
+import { overview } from './overview-page.tsx';
+import { addAssets } from './page-assets.ts';
+import type { Address, Content, PageParts, View, Visit } from './page-view.ts';
+import { product } from './product-page.tsx';
+import { products } from './products-page.tsx';
+import { run } from './run-page.tsx';
+import { runs } from './runs-page.tsx';
+import { operatorOf } from './session.ts';
+import { sink } from './sink-page.tsx';
+import { sinks } from './sinks-page.tsx';
+
+/** Every page of the site. */
+const VIEWS: readonly View[] = [overview, runs, run, products, product, changes, sinks, sink, actions];
+
+function addressOf({ params, url }: FastifyRequest): Address {
+  const [, query = ''] = /\?(.*)$/.exec(url) ?? [];
+  return { params: params as Record<string, string>, query: new URLSearchParams(query) };
+}
+
+type PageOptions = PageParts & RouteParts & { readonly search: Search };
+
+async function visitOf({ searches }: View, request: FastifyRequest, search: Search): Promise<Visit> {
+  const address = addressOf(request);
+  const asked = searches?.(address) ?? null;
+  if (asked === null) return address;
+  try {
+    return { ...address, found: await search(asked.words, asked.limit) };
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+    return { ...address, found: error };
+  }
+}
+
+/**
+ * Serves the pages, and for each the stream of its live sections at `/live` and its path.
+ * @returns a function that ends all streams
+ */
+export function addPages(app: FastifyInstance, parts: PageOptions): () => Promise<void> {
+  const live = createLivePages(parts);
+  addAssets(app);
+  app.decorate('sendErrorPage', sendErrorPage);
+  addActions(app, parts, operatorOf);
+
+  const show = (view: View, visit: Visit): Content => parts.store.read(() => view.show(parts, visit));
+
+  for (const view of VIEWS) {
+    app.get(view.path, async (request, reply) => {
+      const { pathname } = new URL(request.url, 'http://localhost');
+      const content = show(view, await visitOf(view, request, parts.search));
+      return sendHtml(reply, documentHtml(content, pathname, LIVE_PATH + request.url, request.session));
+    });
+    app.route({
+      method: 'GET',
+      url: LIVE_PATH + view.path,
+      exposeHeadRoute: false,
+      handler: async (request, reply) =>
+        live.follow(request, reply, { key: request.url, show: () => show(view, addressOf(request)) }),
+    });
+  }
+
+  return live.stop;
+}

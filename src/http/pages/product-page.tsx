@@ -1,0 +1,217 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { printableLines } from '../../base/printable.ts';
+import { PRICE_FIELDS } from '../../catalog/fields.ts';
+import { indentedJson } from '../../catalog/json-text.ts';
+import { excerpt, type FieldText, productText } from '../../report/product-text.ts';
+import { count, plural } from '../../report/text.ts';
+import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
+import { findProduct } from '../../store/rows/find-product.ts';
+import type { ProductRow } from '../../store/rows/product-rows.ts';
+import { numberIn } from './page-query.ts';
+import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
+import type { Section, View } from './page-view.ts';
+import { historySection } from './product-history.tsx';
+import { productPath, Shown, short } from './untrusted-text.tsx';
+
+/** Contributors and prices that are listed; a product may have a hundred thousand. */
+const LISTED = 50;
+/** Bodies up to this length are shown whole and indented, characters. */
+const MOST_INDENTED = 64_000;
+/** Of longer bodies, so much is shown as it is. */
+const MOST_RAW = 20_000;
+
+/** The address as the browser may open it; null for anything but http and https. */
+function webAddress(text: string): string | null {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null;
+}
+
+/** A cover is a link too: the page loads nothing from other servers. */
+function Link({ address }: { readonly address: string }) {
+  const href = webAddress(address);
+  if (href === null) return <Shown text={address} />;
+  return (
+    <a href={href} rel="noreferrer noopener nofollow">
+      <Shown text={address} />
+    </a>
+  );
+}
+
+function Fields({ fields }: { readonly fields: readonly FieldText[] }) {
+  if (fields.length === 0) return <p>It has none of the known fields.</p>;
+  return (
+    <dl>
+      {fields.map(({ label, isLink, texts }) => (
+        <>
+          <dt>{label}</dt>
+          {texts.slice(0, LISTED).map(({ text, role }) => (
+            <dd>
+              {isLink ? <Link address={text} /> : <Shown text={text} most={2_000} />}
+              {role !== null && (
+                <>
+                  , <Shown text={role} most={60} />
+                </>
+              )}
+            </dd>
+          ))}
+          {texts.length > LISTED && <dd>{`and ${count(texts.length - LISTED)} more: see the JSON`}</dd>}
+        </>
+      ))}
+    </dl>
+  );
+}
+
+function Prices({ prices }: { readonly prices: readonly (readonly (string | null)[])[] }) {
+  if (prices.length === 0) return <p>The service sent no prices.</p>;
+  return (
+    <>
+      <Table
+        label="Prices"
+        caption="Prices, exactly as the service wrote them"
+        heads={PRICE_FIELDS.map(({ label }) => label)}
+      >
+        {prices.slice(0, LISTED).map((price) => (
+          <tr>
+            {price.map((text, at) => (
+              <td class={PRICE_FIELDS[at]?.form === 'number' ? 'number' : undefined}>
+                <Shown text={text} most={60} />
+              </td>
+            ))}
+          </tr>
+        ))}
+      </Table>
+      {prices.length > LISTED && <p>{`and ${count(prices.length - LISTED)} more: see the JSON`}</p>}
+    </>
+  );
+}
+
+function Json({ row, at }: { readonly row: ProductRow; readonly at: number | null }) {
+  const { vbid, body, removedAt } = row;
+  const isWhole = body.length <= MOST_INDENTED;
+  const text = isWhole ? indentedJson(body) : excerpt(body, 0, MOST_RAW);
+  const rest = `The first ${count(MOST_RAW)} of ${plural(body.length, 'character')}. `;
+  const elsewhere =
+    at === null && removedAt === null ? (
+      <a href={`/api/products/${encodeURIComponent(vbid)}`}>The whole as JSON</a>
+    ) : (
+      <>
+        <code>catchword product</code> with <code>--at SEQ --json</code> prints a former version whole.
+      </>
+    );
+  return (
+    <details>
+      <summary>{`The product as the service sent it, all fields, ${plural(body.length, 'character')}`}</summary>
+      <p>
+        {!isWhole && rest}
+        {elsewhere}
+      </p>
+      <pre>{printableLines(text)}</pre>
+    </details>
+  );
+}
+
+interface StateProps {
+  readonly row: ProductRow;
+  /** The change as of which it is shown; null: now. */
+  readonly at: number | null;
+  readonly newest: ProductRow;
+  readonly earlier: number | null;
+  readonly later: number | null;
+  readonly withdrawn: boolean;
+}
+
+function Versions({ row: { vbid }, at, newest, earlier, later }: StateProps) {
+  return (
+    <nav class="pages" aria-label="Versions of this product">
+      {earlier !== null && <a href={productPath(vbid, earlier)}>{`Earlier version (change ${count(earlier)})`}</a>}
+      {later !== null && later !== newest.changedSeq && (
+        <a href={productPath(vbid, later)}>{`Later version (change ${count(later)})`}</a>
+      )}
+      {at !== null && <a href={productPath(vbid)}>As it is now</a>}
+    </nav>
+  );
+}
+
+function State(props: StateProps) {
+  const { row, at, newest, withdrawn } = props;
+  const isRemoved = row.removedAt !== null;
+  return (
+    <>
+      {at !== null && (
+        <p class="note warn">
+          {`This is the product as it was right after change ${count(at)}`}
+          {at === row.changedSeq ? '.' : `; it had last changed with change ${count(row.changedSeq)}.`}
+          {row.changedSeq === newest.changedSeq ? ' It has not changed since.' : ' It has changed since.'}
+        </p>
+      )}
+      <p>
+        {isRemoved ? (
+          <>
+            <strong class="mark bad">removed</strong> The service no longer lists it; noticed{' '}
+            <When at={row.changedAt} />. Its last known fields are shown.
+          </>
+        ) : withdrawn ? (
+          <>
+            <strong class="mark warn">withdrawn</strong> The service still lists it, but marks it as not to be sold any
+            more.
+          </>
+        ) : (
+          <>
+            <strong class="mark good">living</strong> The service lists it.
+          </>
+        )}
+      </p>
+      <dl>
+        <dt>vbid</dt>
+        <dd>
+          <Shown text={row.vbid} />
+        </dd>
+        <dt>First seen</dt>
+        <dd>
+          <When at={row.firstSeenAt} />
+        </dd>
+        <dt>Last changed</dt>
+        <dd>
+          <When at={row.changedAt} />
+          {`, change ${count(row.changedSeq)}`}
+        </dd>
+      </dl>
+      <Versions {...props} />
+    </>
+  );
+}
+
+/** One product: its fields, its history, and with `?at=` what it was right after a change. */
+export const product: View = {
+  path: '/products/:vbid',
+  show: ({ store }, { params: { vbid = '' }, query }) => {
+    const newest = findProduct(store, vbid);
+    if (newest === undefined) {
+      throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
+        hint: 'Check the vbid, or search for words of its title on the page Products.',
+      });
+    }
+    const at = numberIn(query, 'at');
+    const hint = 'Choose a change in the history of this product.';
+    const row =
+      at === null ? newest : productAsOf(store, newest, requireKnownSeq('at', at, store.changes.lastSeq(), hint));
+    const text = productText(row.body);
+    const state: StateProps = {
+      row,
+      at,
+      newest,
+      earlier: store.changes.ofProduct(row.id, row.changedSeq, 1)[0]?.seq ?? null,
+      later: store.changes.laterOf(row.id, row.changedSeq),
+      withdrawn: text.withdrawn,
+    };
+    const sections: Section[] = [
+      { id: 'state', content: <State {...state} /> },
+      { id: 'fields', title: 'Fields', content: <Fields fields={text.fields} /> },
+      { id: 'prices', title: 'Prices', content: <Prices prices={text.prices} /> },
+      historySection(store, row, at, numberIn(query, 'before')),
+      { id: 'json', title: 'JSON', content: <Json row={row} at={at} /> },
+    ];
+    return { title: short(row.title ?? row.vbid, 200), sections };
+  },
+};

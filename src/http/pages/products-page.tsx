@@ -1,0 +1,142 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { SUMMARY } from '../../catalog/fields.ts';
+import type { NewestProduct, SearchHit } from '../../store/rows/product-rows.ts';
+import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
+import type { Address, Section, View, Visit } from './page-view.ts';
+import { ProductLink, Shown } from './untrusted-text.tsx';
+
+/** How many products a list shows. */
+const MOST = 50;
+
+function SearchForm({ words, error }: { readonly words: string; readonly error: string | null }) {
+  return (
+    <form class="search" method="get" action="/products">
+      <label for="q">Words to search for</label>
+      <input
+        id="q"
+        name="q"
+        type="search"
+        value={words}
+        aria-describedby="q-help"
+        aria-invalid={error === null ? undefined : true}
+        aria-errormessage={error === null ? undefined : 'q-error'}
+      />
+      <button type="submit">Search</button>
+      {error !== null && (
+        <p id="q-error" class="bad" role="alert">
+          {error}
+        </p>
+      )}
+      <p id="q-help" class="soft">
+        Finds products that contain every word in their title, subtitle, contributors, publisher or an identifier: an
+        ISBN, with or without dashes, or a vbid. Capitals and accents make no difference. <code>hist*</code> finds every
+        word that begins with “hist”. Removed products are not found; open them by their vbid.
+      </p>
+    </form>
+  );
+}
+
+/** The columns that all lists have: the first field, as a link, `vbid`, and the others. */
+const [FIRST, ...OTHERS] = SUMMARY;
+const HEADS = [FIRST?.label, 'vbid', ...OTHERS.map(({ label }) => label)].map(String);
+
+function ProductCells({ product: { vbid, title, ...fields } }: { readonly product: SearchHit }) {
+  const texts: Readonly<Record<string, unknown>> = fields;
+  return (
+    <>
+      <th scope="row">
+        <ProductLink vbid={vbid} title={title} />
+      </th>
+      <td>
+        <Shown text={vbid} most={60} />
+      </td>
+      {OTHERS.map(({ name }) => (
+        <td>
+          <Shown text={texts[name] as string | null} most={60} />
+        </td>
+      ))}
+    </>
+  );
+}
+
+function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly words: string }) {
+  if (hits.length === 0) {
+    return (
+      <p>
+        No product contains all words of “
+        <Shown text={words} />
+        ”. Check the spelling, or search for fewer words or for the beginning of one, such as <code>hist*</code>.
+      </p>
+    );
+  }
+  return (
+    <>
+      {hits.length > MOST && (
+        <p>{`More than ${MOST} products match; these ${MOST} match best. Add a word to narrow the search.`}</p>
+      )}
+      <Table label="Products found" caption="Products found, the best match first" heads={HEADS}>
+        {hits.slice(0, MOST).map((hit) => (
+          <tr>
+            <ProductCells product={hit} />
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
+  if (products.length === 0)
+    return <p>The mirror has no products yet. They appear here while the first run reads them.</p>;
+  return (
+    <Table
+      label="Products that changed last"
+      caption={`The ${MOST} products that changed last`}
+      heads={[...HEADS, 'Changed']}
+    >
+      {products.map((product) => (
+        <tr>
+          <ProductCells product={product} />
+          <td>
+            <When at={product.changedAt} />
+            {product.removedAt !== null && <span class="warn"> removed</span>}
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+function resultsSection(found: Visit['found'], words: string): Section {
+  const content = Array.isArray(found) ? <Hits hits={found} words={words} /> : <p>Nothing was searched for.</p>;
+  return { id: 'results', title: 'Found', content };
+}
+
+const wordsOf = ({ query }: Address): string => (query.get('q') ?? '').trim();
+
+/** The search, and its results at `?q=`; without words, the products that changed last. */
+export const products: View = {
+  path: '/products',
+  searches: (address) => {
+    const words = wordsOf(address);
+    return words === '' ? null : { words, limit: MOST + 1 };
+  },
+  show: (parts, { found, ...address }) => {
+    const words = wordsOf(address);
+    if (words !== '') {
+      const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
+      const form = <SearchForm words={words} error={error} />;
+      return { title: 'Products', sections: [{ id: 'search', content: form }, resultsSection(found, words)] };
+    }
+    const newest = <Newest products={parts.store.products.newest(MOST)} />;
+    const form = <SearchForm words="" error={null} />;
+    return {
+      title: 'Products',
+      sections: [
+        { id: 'search', content: form },
+        { id: 'newest', title: 'Changed last', content: newest },
+      ],
+    };
+  },
+};

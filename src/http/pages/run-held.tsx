@@ -1,0 +1,89 @@
+import type { Run } from '../../catalog/run-types.ts';
+import { count, plural } from '../../report/text.ts';
+import type { HeldRow } from '../../store/rows/removals.ts';
+import type { Store } from '../../store/store.ts';
+import { ActionForm } from './action-form.tsx';
+import { Table } from './page-table.tsx';
+import type { Section } from './page-view.ts';
+import { ProductLink, Shown, short } from './untrusted-text.tsx';
+
+/** Products on a page. */
+const LISTED = 50;
+/** Of more, products that the source has withdrawn since are counted, too: to tell them apart takes too long. */
+const COUNTED_MOST = 5_000;
+const HELD = 'held: ';
+
+function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
+  return (
+    <tr>
+      <th scope="row">
+        <ProductLink vbid={vbid} title={title} />
+      </th>
+      <td>
+        <Shown text={vbid} most={120} />
+      </td>
+      <td>
+        <Shown text={publisher} most={120} />
+      </td>
+      <td>{withdrawn === 1 ? 'yes' : 'no'}</td>
+    </tr>
+  );
+}
+
+function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
+  return (
+    <Table
+      label="Products that would be removed, a table"
+      caption={`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}
+      heads={['Title', 'Key', 'Publisher', 'Withdrawn by the source']}
+    >
+      {rows.map(Row)}
+    </Table>
+  );
+}
+
+interface HeldProps {
+  readonly store: Store;
+  readonly run: Run;
+  /** Lists products with ids above this one; null: from the first. */
+  readonly after: number | null;
+}
+
+/** The removals that wait for a decision; empty if none do. */
+export function heldSection({ store, run, after }: HeldProps): Section {
+  if (run.state !== 'held') return { id: 'held', live: true, content: null };
+  const listed = store.removals.heldListed(run.id);
+  const total = listed > COUNTED_MOST ? listed : store.removals.heldCount(run.id);
+  const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
+  const rows = found.slice(0, LISTED);
+  const missing = Math.max(run.missing, total);
+  const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);
+  const content = (
+    <>
+      <p>
+        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${why === undefined ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
+        {missing > total &&
+          ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
+      </p>
+      <p>Look at some of them: does the source still sell them? If so, its list was wrong: reject.</p>
+      <ActionForm
+        action="approve"
+        target={run.id}
+        label="Approve the removals"
+        explanation={`The ${plural(total, 'product')} are looked up once more where the source allows it; those that are gone are removed, and sinks get each as removed. You can undo this.`}
+      />
+      <ActionForm
+        action="reject"
+        target={run.id}
+        label="Reject the removals"
+        explanation="All of them stay in the mirror. If the next full load does not find them either, it asks again."
+      />
+      <Products rows={rows} total={total} />
+      <p class="pages">
+        {after !== null && <a href={`/runs/${run.id}#held`}>First page</a>}
+        {found.length > LISTED && <a href={`/runs/${run.id}?held=${rows.at(-1)?.id}#held`}>Next page</a>}
+      </p>
+    </>
+  );
+  return { id: 'held', title: 'Removals that wait for your decision', live: true, content };
+}

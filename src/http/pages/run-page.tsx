@@ -1,0 +1,322 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { type Run, whyNoRun } from '../../catalog/run-types.ts';
+import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
+import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
+import { restlessText, settlingText } from '../../report/run-text.ts';
+import { type RunWatch, watchRun } from '../../report/run-watch.ts';
+import { kindWords, stageWords } from '../../report/run-words.ts';
+import { count, duration, plural } from '../../report/text.ts';
+import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions-page.tsx';
+import { numberIn } from './page-query.ts';
+import { When } from './page-time.tsx';
+import type { PageParts, Section, View, Visit } from './page-view.ts';
+import { capitalized } from './phrases.ts';
+import { heldSection } from './run-held.tsx';
+import { Pace } from './run-pace-section.tsx';
+import { Picture } from './run-picture-section.tsx';
+import { Proof } from './run-proof.tsx';
+import { Rejected } from './run-rejected.tsx';
+import { changesText, ProofMark, StateMark } from './runs-page.tsx';
+import { Shown } from './untrusted-text.tsx';
+
+/** @throws CatchwordError NOT_FOUND */
+function runOf({ store }: PageParts, { params }: Visit): Run {
+  const { id = '' } = params;
+  const number = /^\d{1,15}$/.test(id) ? Number(id) : null;
+  const run = number === null ? undefined : store.runs.get(number);
+  if (run !== undefined) return run;
+  const what = number === null ? `run ${id} does not exist` : whyNoRun(number, store.runs.lastId());
+  throw new CatchwordError('NOT_FOUND', what, { hint: 'See all runs at /runs.' });
+}
+
+interface Scene {
+  readonly parts: PageParts;
+  readonly run: Run;
+  readonly watch: RunWatch;
+  readonly nowMs: number;
+  readonly isOver: boolean;
+}
+
+/** The list that is being read, and how much of it. */
+function progressOf({ watch }: Scene): { readonly read: number; readonly planned: number } {
+  const list = watch.lists().at(-1);
+  return { read: list?.read() ?? 0, planned: list?.size() ?? 0 };
+}
+
+function Progress({ scene }: { readonly scene: Scene }) {
+  const { run, watch } = scene;
+  const { read, planned } = progressOf(scene);
+  const isReading = watch.passes().at(-1)?.kind !== 'repair' && run.settlesAt === null;
+  if (read === 0 || !isReading) return null;
+  const percent = Math.floor((100 * read) / planned);
+  return (
+    <p class="progress">
+      <progress max={planned} value={read} aria-label="Windows read" />
+      {` ${count(read)} of ${plural(planned, 'window')} (${percent}%)`}
+    </p>
+  );
+}
+
+/** Why the run does not go on, if it does not. */
+function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
+  const { store } = parts;
+  const pause = store.source.pause(nowMs);
+  if (pause !== null) {
+    return (
+      <p class="note warn">
+        The source asked for a pause. The next request is sent at <When at={pause.until} />.
+      </p>
+    );
+  }
+  if (store.keeperLease.holder(nowMs) !== null) return null;
+  return (
+    <p class="note warn">
+      No process works on this run. It goes on where it stopped when the daemon starts, or with npx catchword sync.
+    </p>
+  );
+}
+
+/** When the run is expected to end, in words. */
+function End({ scene }: { readonly scene: Scene }) {
+  const { parts, run, watch, nowMs } = scene;
+  if (parts.store.keeperLease.holder(nowMs) === null) return <>not known: no process works on it</>;
+  const { read, planned } = progressOf(scene);
+  const settleMs = watch.lists().some((list) => list.moved()) ? parts.overlapMs : 0;
+  const end = predictedEnd({
+    run,
+    seconds: watch.seconds(),
+    windows: planned - read,
+    pausedUntil: parts.store.source.pause(nowMs)?.until ?? null,
+    settleMs,
+    nowMs,
+  });
+  if (end === null) return <>not known yet</>;
+  const wait = settleMs > 0 && run.settlesAt === null ? `, with a wait of ${duration(settleMs)} for late changes` : '';
+  return (
+    <>
+      {`in ${duration(end - nowMs)} `}
+      <small>
+        about <When at={Math.round(end / 1000) * 1000} />
+        {wait}
+      </small>
+    </>
+  );
+}
+
+function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
+  if (run.state !== 'failed') return null;
+  const retry = parts.store.schedule.retry();
+  const isNewest = parts.store.runs.list(1)[0]?.id === run.id;
+  return (
+    <div class="note bad">
+      <p>
+        <strong>What failed:</strong> <Shown text={run.error ?? 'not noted'} most={2_000} />
+      </p>
+      <p>
+        {retry !== null && isNewest ? (
+          <>
+            It is tried again at <When at={retry.at} />, and at once if the daemon restarts.
+          </>
+        ) : (
+          'It is not tried again by itself. The next scheduled load reads what it missed.'
+        )}{' '}
+        What it read before is kept.
+      </p>
+    </div>
+  );
+}
+
+function Figures({ scene }: { readonly scene: Scene }) {
+  const { parts, run, watch, nowMs, isOver } = scene;
+  const limit = perMinute(parts.rateLimit);
+  const total =
+    watch
+      .lists()
+      .findLast((list) => list.pass.kind === 'list')
+      ?.total() ?? null;
+  const repairs =
+    run.evidence?.lists.reduce((sum, list) => sum + list.repairs, 0) ??
+    watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
+  const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
+  const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
+  return (
+    <dl class="figures">
+      <div>
+        <dt>Products read</dt>
+        <dd>
+          {count(run.items)}
+          {of}
+        </dd>
+      </div>
+      <div>
+        <dt>Changes</dt>
+        <dd>{changesText(run)}</dd>
+      </div>
+      <div>
+        <dt>{isOver ? 'Requests' : 'Requests in the last minute'}</dt>
+        <dd>
+          {isOver ? count(run.requests) : count(requestsInLastMinute(watch.seconds(), nowMs))}
+          {!isOver && <small>{` ${known}, ${count(run.requests)} in all`}</small>}
+        </dd>
+      </div>
+      {repairs > 0 && (
+        <div>
+          <dt>Read again to close seams</dt>
+          <dd>{plural(repairs, 'window')}</dd>
+        </div>
+      )}
+      {run.rejected > 0 && (
+        <div>
+          <dt>Rejected</dt>
+          <dd>
+            <a href="#rejected">{plural(run.rejected, 'item')}</a>
+          </dd>
+        </div>
+      )}
+      {run.missing > 0 && run.state !== 'held' && (
+        <div>
+          <dt>{isOver ? 'Not seen, and kept' : 'Not seen so far'}</dt>
+          <dd>{plural(run.missing, 'product')}</dd>
+        </div>
+      )}
+      <div>
+        <dt>{isOver ? 'Took' : 'Running for'}</dt>
+        <dd>
+          {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
+          <small>
+            {isOver ? 'from' : 'since'} <When at={run.startedAt} />
+          </small>
+        </dd>
+      </div>
+      {!isOver && (
+        <div>
+          <dt>Expected end</dt>
+          <dd>
+            <End scene={scene} />
+          </dd>
+        </div>
+      )}
+    </dl>
+  );
+}
+
+/** That nearly every product was updated, and by what. */
+function Restless({ run }: { readonly run: Run }) {
+  const field = run.evidence?.commonChange;
+  if (field === undefined) return null;
+  const { title, advice } = restlessText({ ...run, field });
+  return <p class="note warn">{`It ${title}. ${advice}`}</p>;
+}
+
+function Headline({ scene }: { readonly scene: Scene }) {
+  const { run, watch, isOver } = scene;
+  return (
+    <>
+      <p class="verdict">
+        <StateMark run={run} />
+        {isOver && run.proof !== null && ' '}
+        {isOver && run.proof !== null && <ProofMark run={run} />}
+      </p>
+      <p>{kindWords(run)}</p>
+      {!isOver && <p>{stageWords(run, watch.passes())}</p>}
+      {!isOver && run.settlesAt !== null && <p>{capitalized(settlingText(run) ?? '')}.</p>}
+      {!isOver && <Progress scene={scene} />}
+      {!isOver && <Waiting scene={scene} />}
+      <RetryNote scene={scene} />
+      {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
+      <Restless run={run} />
+      <Figures scene={scene} />
+    </>
+  );
+}
+
+function Decide({ parts: { store }, run, isOver }: Scene) {
+  if (!isOver) {
+    return (
+      <ActionForm
+        action="cancel"
+        target={run.id}
+        label="Cancel this run"
+        explanation="It stops at the next page. What it has read is kept; nothing is removed. The next load starts as scheduled."
+      />
+    );
+  }
+  // What an undo did not restore has changed since, so another one would do nothing.
+  const isUndone = store.actions.of(String(run.id), ['undo'], 1)[0]?.state === 'done';
+  if (run.removed === 0 || isUndone) return null;
+  return (
+    <ActionForm
+      action="undo"
+      target={run.id}
+      label="Undo its removals"
+      explanation="Products that this run removed come back as they were, unless they have changed since. Sinks get each as restored. If the source still does not have them, the next full load removes them again, or asks."
+    />
+  );
+}
+
+function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComplete: boolean) {
+  const { run, watch, isOver } = scene;
+  if (pictures.length > 0) return <Picture pictures={pictures} run={run} isComplete={isComplete} />;
+  if (isOver && run.evidence === null && watch.isGone(run)) {
+    return <p>Which windows it read is kept only until a later run completes.</p>;
+  }
+  if (isOver) return null;
+  if (progressOf(scene).read > 0)
+    return <p>One response held everything so far. A list has seams only if it takes several.</p>;
+  return <p>Nothing is read yet. The first answer tells how long the list is.</p>;
+}
+
+/** Empty for a run that has ended and has no seams: what it has proven says so. */
+function windowsSection(scene: Scene, isComplete: boolean): Section {
+  const pictures = picturesOf(scene.watch, scene.run).filter(({ read, planned }) => read > 0 && planned > 1);
+  const content = windowsContent(scene, pictures, isComplete);
+  return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
+}
+
+/** One run: what it does, a picture of everything it read, and what it has proven. */
+export const run: View = {
+  path: '/runs/:id',
+  show: (parts, visit) => {
+    const found = runOf(parts, visit);
+    const watch = watchRun(parts.store, found.id);
+    let isComplete = watch.update();
+    // The evidence has the seams, so no windows are compared, and the rest is read at once.
+    while (!isComplete && found.evidence !== null) isComplete = watch.update();
+    const isOver = found.finishedAt !== null;
+    const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
+    const isGone = watch.isGone(found);
+    const isLong = (found.finishedAt ?? scene.nowMs) - found.startedAt >= CHART_LEAST_MS;
+    const series = isGone ? null : paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
+    // Live after its end, too: a tab in the background may return when it is over.
+    const live = true;
+    const sections: Section[] = [
+      { id: 'headline', live, content: <Headline scene={scene} /> },
+      heldSection({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
+      windowsSection(scene, isComplete),
+      { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
+      {
+        id: 'pace',
+        title: 'Requests a minute',
+        live,
+        content: (
+          <Pace
+            series={series}
+            limit={perMinute(parts.rateLimit)}
+            requests={found.requests}
+            isGone={isGone && isLong}
+          />
+        ),
+      },
+      {
+        id: 'rejected',
+        ...(found.rejected > 0 && { title: 'Rejected items' }),
+        live,
+        content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
+      },
+      { id: 'decide', live, content: Decide(scene) },
+      decisionsSection(parts.store, scene.nowMs, found.id),
+    ];
+    return { title: `Run ${found.id}`, draws: true, sections };
+  },
+};

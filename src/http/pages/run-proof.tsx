@@ -1,0 +1,67 @@
+import type { Run } from '../../catalog/run-types.ts';
+import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
+import { count, plural } from '../../report/text.ts';
+import { ActionForm } from './action-form.tsx';
+import { capitalized } from './phrases.ts';
+import { Mark } from './runs-page.tsx';
+import { Shown } from './untrusted-text.tsx';
+
+function Words({ sentences }: { readonly sentences: readonly string[] }) {
+  return <p>{sentences.join(' ')}</p>;
+}
+
+function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
+  return (
+    <ul class="reasons">
+      {reasons.map((reason) => (
+        <li>
+          <Shown text={capitalized(reason)} most={1_000} />.{' '}
+          {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Evidence({ run }: { readonly run: Run }) {
+  const { evidence } = run;
+  if (evidence === null) return null;
+  const { seen, requests, deltas, lookups, numItems } = evidence;
+  const read = [`It saw ${plural(seen, 'product')} in ${plural(requests, 'request')}`];
+  const meanwhile = run.kind === 'full' ? deltas : deltas - 1;
+  if (meanwhile > 0) read.push(`read what changed meanwhile${meanwhile === 1 ? '' : ` (${count(meanwhile)} times)`}`);
+  if (lookups > 0) read.push(`looked up ${plural(lookups, 'product')} one by one`);
+  const total = `The source counted ${count(numItems)} when its list was read`;
+  const later = seen > numItems && meanwhile > 0 ? '; products were added meanwhile' : '';
+  return <p>{`${read.join(', ')}.${numItems === 0 || numItems === seen ? '' : ` ${total}${later}.`}`}</p>;
+}
+
+/** What a run that has ended has proven, why, what follows, and what to do. */
+export function Proof({ run }: { readonly run: Run }) {
+  if (run.finishedAt === null) return <p>It is decided when everything is read, and then stands here.</p>;
+  if (run.state === 'failed' || run.state === 'cancelled') {
+    return <p>Nothing: it did not read everything. No product was removed because this run did not see it.</p>;
+  }
+  if (run.proof === null) {
+    return <p>One response held everything that changed, so there was no seam at which a product could be missed.</p>;
+  }
+  const isSealed = run.proof === 'sealed';
+  return (
+    <>
+      <p>
+        <Mark word={isSealed ? 'sealed' : 'open'} tone={isSealed ? 'good' : 'warn'} />
+      </p>
+      <Words sentences={isSealed ? sealedWords(run) : openWords(run)} />
+      {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}
+      <Evidence run={run} />
+      {!isSealed && (
+        <ActionForm
+          action="start"
+          target="full"
+          label="Start a full load"
+          explanation="It reads the whole catalog again. If the source is quieter now, it can prove that nothing is missing."
+        />
+      )}
+    </>
+  );
+}

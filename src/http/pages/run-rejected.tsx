@@ -1,0 +1,96 @@
+import { printableLines } from '../../base/printable.ts';
+import type { Run } from '../../catalog/run-types.ts';
+import { count, plural } from '../../report/text.ts';
+import type { RejectedRow } from '../../store/rows/runs.ts';
+import type { Store } from '../../store/store.ts';
+import { Table } from './page-table.tsx';
+import { Shown } from './untrusted-text.tsx';
+
+/** Items on a page. */
+const LISTED = 50;
+/** Characters of a body that are shown at once, and that can be opened. */
+const SHOWN = 200;
+const OPENED = 4_000;
+
+function Body({ body, length }: RejectedRow) {
+  const text = <code class="body">{printableLines(body.slice(0, SHOWN))}</code>;
+  if (length <= SHOWN) return text;
+  const rest =
+    length > body.length
+      ? `The first ${count(body.length)} of ${count(length)} characters. The SQL view rejected_items has all.`
+      : '';
+  return (
+    <>
+      {text}
+      <details>
+        <summary>{`more of ${count(length)} characters`}</summary>
+        <pre class="body">{printableLines(body)}</pre>
+        {rest}
+      </details>
+    </>
+  );
+}
+
+function Row(row: RejectedRow) {
+  const { page, perPage, position, reason } = row;
+  return (
+    <tr>
+      <th scope="row">{`page=${page}, per_page=${perPage}`}</th>
+      <td class="number">{count(position + 1)}</td>
+      <td>
+        <Shown text={reason} />
+      </td>
+      <td>
+        <Body {...row} />
+      </td>
+    </tr>
+  );
+}
+
+const kept = new WeakMap<Store, { readonly key: string; readonly rows: readonly RejectedRow[] }>();
+
+/** Items are only added, so they are read again only if their number has changed: bodies may have megabytes. */
+function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly RejectedRow[] {
+  const key = `${id}/${from}/${rejected}`;
+  const known = kept.get(store);
+  if (known?.key === key) return known.rows;
+  const rows = store.runs.rejectedFrom(OPENED, id, LISTED, from);
+  kept.set(store, { key, rows });
+  return rows;
+}
+
+interface RejectedProps {
+  readonly store: Store;
+  readonly run: Run;
+  /** Items before the first one that is listed. */
+  readonly from: number;
+}
+
+/** Items of the source that are not valid products. */
+export function Rejected({ store, run, from }: RejectedProps) {
+  if (run.rejected === 0) return null;
+  const rows = rowsOf(store, run, from);
+  const next = from + rows.length;
+  if (rows.length === 0) {
+    return <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>;
+  }
+  return (
+    <>
+      <p>
+        These items of the source are not valid products. The rest of each page was applied; a product that was in the
+        mirror before stays as it was.
+      </p>
+      <Table
+        label="Rejected items, a table"
+        caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
+        heads={['Page', 'Item', 'Reason', 'Body']}
+      >
+        {rows.map(Row)}
+      </Table>
+      <p class="pages">
+        {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
+        {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,259 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { sinkSummary } from '../../report/sink-report.ts';
+import { count, plural } from '../../report/text.ts';
+import type { SinkRow, WaitingEvent } from '../../store/rows/sink-rows.ts';
+import type { Store } from '../../store/store.ts';
+import { ActionForm } from './action-form.tsx';
+import { decisionsSection } from './actions-page.tsx';
+import { numberIn } from './page-query.ts';
+import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
+import type { Section, View } from './page-view.ts';
+import { LastError, lagText, NoRelay, SinkMark, type SinkSummary, sinkPath, wordsOf } from './sinks-page.tsx';
+import { ProductLink, Shown } from './untrusted-text.tsx';
+
+/** Parked events on one page. */
+const MOST = 50;
+/** Gaps that are listed, the newest ones. */
+const MOST_GAPS = 20;
+
+function requireSink({ sinks }: Store, name: string): SinkRow {
+  const sink = sinks.get(name);
+  if (sink !== undefined) return sink;
+  throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${JSON.stringify(name)}`, {
+    hint: 'See the page Sinks. A sink appears there when it is fed for the first time.',
+  });
+}
+
+function State({ sink }: { readonly sink: SinkSummary }) {
+  const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
+  return (
+    <>
+      <p>
+        <SinkMark state={state} />
+        {` ${wordsOf(state).meaning}`}
+      </p>
+      <dl>
+        <dt>Behind</dt>
+        <dd>{lagText(sink)}</dd>
+        <dt>Rate</dt>
+        <dd>{`${count(Math.round(rate))} events a second`}</dd>
+        <dt>Confirmed up to</dt>
+        <dd>
+          {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
+          {ackedAt !== null && (
+            <>
+              , <When at={ackedAt} />
+            </>
+          )}
+        </dd>
+        <dt>Delivered</dt>
+        <dd>{plural(delivered, 'event')}</dd>
+        <dt>Parked</dt>
+        <dd>{plural(parked, 'event')}</dd>
+        <dt>Last error</dt>
+        <dd>
+          <LastError sink={sink} />
+        </dd>
+        {retryAt !== null && (
+          <>
+            <dt>Next try</dt>
+            <dd>
+              <When at={retryAt} />
+            </dd>
+          </>
+        )}
+        <dt>Where</dt>
+        <dd>
+          {kind} <Shown text={address} />
+        </dd>
+        {gaps.length > 0 && <dt>Not delivered</dt>}
+        {gaps.slice(-MOST_GAPS).map(({ after, up_to: upTo, at }) => (
+          <dd>
+            {`superseded changes after ${count(after)} up to ${count(upTo)}`}
+            {at !== null && (
+              <>
+                , <When at={at} />
+              </>
+            )}
+          </dd>
+        ))}
+      </dl>
+    </>
+  );
+}
+
+/** What may be decided in this state. The section changes only with the state, so that an open form stays as it is. */
+function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSummary }) {
+  const { name, stoppedAt } = row;
+  const { state, parked } = sink;
+  const isRunning = row.state === 'running';
+  return (
+    <>
+      {isRunning && (
+        <ActionForm
+          action="pause"
+          target={name}
+          label="Pause"
+          explanation="Stops delivering to this sink. The change log keeps what it needs until it is resumed."
+        />
+      )}
+      {(!isRunning || state === 'retrying') && (
+        <ActionForm
+          action="resume"
+          target={name}
+          label="Resume"
+          explanation={
+            isRunning
+              ? 'Retries now, not after the pause.'
+              : 'Continues after the last confirmed change. Parked events stay parked.'
+          }
+        />
+      )}
+      {(parked > 0 || state === 'stopped') && (
+        <ActionForm
+          action="retry"
+          target={name}
+          label="Retry parked events"
+          explanation="Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first."
+        />
+      )}
+      {stoppedAt !== null && (
+        <ActionForm
+          action="skip"
+          target={name}
+          argument={stoppedAt}
+          label={`Skip event ${count(stoppedAt)}, at which it stopped`}
+          explanation="This event is never delivered to this sink. The sink resumes with the next one."
+        />
+      )}
+      {(parked > 0 || stoppedAt !== null) && (
+        <ActionForm
+          action="skip-all"
+          target={name}
+          label="Skip all rejected events"
+          explanation="No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered."
+        />
+      )}
+    </>
+  );
+}
+
+function Replay({ name }: { readonly name: string }) {
+  return (
+    <>
+      <ActionForm
+        action="replay"
+        target={name}
+        label="Replay everything"
+        explanation="Delivers every product as it is now, removals included, and then what follows. It also takes over a store that another mirror has fed. A paused or stopped sink gets it after it is resumed."
+      />
+      <details class="action">
+        <summary>Replay from a change…</summary>
+        <form method="post" action="/actions" class="action">
+          <p>Redelivers every change from this one on. The receiver must accept events that it already has.</p>
+          <input type="hidden" name="action" value="replay" />
+          <input type="hidden" name="target" value={name} />
+          <label for="from">Number of the first change</label>{' '}
+          <input id="from" type="number" name="argument" min={1} step={1} required />{' '}
+          <button type="submit">Replay from there</button>
+        </form>
+      </details>
+    </>
+  );
+}
+
+const PARKED_STATES: Readonly<Record<string, string>> = {
+  refused: 'rejected by the sink',
+  waiting: 'waits for an earlier event of its product',
+  ready: 'is being redelivered',
+};
+
+function ParkedRow({ name, event }: { readonly name: string; readonly event: WaitingEvent }) {
+  const { seq, vbid, title, state, reason, at } = event;
+  return (
+    <tr>
+      <th scope="row">{count(seq)}</th>
+      <td>
+        <ProductLink vbid={vbid} title={title} at={seq} />
+      </td>
+      <td>{PARKED_STATES[state] ?? state}</td>
+      <td>
+        <Shown text={reason} most={500} />
+      </td>
+      <td>
+        <When at={at} />
+      </td>
+      <td>
+        {state === 'refused' && (
+          <ActionForm
+            action="skip"
+            target={name}
+            argument={seq}
+            label="Skip"
+            explanation={`Event ${count(seq)} is never delivered to this sink. The later events of its product, which waited, are delivered.`}
+          />
+        )}
+      </td>
+    </tr>
+  );
+}
+
+/** @param given the event after which the page starts; null: from the first */
+function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
+  const found = store.sinks.waiting(id, given ?? 0, MOST + 1);
+  const events = found.slice(0, MOST);
+  const nothing = given === null ? 'No event is parked.' : 'No later event is parked.';
+  const content = (
+    <>
+      <p>
+        An event that the store rejects for good is parked. Later events of the same product wait behind it, so that
+        their order is kept; all other events continue.
+      </p>
+      {events.length === 0 ? (
+        <p>{nothing}</p>
+      ) : (
+        <Table
+          label="Parked events"
+          caption="Parked events, the oldest first"
+          heads={['Event', 'Product', 'State', 'Why', 'Since', 'Decision']}
+        >
+          {events.map((event) => (
+            <ParkedRow name={name} event={event} />
+          ))}
+        </Table>
+      )}
+      <nav class="pages" aria-label="Pages of the parked events">
+        {given !== null && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}
+        {found.length > MOST && <a href={`${sinkPath(name)}?after=${events.at(-1)?.seq}#parked`}>More parked events</a>}
+      </nav>
+    </>
+  );
+  return { id: 'parked', title: 'Parked events', live: true, content };
+}
+
+/** One sink: its state, what may be decided about it, and its parked events. */
+export const sink: View = {
+  path: '/sinks/:name',
+  show: ({ store, clock }, { params: { name = '' }, query }) => {
+    const row = requireSink(store, name);
+    const nowMs = clock.now();
+    const summary = sinkSummary(store, row, nowMs);
+    const state = (
+      <>
+        <NoRelay store={store} nowMs={nowMs} />
+        <State sink={summary} />
+      </>
+    );
+    return {
+      title: `Sink ${row.name}`,
+      sections: [
+        { id: 'state', live: true, content: state },
+        { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
+        { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
+        decisionsSection(store, nowMs, row.name),
+        parkedSection(store, row, numberIn(query, 'after')),
+      ],
+    };
+  },
+};

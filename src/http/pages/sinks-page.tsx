@@ -1,0 +1,164 @@
+import { sinkSummary } from '../../report/sink-report.ts';
+import { count, plural } from '../../report/text.ts';
+import type { Store } from '../../store/store.ts';
+import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
+import type { View } from './page-view.ts';
+import { roughly } from './phrases.ts';
+import { Shown } from './untrusted-text.tsx';
+
+export type SinkSummary = ReturnType<typeof sinkSummary>;
+
+interface StateWords {
+  readonly label: string;
+  readonly tone: 'good' | 'warn' | 'bad' | 'soft';
+  /** What it means, and what to do. */
+  readonly meaning: string;
+}
+
+const STATES: Readonly<Record<string, StateWords>> = {
+  live: { label: 'live', tone: 'good', meaning: 'It gets every change as it is recorded.' },
+  backfill: {
+    label: 'initial load',
+    tone: 'good',
+    meaning: 'It is being filled with the current products; then it gets every change.',
+  },
+  retrying: {
+    label: 'retrying',
+    tone: 'warn',
+    meaning:
+      'The store cannot be reached, or a setting is wrong. Fix what the error names; catchword retries, with growing ' +
+      'pauses up to a minute. Resume retries at once.',
+  },
+  paused: {
+    label: 'paused',
+    tone: 'warn',
+    meaning: 'An operator paused it. It gets nothing until it is resumed; the change log keeps what it needs.',
+  },
+  stopped: {
+    label: 'stopped',
+    tone: 'bad',
+    meaning:
+      'It gets nothing, because the error below needs a decision. Fix the cause, then retry to redeliver parked ' +
+      'events, or resume without them. If the store belongs to another mirror, replay, then resume.',
+  },
+  disabled: {
+    label: 'disabled',
+    tone: 'bad',
+    meaning:
+      'It was too far behind, so the change log no longer waits for it. Resume: it gets the right products again, and ' +
+      'the changes that it did not get are listed.',
+  },
+  'not configured': {
+    label: 'not configured',
+    tone: 'soft',
+    meaning: 'The settings no longer name it, so the log no longer waits for it. Configure it again to continue.',
+  },
+};
+
+export function wordsOf(state: string): StateWords {
+  return STATES[state] ?? { label: state, tone: 'soft', meaning: '' };
+}
+
+export function SinkMark({ state }: { readonly state: string }) {
+  const { label, tone } = wordsOf(state);
+  return <strong class={`mark ${tone}`}>{label}</strong>;
+}
+
+/** How far a sink is behind, in changes and in time. */
+export function lagText(sink: Pick<SinkSummary, 'lag_records' | 'lag_seconds'>): string {
+  const { lag_records: records, lag_seconds: seconds } = sink;
+  if (records <= 0) return 'up to date';
+  return `${plural(records, 'change')}${seconds === null ? '' : `, for ${roughly(seconds * 1000)}`}`;
+}
+
+export function LastError({ sink: { error, error_at: at } }: { readonly sink: SinkSummary }) {
+  return (
+    <>
+      <Shown text={error} most={500} />
+      {error !== null && at !== null && (
+        <>
+          {' '}
+          (<When at={at} />)
+        </>
+      )}
+    </>
+  );
+}
+
+/** Says that nothing is delivered, if that is so. */
+export function NoRelay({ store, nowMs }: { readonly store: Store; readonly nowMs: number }) {
+  if (store.relayLease.holder(nowMs) !== null) return null;
+  return (
+    <p class="note warn">
+      No daemon or relay is running, so no sink gets anything. Start <code>npx catchword daemon</code>.
+    </p>
+  );
+}
+
+export function sinkPath(name: string): string {
+  return `/sinks/${encodeURIComponent(name)}`;
+}
+
+function SinkRow({ sink }: { readonly sink: SinkSummary }) {
+  const { name, kind, address, state, rate, parked, gaps } = sink;
+  return (
+    <tr id={`sink-${name}`}>
+      <th scope="row">
+        <a href={sinkPath(name)}>{name}</a>
+      </th>
+      <td>
+        <SinkMark state={state} />
+      </td>
+      <td>{lagText(sink)}</td>
+      <td class="number">{`${count(Math.round(rate))}/s`}</td>
+      <td class="number">{parked === 0 ? '0' : <a href={`${sinkPath(name)}#parked`}>{count(parked)}</a>}</td>
+      <td class="number">{count(gaps.length)}</td>
+      <td>
+        <LastError sink={sink} />
+      </td>
+      <td>
+        {kind} <Shown text={address} most={100} />
+      </td>
+    </tr>
+  );
+}
+
+function SinkTable({ sinks }: { readonly sinks: readonly SinkSummary[] }) {
+  return (
+    <Table
+      label="Sinks"
+      caption="The stores that the change log feeds"
+      heads={['Sink', 'State', 'Behind', 'Rate', 'Parked', 'Gaps', 'Last error', 'Where']}
+    >
+      {sinks.map((sink) => (
+        <SinkRow key={sink.name} sink={sink} />
+      ))}
+    </Table>
+  );
+}
+
+const NO_SINKS = (
+  <p>
+    The change log feeds no store yet. Set <code>CATCHWORD_SINK_&lt;NAME&gt;</code>, such as{' '}
+    <code>CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl</code>, and restart the daemon. A sink appears here when it is
+    fed for the first time.
+  </p>
+);
+
+/** Every sink that the mirror knows. */
+export const sinks: View = {
+  path: '/sinks',
+  show: ({ store, clock }) => {
+    const nowMs = clock.now();
+    const known = store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs));
+    const table = (
+      <>
+        <NoRelay store={store} nowMs={nowMs} />
+        <SinkTable sinks={known} />
+      </>
+    );
+    const content = known.length === 0 ? NO_SINKS : table;
+    return { title: 'Sinks', sections: [{ id: 'sinks', live: true, content }] };
+  },
+};

@@ -1,0 +1,107 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../base/clock.ts';
+import type { Logger } from '../base/log.ts';
+import type { Waiting } from './slow-readers.ts';
+
+/** Bytes written at once. A reader that takes one piece in time is alive, however large the whole is. */
+const PIECE = 65_536;
+/** How long an EventSource waits before it reconnects, milliseconds. */
+export const RETRY_MS = 3_000;
+
+/** Why a stream ends. Readers match on the code. */
+const MESSAGES = {
+  GONE: 'the reader disconnected',
+  SHUTDOWN: 'catchword is stopping; reconnect with the last id',
+  SLOW_READER: 'the reader took too little data for too long; reconnect with the last id',
+  INTERNAL: "the mirror could not be read; see catchword's log",
+  TOO_MANY_STREAMS: 'as many streams are open as are allowed; reconnect later',
+  OVERLOADED: 'too much data waits for slow readers; reconnect later',
+  NOT_FOUND: 'this page does not exist any more',
+  OVER: 'this page changes no more; load it once more',
+};
+
+export type EndCode = keyof typeof MESSAGES;
+
+/** The last message of a stream. */
+export function endBlock(code: EndCode, retryMs = RETRY_MS): string {
+  const data = JSON.stringify({ code, message: MESSAGES[code] });
+  return `retry: ${Math.round(retryMs)}\nevent: end\ndata: ${data}\n\n`;
+}
+
+export interface WriterParts {
+  readonly clock: Clock;
+  readonly waiting: Pick<Waiting, 'watch' | 'turn'>;
+  readonly limits: {
+    /** A reader that takes this long for a piece of 64 kB is slow. */
+    readonly slowReaderMs: number;
+    /** How long the last message may take before the connection is destroyed. */
+    readonly graceMs: number;
+  };
+}
+
+/** The same for a route, which starts nothing large while too much waits. */
+export interface RouteParts extends WriterParts {
+  readonly log: Logger;
+  readonly waiting: Waiting;
+}
+
+/**
+ * Writes a response no faster than its reader takes it: the socket holds at most its high-water mark and one piece.
+ * @param ending aborted with an EndCode to end the response. The writer aborts it itself: GONE when the connection
+ *   closes; SLOW_READER if one piece takes too long, or if all readers together keep too much waiting
+ */
+export function createWriter(response: ServerResponse, ending: AbortController, parts: WriterParts) {
+  const { clock, waiting, limits } = parts;
+  const { signal } = ending;
+  const { socket } = response.req;
+  let pending: Buffer | null = null;
+
+  const isOpen = (): boolean => !(response.destroyed || response.closed || socket.destroyed);
+  const gone = () => ending.abort('GONE' satisfies EndCode);
+  // Writing to a broken connection is not a failure: `close` follows.
+  response.on('error', () => {});
+  response.once('close', () => {
+    socket.off('close', gone);
+    gone();
+  });
+  // A response that waits behind another one on its connection is not notified when that breaks. There may be many.
+  socket.setMaxListeners(0);
+  socket.once('close', gone);
+  const slow = () => ending.abort('SLOW_READER' satisfies EndCode);
+  waiting.watch(response, { pending: () => pending, end: slow });
+
+  /** Waits until the socket drains or the response ends. */
+  async function drained(): Promise<void> {
+    const over = new AbortController();
+    const until = { signal: over.signal };
+    const events = [once(response, 'drain', until), once(signal, 'abort', until)];
+    // Behind another response of its connection, it has not begun to be taken.
+    if (response.socket !== null) events.push(clock.sleep(limits.slowReaderMs, over.signal).then(() => [slow()]));
+    // A broken connection is an error here, and ends the response by itself.
+    await Promise.race(events).catch(() => {});
+    over.abort();
+  }
+
+  return {
+    /** Writes to the end, also if the response is to end meanwhile: what was started is not cut off. */
+    write: async (text: string | Buffer): Promise<void> => {
+      const bytes = typeof text === 'string' ? Buffer.from(text) : text;
+      pending = bytes;
+      for (let at = 0; at < bytes.length && isOpen(); at += PIECE) {
+        const isFull = !response.write(bytes.subarray(at, at + PIECE));
+        if (isFull && !signal.aborted) await drained();
+      }
+      pending = null;
+    },
+    /** Sends the last message of a stream, and destroys the connection if the reader does not take it. */
+    end: async (last: string): Promise<void> => {
+      if (!isOpen()) return;
+      const closed = new AbortController();
+      response.once('close', () => closed.abort());
+      response.end(last);
+      await clock.sleep(limits.graceMs, closed.signal).catch(() => {});
+      if (!closed.signal.aborted) socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,34 @@
+import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../base/errors.ts';
+import { openSearch } from '../store/history/search-connection.ts';
+import type { SearchHit } from '../store/rows/product-rows.ts';
+
+/*
+ * The program of the process that searches for another one: see search-apart.ts. Its argument is the path of the mirror.
+ */
+
+export interface SearchRequest {
+  readonly text: string;
+  readonly limit: number;
+}
+
+/** Hits, none when the process is ready; or an error, which is only a message if it is a defect. */
+export type SearchAnswer = { readonly hits: readonly SearchHit[] } | { readonly error: ErrorRecord | string };
+
+function answer(work: () => readonly SearchHit[]): void {
+  let said: SearchAnswer;
+  try {
+    said = { hits: work() };
+  } catch (error) {
+    said = { error: error instanceof CatchwordError ? toErrorRecord(error) : messageOf(error) };
+  }
+  process.send?.(said);
+}
+
+// A terminal or a service manager sends these to every process. This one ends with its channel to the process that asks,
+// which is all that keeps it alive.
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => {});
+answer(() => {
+  const search = openSearch(process.argv[2] ?? '');
+  process.on('message', ({ text, limit }: SearchRequest) => answer(() => search(text, limit)));
+  return [];
+});

@@ -1,0 +1,145 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
+import type { Service } from '../base/lifecycle.ts';
+import type { SearchHit } from '../store/rows/product-rows.ts';
+import type { SearchAnswer, SearchRequest } from './search-program.ts';
+
+/*
+ * Searches in a process of its own, one after another:
+ *
+ *     wait for the turn ──► more than 5 s: SEARCH_TIMEOUT
+ *          │
+ *     start the process, if none is running
+ *          │
+ *     search ──► more than 2 s: SEARCH_TIMEOUT, and the process is killed
+ *
+ * SQLite computes most of a search in one call that nothing interrupts, so a thread could not be stopped. The process
+ * only reads; it may be killed at any time.
+ */
+
+const LIMITS = {
+  /** How long a search may take; milliseconds. For safety: one holds up the others. */
+  runMs: 2_000,
+  /** How long a search waits for its turn; milliseconds. */
+  waitMs: 5_000,
+  /** How long the process may take to start; milliseconds. */
+  startMs: 20_000,
+  /** How long the process stays without a search; milliseconds. It takes about 70 MB. */
+  idleMs: 600_000,
+};
+
+/** @throws CatchwordError USAGE, SEARCH_TIMEOUT, INTERRUPTED; an Error if the mirror cannot be read */
+export type Search = (text: string, limit: number) => Promise<readonly SearchHit[]>;
+
+export interface SearchApartOptions {
+  /** Path of the mirror, which exists. */
+  readonly db: string;
+  readonly clock: Clock;
+  readonly limits?: Partial<typeof LIMITS>;
+  /** The compiled program of the process. */
+  readonly program?: URL;
+}
+
+/** @throws the error of an answer */
+function hitsOf(answer: SearchAnswer): readonly SearchHit[] {
+  if ('hits' in answer) return answer.hits;
+  throw typeof answer.error === 'string' ? new Error(answer.error) : fromErrorRecord(answer.error);
+}
+
+/** Searches outside this process. */
+export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
+  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const late = new CatchwordError('SEARCH_TIMEOUT', `the search took longer than ${limits.runMs / 1000} seconds`, {
+    hint: 'Search for fewer words; a beginning of one letter, such as a*, matches much.',
+  });
+  const stopping = new AbortController();
+  let running: ChildProcess | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  let turn: Promise<void> = Promise.resolve();
+
+  function end(): void {
+    clearTimeout(idle);
+    running?.kill('SIGKILL');
+    running = undefined;
+  }
+
+  /** Waits for the next message. @throws `late` after `ms`, or an Error if the process ended */
+  async function answerOf(child: ChildProcess, ms: number): Promise<SearchAnswer> {
+    const over = new AbortController();
+    const until = { signal: over.signal };
+    const message = once(child, 'message', until).then(([answer]) => answer as SearchAnswer);
+    const ended = once(child, 'exit', until).then(([code, signal]) => {
+      stopping.signal.throwIfAborted();
+      throw new Error(`the process that searches has ended (${signal ?? code})`);
+    });
+    const deadline = clock.sleep(ms, over.signal).then(() => {
+      throw late;
+    });
+    try {
+      return await Promise.race([message, ended, deadline]);
+    } finally {
+      over.abort();
+    }
+  }
+
+  async function ready(): Promise<ChildProcess> {
+    if (running !== undefined) return running;
+    const child = fork(fileURLToPath(program), [db], {
+      execArgv: [],
+      // It needs no setting, and gets no secret.
+      env: {},
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    running = child;
+    // Writing to a process that has just ended is not a failure by itself: `exit` follows.
+    child.on('error', () => {});
+    child.once('exit', () => {
+      if (running === child) running = undefined;
+    });
+    hitsOf(await answerOf(child, limits.startMs));
+    return child;
+  }
+
+  async function run(request: SearchRequest): Promise<readonly SearchHit[]> {
+    clearTimeout(idle);
+    try {
+      const child = await ready();
+      child.send(request);
+      return hitsOf(await answerOf(child, limits.runMs));
+    } catch (error) {
+      if (!hasCode(error, 'USAGE')) end();
+      throw error;
+    } finally {
+      idle = setTimeout(end, limits.idleMs).unref();
+    }
+  }
+
+  return {
+    name: 'search',
+    search: async (text, limit) => {
+      const askedAt = clock.now();
+      const before = turn;
+      let pass = (): void => {};
+      turn = new Promise((resolve) => {
+        pass = resolve;
+      });
+      await before;
+      try {
+        stopping.signal.throwIfAborted();
+        if (Math.abs(clock.now() - askedAt) <= limits.waitMs) return await run({ text, limit });
+        const hint = 'Retry in a few seconds.';
+        throw new CatchwordError('SEARCH_TIMEOUT', 'other searches take too long', { hint });
+      } finally {
+        pass();
+      }
+    },
+    stop: async () => {
+      stopping.abort(new CatchwordError('INTERRUPTED', 'catchword is stopping', { hint: 'Retry in a few seconds.' }));
+      end();
+    },
+  };
+}

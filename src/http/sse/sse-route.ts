@@ -1,0 +1,108 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import { errorFields } from '../../base/log.ts';
+import { requireKnownSeq } from '../../store/history/history.ts';
+import { isPosition } from '../../store/history/log-position.ts';
+import type { ChangeFeed } from '../change-feed.ts';
+import { createOpenStreams } from '../open-streams.ts';
+import { parameters, textParameter } from '../parameters.ts';
+import type { RouteParts } from '../response-writer.ts';
+import { body, sending, typed } from '../route-schema.ts';
+import { accepts, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { type StreamLimits, streamChanges } from './sse-stream.ts';
+
+interface SseOptions extends RouteParts {
+  readonly limits: StreamLimits;
+  readonly changes: ChangeFeed;
+}
+
+const MAX_LOGGED = 80;
+
+const QUERY = parameters({
+  after: textParameter(
+    'Where to start: the number of a change, an `id` of this stream, or `latest` for new changes only. `Last-Event-ID` wins.',
+    (text) => text === 'latest' || isPosition(text),
+    'Use the number of a change, an id of this stream, or latest.',
+  ).default('0'),
+});
+const SCHEMA = sending(
+  body(
+    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
+    'text/event-stream',
+    z.string(),
+  ),
+  {
+    operationId: 'streamChanges',
+    summary: 'The change log as a stream',
+    description:
+      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive. A reader that accepts `text/event-stream` is never refused with 503: it gets an `end` that says when to come back.',
+    tags: ['changes'],
+  },
+  400,
+);
+
+/**
+ * Serves the change log as server-sent events.
+ * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
+ *   message, or are gone
+ */
+export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
+  const { changes, limits } = parts;
+  const streams = createOpenStreams(parts, {
+    most: limits.maxStreams,
+    message: `${limits.maxStreams} streams are open, which is the limit`,
+    hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
+  });
+
+  /**
+   * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
+   * @returns a position in the log, or `latest`, and whether a reader whose position is not in this log gets all of it
+   * @throws CatchwordError USAGE for a position beyond the newest change. A standard EventSource
+   *   gets `event: reset` for such a position, because it reconnects with the address it first used.
+   */
+  function readRequest({ after }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
+    const wantsPast = after !== 'latest';
+    const lastId = headers['last-event-id'];
+    if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
+    if (/^\d+$/.test(after) && !accepts(headers)) requireKnownSeq('after', Number(after), changes.lastSeq());
+    return { position: after, wantsPast };
+  }
+
+  async function open(reply: FastifyReply, { position, wantsPast }: ReturnType<typeof readRequest>): Promise<void> {
+    const after = position.slice(0, MAX_LOGGED);
+    const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
+    const begin = () => {
+      const start = changes.start(position, wantsPast);
+      if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
+      return start;
+    };
+    const ended = streams.begin(reply, (response, ending) => streamChanges(response, begin, ending, parts, onError));
+    log.info({ after, streams: streams.count() }, 'stream started');
+    log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
+  }
+
+  function handle(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    streamRequest: ReturnType<typeof readRequest>,
+  ): FastifyReply {
+    const refusal = streams.refusal(request, reply);
+    if (refusal !== null) return refusal;
+    if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
+    void open(reply, streamRequest);
+    return reply;
+  }
+
+  const routes = typed(app);
+  for (const method of ['GET', 'HEAD'] as const) {
+    routes.route({
+      method,
+      url: STREAM_PATH,
+      exposeHeadRoute: false,
+      schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
+      handler: async (request, reply) => handle(request, reply, readRequest(request.query, request.headers)),
+    });
+  }
+
+  return streams.stop;
+}

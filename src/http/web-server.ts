@@ -1,0 +1,116 @@
+import { Server } from 'node:net';
+import type { Clock } from '../base/clock.ts';
+import type { Service } from '../base/lifecycle.ts';
+import type { Logger } from '../base/log.ts';
+import { type MetricsOptions, startMetrics } from '../operate/metrics/metrics.ts';
+import type { Rate } from '../pace/pace.ts';
+import { type StateLimits, stateOf } from '../state/mirror-state.ts';
+import { watchMirror } from '../store/file/watch-file.ts';
+import { openStore } from '../store/store.ts';
+import { type ApiOptions, addApi } from './api.ts';
+import { createApp } from './app.ts';
+import { addAuth } from './auth.ts';
+import { createChangeFeed } from './change-feed.ts';
+import { addHealth, type ReadinessOptions } from './health.ts';
+import { checkExposure, listen } from './listen.ts';
+import { addMetrics } from './metrics-route.ts';
+import { addDescribed } from './openapi-document.ts';
+import { addPages } from './pages/pages.ts';
+import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
+import { addDrain } from './shutdown.ts';
+import { addWaiting } from './slow-readers.ts';
+import { addSseRoute } from './sse/sse-route.ts';
+import { STREAM_LIMITS, type StreamLimits } from './sse/sse-stream.ts';
+
+export interface WebOptions extends Omit<ReadinessOptions, 'store' | 'state'>, StateLimits, Pick<ApiOptions, 'plans'> {
+  readonly clock: Clock;
+  /** Path of the mirror; created if missing. */
+  readonly db: string;
+  readonly dbMode?: number | undefined;
+  readonly host: string;
+  /** 0 for any free port. */
+  readonly port: number;
+  /** Bearer token required from clients; needed unless `host` is on loopback. */
+  readonly token: string | undefined;
+  /** The `source` of events if the mirror has not stored its own. */
+  readonly source: string;
+  readonly log: Logger;
+  readonly limits?: Partial<StreamLimits>;
+  /** CATCHWORD_RATE_LIMIT, shown by `/metrics`; null without a limit. */
+  readonly rateLimit: Rate | null;
+  /** CATCHWORD_DELTA_OVERLAP, milliseconds. */
+  readonly overlapMs: number;
+  /** To search in a process of its own, so that no search holds up other requests; default: in this thread. */
+  readonly searchApart?: Pick<SearchApartOptions, 'limits' | 'program'> | undefined;
+  /** Figures of another thread, which does the work of the process; default: of this one. */
+  readonly figures?: MetricsOptions['figures'];
+}
+
+/**
+ * Serves the mirror over HTTP, read-only, at `url`: `http://127.0.0.1:8080`.
+ * @throws CatchwordError CONFIG_INVALID, MIRROR_UNUSABLE; then nothing stays open
+ */
+export async function startWeb(options: WebOptions): Promise<Service & { readonly url: string }> {
+  const { clock, log, token } = options;
+  checkExposure(options.host, token);
+  const limits = { ...STREAM_LIMITS, ...options.limits };
+  const store = openStore(options.db, { forReading: true, mode: options.dbMode });
+  const state = () => stateOf(store, clock.now(), options);
+  const mirror = { store, clock, state };
+  const metrics = startMetrics({ rateLimit: options.rateLimit, mirror, figures: options.figures });
+  const apart = options.searchApart && createSearchApart({ ...options.searchApart, db: store.path, clock });
+  const search: Search = apart?.search ?? (async (text, limit) => store.search(text, limit));
+  try {
+    const app = createApp(
+      log,
+      'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream; /openapi.json describes them.',
+    );
+    addAuth(app, { token, clock, log, login: true });
+    const drain = addDrain(app);
+    const waiting = addWaiting(app, { clock, log, limits });
+    const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
+    const readers = { changes, clock, log, limits, waiting };
+    const endStreams = addDescribed(app, (to) => {
+      addHealth(to, { ...options, store, state }, log);
+      addApi(to, { ...options, ...readers, store, state, search });
+      addMetrics(to, metrics);
+      return addSseRoute(to, readers);
+    });
+    const endPages = addPages(app, { ...options, ...readers, store, state, search });
+    const url = await listen(app, options.host, options.port);
+    log.info({ address: url }, 'listening');
+    const watching = watchMirror(store, clock);
+    /**
+     * Stops listening, ends the streams, and waits at most `stopMs` for open responses. A client that connects now is
+     * refused, which a standard EventSource survives, unlike an error status.
+     */
+    const stop = async (): Promise<void> => {
+      await watching.stop();
+      // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.
+      Server.prototype.close.call(app.server);
+      await apart?.stop();
+      const drained = new AbortController();
+      const ended = Promise.all([endStreams(), endPages()]);
+      await Promise.race([drain(), clock.sleep(limits.stopMs, drained.signal)]);
+      drained.abort();
+      await app.close();
+      await ended;
+      await metrics.close();
+      store.close();
+    };
+    let stopped: Promise<void> | undefined;
+    return {
+      name: 'web',
+      url,
+      failed: watching.failed,
+      stop: () => {
+        stopped ??= stop();
+        return stopped;
+      },
+    };
+  } catch (error) {
+    await metrics.close();
+    store.close();
+    throw error;
+  }
+}

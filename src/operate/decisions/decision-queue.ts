@@ -1,0 +1,138 @@
+import type { Clock } from '../../base/clock.ts';
+import { isMirrorLost } from '../../base/errors.ts';
+import { repeat, type Service } from '../../base/lifecycle.ts';
+import { errorFields, type Logger } from '../../base/log.ts';
+import { createTrouble } from '../../base/trouble.ts';
+import { covers, type Run, type RunKind } from '../../catalog/run-types.ts';
+import type { ActionRow } from '../../store/rows/decision-rows.ts';
+import type { KeeperWriter } from '../../store/schema/writers.ts';
+import type { Keeper } from '../../sync/keeper.ts';
+import { createReviews, type ReviewOptions } from './carry-out-review.ts';
+import { isReview } from './held-run-review.ts';
+
+/*
+ * Decisions that the process which keeps the mirror carries out, in the order of asking:
+ *
+ *   asked ── a run is under way, or unfinished ──► waits; a start that this run covers is done
+ *     │ between two runs
+ *     ├─ asked more than an hour ago ─► failed
+ *     └─ carried out ─► done | failed
+ *
+ * Each ends in the transaction that carries it out, so a process that dies in between has done nothing, and the next
+ * one takes the decision again. A decision that another process has ended meanwhile is not carried out.
+ */
+
+/** How often to look for decisions; milliseconds. */
+const LOOK_MS = 1_000;
+/** A decision that waited longer is not carried out: it may not be wanted any more. */
+const LONGEST_WAIT_MS = 3_600_000;
+
+export interface AskedOptions extends ReviewOptions {
+  readonly keeper: Pick<Keeper, 'run'>;
+}
+
+/** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
+type AskedDecision =
+  | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
+  | {
+      readonly starts: null;
+      /** @returns false if it could not be carried out now, and still waits */
+      readonly work: (signal: AbortSignal) => Promise<boolean>;
+    };
+
+function kindOf(target: string): RunKind {
+  return target === 'full' ? 'full' : 'delta';
+}
+
+export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
+
+export function createAskedDecisions({ store, keeper, clock, log, existing }: AskedOptions) {
+  const reviews = createReviews({ store, clock, log, existing });
+  /** No decision up to this id is asked any more. */
+  let endedUpTo = 0;
+
+  function asked(): ActionRow[] {
+    const last = store.actions.lastId();
+    const rows = store.actions.asked(endedUpTo);
+    endedUpTo = (rows[0]?.id ?? last + 1) - 1;
+    return rows;
+  }
+
+  async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
+    function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
+      const other = run.kind === kind ? '' : ': it reads everything, because a delta is not enough now';
+      const outcome = resumed
+        ? `run ${run.id}, which was unfinished, continues and covers it`
+        : `run ${run.id} started${other}`;
+      reviews.endOnce(writer, row, outcome);
+    }
+    try {
+      return await keeper.run({ kind }, signal, onStart);
+    } catch (error) {
+      // Once the run has started, it shows its errors by itself.
+      if (store.actions.get(row.id)?.state === 'asked') reviews.fail(row, error, signal);
+      throw error;
+    }
+  }
+
+  return {
+    /** The first decision that can be carried out now; null if there is none. Call it while this process makes no run. */
+    next: (): AskedDecision | null => {
+      for (const row of asked()) {
+        // A time in the future shows that the clock was put back.
+        if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
+          reviews.end(row, 'it waited longer than an hour, and was not carried out');
+          continue;
+        }
+        if (store.keeperLease.holder(clock.now()) !== null) return null;
+        const { action } = row;
+        if (action === 'start') {
+          const kind = kindOf(row.target);
+          return { starts: kind, work: (signal) => start(row, kind, signal) };
+        }
+        if (store.runs.unfinished() !== undefined) continue;
+        if (isReview(action)) return { starts: null, work: (signal) => reviews.carryOut(row, signal) };
+        reviews.end(row, 'this version of catchword cannot carry it out');
+      }
+      return null;
+    },
+    /** Ends each decision to start a run that the current one covers. @returns whether a decision waited */
+    look: (): boolean => {
+      const rows = asked();
+      const starts = rows.filter(({ action }) => action === 'start');
+      if (starts.length === 0 || store.keeperLease.holder(clock.now()) === null) return rows.length > 0;
+      const run = store.runs.unfinished();
+      const covered = run === undefined ? [] : starts.filter(({ target }) => covers(run.kind, kindOf(target)));
+      if (run === undefined || covered.length === 0) return true;
+      store.request((writer) => {
+        if (writer.runs.unfinished()?.id !== run.id) return;
+        for (const row of covered) reviews.endIn(writer, row, `run ${run.id}, which is under way, covers it`);
+      });
+      return true;
+    },
+  };
+}
+
+interface WatchOptions {
+  readonly decisions: Pick<AskedDecisions, 'look'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called while a decision waits. */
+  readonly wake: () => void;
+}
+
+/** Looks for new decisions every second. */
+export function watchDecisions({ decisions, clock, log, wake }: WatchOptions): Service {
+  const trouble = createTrouble({ clock, log, wrong: 'decisions of operators could not be read' });
+
+  function turn(): void {
+    try {
+      if (decisions.look()) wake();
+    } catch (error) {
+      if (isMirrorLost(error)) throw error;
+      trouble.failed('', errorFields(error));
+    }
+  }
+
+  return repeat({ name: 'decisions', clock, everyMs: LOOK_MS, turn });
+}

@@ -1,0 +1,46 @@
+import { CatchwordError, hasCode } from '../../base/errors.ts';
+import type { ActionWriter } from '../../store/rows/decision-rows.ts';
+import type { Reader } from '../../store/schema/reader.ts';
+import { requireHeld } from '../../sync/approve-held-run.ts';
+import { requireRun } from '../../sync/finish-run.ts';
+import type { Decision } from './decision-types.ts';
+
+/** A writer that may record decisions. */
+export interface Recorder {
+  readonly actions: ActionWriter;
+}
+
+/** Records a decision that the same transaction has carried out. @returns its id */
+export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
+}
+
+/** Records a decision that waits until the process with the lease carries it out. @returns its id */
+export function ask(actions: ActionWriter, decision: Decision, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
+}
+
+/**
+ * Checks what can be known before a review is carried out, where it is checked again: so an operator learns it at once.
+ * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
+ */
+export function requireReviewable(store: Reader, { action, target }: Decision): void {
+  if (action === 'undo') requireRun(store, Number(target));
+  else requireHeld(store, Number(target));
+}
+
+/** Records a decision that cannot be carried out. @returns its id */
+export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
+  return actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
+}
+
+/** Why a decision failed: the error, and what to do. Commands that only list what the page shows are left out. */
+export function whyFailed(error: unknown): string {
+  if (!(error instanceof CatchwordError)) return "it failed inside catchword: see catchword's log";
+  // Names of options are for people at the command line.
+  const message = error.message.replace(/^--[a-z]+: /, '');
+  const { hint } = error;
+  const isForCommands = hasCode(error, 'NOT_FOUND', 'RUN_NOT_ACTIVE', 'USAGE') && hint?.includes('npx catchword');
+  if (hint === undefined || isForCommands) return message;
+  return `${message}. ${hint.charAt(0).toUpperCase()}${hint.slice(1)}`;
+}

@@ -1,0 +1,98 @@
+import * as z from 'zod';
+import { usageError } from '../../base/errors.ts';
+
+/** What an operator may decide about a run; the target is its number. */
+export const RUN_ACTIONS = ['approve', 'reject', 'undo', 'cancel'] as const;
+
+/** What an operator may decide about a sink; the target is its name. */
+export const SINK_ACTIONS = ['pause', 'resume', 'retry', 'replay', 'skip', 'skip-all'] as const;
+
+/** What an operator may decide, on the page or with a command. The target of `start` is the kind of the run. */
+export const ACTIONS = [...RUN_ACTIONS, 'start', ...SINK_ACTIONS] as const;
+
+export type RunAction = (typeof RUN_ACTIONS)[number];
+export type SinkAction = (typeof SINK_ACTIONS)[number];
+export type Action = (typeof ACTIONS)[number];
+
+/** A decision of an operator. */
+export interface Decision {
+  /** The name that the operator gave, and from where; one line. */
+  readonly who: string;
+  readonly action: Action;
+  /** The number of a run, the name of a sink, or the kind of a run to start. */
+  readonly target: string;
+  /** Of `replay`: the change to start from, 0 for all current products. Of `skip`: the event. Otherwise null. */
+  readonly argument: number | null;
+}
+
+export function isRunAction(action: string): action is RunAction {
+  return RUN_ACTIONS.some((one) => one === action);
+}
+
+export function isSinkAction(action: string): action is SinkAction {
+  return SINK_ACTIONS.some((one) => one === action);
+}
+
+function wholeNumber(least: number) {
+  const message = `is not a whole number of ${least} or more`;
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= least, message);
+}
+
+const NO_ARGUMENT = z
+  .literal('', 'is not used by this action: leave it out')
+  .default('')
+  .transform(() => null);
+
+const run = z.strictObject({
+  action: z.enum(RUN_ACTIONS),
+  target: wholeNumber(1).transform(String),
+  argument: NO_ARGUMENT,
+});
+const sinkName = z.string('names no sink').min(1, 'names no sink').max(200, 'is longer than the name of any sink');
+const SHAPES = {
+  approve: run,
+  reject: run,
+  undo: run,
+  cancel: run,
+  start: z.strictObject({
+    action: z.literal('start'),
+    target: z.enum(['full', 'delta'], 'is not a kind of run: full or delta'),
+    argument: NO_ARGUMENT,
+  }),
+  replay: z.strictObject({
+    action: z.literal('replay'),
+    target: sinkName,
+    argument: z
+      .literal('')
+      .transform(() => 0)
+      .or(wholeNumber(0))
+      .default(0),
+  }),
+  skip: z.strictObject({ action: z.literal('skip'), target: sinkName, argument: wholeNumber(1) }),
+} as const;
+const otherSink = z.strictObject({ action: z.enum(SINK_ACTIONS), target: sinkName, argument: NO_ARGUMENT });
+
+const NAMED = z.looseObject({ action: z.enum(ACTIONS) });
+
+/**
+ * Reads the fields of a form.
+ * @throws CatchwordError USAGE naming every field that is wrong
+ */
+export function readDecision(fields: unknown, who: string): Decision {
+  const named = NAMED.safeParse(fields ?? {});
+  const hint = 'Go back and use a button of the page, or use the catchword command.';
+  if (!named.success) throw usageError(`action: choose one of ${ACTIONS.join(', ')}`, hint);
+  const { action } = named.data;
+  const shape = action in SHAPES ? SHAPES[action as keyof typeof SHAPES] : otherSink;
+  const parsed = shape.safeParse(fields);
+  if (parsed.success) return { ...parsed.data, who };
+  const problems = parsed.error.issues.map(({ path, message, ...issue }) => {
+    if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: not a field of ${action}`;
+    return `${path.join('.') || 'fields'}: ${message}`;
+  });
+  throw usageError(problems.join('; '), hint);
+}

@@ -1,0 +1,63 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { plural } from '../../report/text.ts';
+import type { Store } from '../../store/store.ts';
+import { cancelRun } from '../../sync/finish-run.ts';
+import { ask, recordDone, recordFailed, requireReviewable, whyFailed } from './decision-record.ts';
+import { type Decision, isSinkAction } from './decision-types.ts';
+import { changeSink } from './sink-actions.ts';
+
+/*
+ *   pause, resume, retry, replay, skip, skip-all, cancel ── carried out at once ─────────► done | failed
+ *   approve, reject, undo, start ─────► asked ── the process that keeps the mirror ─────► done | failed
+ *
+ * A decision and its record are written in one transaction. The second kind changes what only the holder of the
+ * keeper's lease may write: carry-out.ts does, in the daemon between two runs (decision-queue.ts), or in a command without one.
+ */
+
+/** Cancels a run, in a write transaction of the caller or its own. @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE */
+export function cancel(store: Store, runId: number, nowMs: number) {
+  const run = cancelRun(store, runId, nowMs);
+  return { run, outcome: `run ${runId} is cancelled (${plural(run.pages, 'applied page')} kept)` };
+}
+
+/** @returns what was done; null if the decision waits for the keeper */
+function carryOut(store: Store, decision: Decision, nowMs: number): string | null {
+  const { action, target, argument } = decision;
+  if (action === 'cancel') return cancel(store, Number(target), nowMs).outcome;
+  if (isSinkAction(action)) return store.request((writer) => changeSink(writer, action, target, argument, nowMs));
+  if (action !== 'start') requireReviewable(store, decision);
+  return null;
+}
+
+const COMMANDS: Partial<Record<Decision['action'], (target: string) => string>> = {
+  approve: (run) => `npx catchword approve ${run}`,
+  reject: (run) => `npx catchword reject ${run}`,
+  undo: (run) => `npx catchword runs undo ${run}`,
+  start: (kind) => `npx catchword sync${kind === 'full' ? ' --full' : ''}`,
+};
+
+/**
+ * Records a decision of an operator. Carries it out at once, or leaves it to the process that keeps the mirror. A
+ * decision that cannot be carried out is recorded with the reason, and changes nothing else.
+ * @param nowMs local clock
+ * @returns the id of the record
+ * @throws CatchwordError as `createWriteTransaction`; then nothing is recorded
+ */
+export function decide(store: Store, decision: Decision, nowMs: number): number {
+  return store.request((writer) => {
+    let outcome: string | null;
+    try {
+      // A transaction within this one: what fails is rolled back, and the record stays.
+      outcome = store.request(() => carryOut(store, decision, nowMs));
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      return recordFailed(writer, decision, whyFailed(error), nowMs);
+    }
+    if (outcome !== null) return recordDone(writer, decision, outcome, nowMs);
+    if (store.daemonLease.holder(nowMs) === null) {
+      const command = COMMANDS[decision.action]?.(decision.target);
+      return recordFailed(writer, decision, `no daemon is running; start it, or run: ${command}`, nowMs);
+    }
+    return ask(writer.actions, decision, nowMs);
+  });
+}

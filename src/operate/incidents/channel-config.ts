@@ -1,0 +1,93 @@
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { decoded } from '../../base/percent-decode.ts';
+import { printable } from '../../base/printable.ts';
+import { createConfinement } from '../../relay/error-boundary.ts';
+import { secretsOf, withoutSecrets } from '../../relay/sink-config.ts';
+import { ENCODE, QUOTE } from '../../relay/sink-options.ts';
+import type { SinkSetting } from '../../settings/config.ts';
+import type { ChannelFactory, Send } from './channel.ts';
+
+/** A configured channel. */
+export interface ChannelConfig {
+  readonly name: string;
+  readonly kind: string;
+  /** Where it is, for people, without credentials. */
+  readonly address: string;
+  /** Describes an error without the credentials of the address. */
+  errorText(error: unknown): string;
+  /** Loads what sends. @throws CatchwordError CONFIG_INVALID if an option or the secret is not valid */
+  make(): Promise<Send>;
+}
+
+interface Kind {
+  readonly schemes: readonly string[];
+  address(url: URL): string;
+  /** Imports the module on demand: a daemon without such a channel does not load it. */
+  load(): Promise<ChannelFactory>;
+}
+
+const KINDS: Readonly<Record<string, Kind>> = {
+  webhook: {
+    schemes: ['webhook+https:', 'webhook+http:'],
+    // The path and query of a webhook are often secret.
+    address: ({ origin }) => origin,
+    load: async () => (await import('./channels/http-channel.ts')).createWebhookChannel,
+  },
+  slack: {
+    schemes: ['slack+https:', 'slack+http:'],
+    address: ({ origin }) => origin,
+    load: async () => (await import('./channels/http-channel.ts')).createSlackChannel,
+  },
+  smtp: {
+    schemes: ['smtp:', 'smtps:'],
+    address: ({ hostname, port, protocol }) => `${hostname}:${port || (protocol === 'smtps:' ? '465' : '587')}`,
+    load: async () => (await import('./channels/smtp-channel.ts')).createSmtpChannel,
+  },
+};
+
+/** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
+function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
+  // A second question mark: the first one is in the password.
+  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?');
+  return port !== '' && `${pathname}${search}${hash}`.includes('@');
+}
+
+/** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
+export function channelConfig({ env, name, url: text, secret, proxies }: SinkSetting): ChannelConfig {
+  const invalid = (message: string, hint?: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
+  const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
+  const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
+  // The URL class parses host and path of known protocols only.
+  const plain = text.replace(/^(webhook|slack)\+/, '');
+  if (found === undefined || !URL.canParse(plain)) {
+    const kinds = 'Use webhook+https://…, slack+https://…, smtps://… or smtp://….';
+    throw invalid('its value is not a valid address of a channel', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
+  }
+  const url = new URL(plain);
+  if (isMisparsed(url, kind)) throw invalid('the address cannot be parsed', ENCODE);
+  if (url.hostname === '') throw invalid('the host is missing', `Use ${scheme}//HOST….`);
+  const [user, password] = [decoded(url.username), decoded(url.password)];
+  // As mail servers get a password, and may repeat it.
+  const encoded = [password, `\0${user}\0${password}`].map((one) => Buffer.from(one).toString('base64'));
+  const secrets = [...secretsOf(url, secret), ...(password === '' ? [] : encoded)];
+  const errorText = (error: unknown): string => printable(withoutSecrets({ secrets }, messageOf(error))).slice(0, 500);
+  return {
+    name,
+    kind,
+    address: found.address(url),
+    errorText,
+    make: async () => {
+      if (secret !== undefined && kind !== 'webhook') {
+        throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
+      }
+      try {
+        const send = (await found.load())({ url, secret, proxies });
+        const { confined } = createConfinement(() => {});
+        return (message, signal) => confined(() => send(message, signal));
+      } catch (error) {
+        throw invalid(errorText(error), error instanceof CatchwordError ? error.hint : undefined);
+      }
+    },
+  };
+}

@@ -1,0 +1,43 @@
+import type { ProxySettings } from '../../base/proxy.ts';
+
+/** What happened to one episode, as a program reads it. Times are ISO 8601, UTC. */
+export interface ChannelEvent {
+  /** The same for each try, so that a receiver recognises a repeated message. */
+  readonly id: string;
+  readonly type: 'catchword.episode.began' | 'catchword.episode.ended' | 'catchword.test';
+  /** Names the problem, such as `stale` or `sink:shop`. */
+  readonly topic: string;
+  readonly message: string;
+  readonly began_at: string;
+  readonly ended_at: string | null;
+  /** CATCHWORD_NAME; null if it is not set. */
+  readonly name: string | null;
+  readonly host: string;
+}
+
+/** What a channel sends: usually about one event, but everything that waits at the same time goes into one message. */
+export interface Message {
+  readonly id: string;
+  /** One line. */
+  readonly subject: string;
+  readonly text: string;
+  readonly events: readonly ChannelEvent[];
+}
+
+/**
+ * Sends one message, and leaves nothing open.
+ * @returns what else the operator should know, such as addresses that the server refused; null if all is well
+ * @throws SinkError, or anything: the message is tried again
+ */
+export type Send = (message: Message, signal: AbortSignal) => Promise<string | null>;
+
+/** The settings of a channel. They contain credentials: do not log them. */
+export interface ChannelSettings {
+  readonly url: URL;
+  /** `CATCHWORD_NOTIFY_<NAME>_SECRET`. */
+  readonly secret: string | undefined;
+  readonly proxies?: ProxySettings | undefined;
+}
+
+/** @throws CatchwordError CONFIG_INVALID */
+export type ChannelFactory = (settings: ChannelSettings) => Send;

@@ -1,0 +1,94 @@
+import { createHash } from 'node:crypto';
+import * as z from 'zod';
+import { messageOf, systemCodeOf } from '../../../base/errors.ts';
+import { unbracketed } from '../../../base/loopback.ts';
+import { decoded } from '../../../base/percent-decode.ts';
+import { SinkError } from '../../../relay/sink.ts';
+import { readOptions } from '../../../relay/sink-options.ts';
+import { answerWithin } from '../../../relay/with-timeout.ts';
+import type { ChannelFactory } from '../channel.ts';
+
+/*
+ * Mail through one server. A connection is encrypted: `smtps://` from the start, `smtp://` with STARTTLS, which the
+ * server must offer. `tls=off` turns that off, for a mail server on the same machine or network.
+ */
+
+const TIMEOUT_MS = 30_000;
+const STEP_TIMEOUT_MS = 10_000;
+
+/** Addresses without a name, a comment or anything else that has a meaning in a header. */
+const ADDRESS = /^[^\s@<>()[\]\\,;:"\p{Cc}]+@[^\s@<>()[\]\\,;:"\p{Cc}]+$/u;
+const FORM = 'an address such as shop@example.com';
+
+const address = z.string(FORM).regex(ADDRESS, FORM);
+const OPTIONS = {
+  from: address,
+  to: z
+    .string(FORM)
+    .transform((text) => text.split(',').map((one) => one.trim()))
+    .pipe(z.array(z.string().regex(ADDRESS, `${FORM}, or several with commas`)).max(20, 'at most 20 addresses')),
+  tls: z.enum(['off'], 'off').optional(),
+};
+
+/** Describes what nodemailer threw. The server's own answer says most. */
+function mailError(error: unknown): SinkError {
+  if (error instanceof SinkError) return error;
+  const { responseCode = 0, response = '' } = error as { responseCode?: number; response?: string };
+  const code = systemCodeOf(error);
+  if (code === 'EAUTH')
+    return new SinkError('misconfigured', `the mail server rejected the sign-in: ${messageOf(error)}`);
+  if (code === 'ETLS' || /certificate|altnames/i.test(messageOf(error))) {
+    return new SinkError('misconfigured', `the connection cannot be encrypted (${messageOf(error)})`);
+  }
+  if (responseCode >= 400) {
+    const failure = responseCode >= 500 ? 'misconfigured' : 'unavailable';
+    return new SinkError(failure, `the mail server answered: ${response.slice(0, 300)}`);
+  }
+  return new SinkError('unavailable', `the mail server cannot be reached: ${messageOf(error)} (${code ?? 'no code'})`);
+}
+
+export const createSmtpChannel: ChannelFactory = ({ url }) => {
+  const own = new URL(url);
+  // In a query, a plus means a space; in an address, it is a plus.
+  own.search = url.search.replaceAll('+', '%2B');
+  const { from, to, tls } = readOptions(own, OPTIONS, [], {});
+  const isSecure = url.protocol === 'smtps:';
+  const user = decoded(url.username);
+  const transport = {
+    host: unbracketed(url.hostname),
+    port: Number(url.port) || (isSecure ? 465 : 587),
+    secure: isSecure,
+    requireTLS: !isSecure && tls !== 'off',
+    ignoreTLS: !isSecure && tls === 'off',
+    ...(user !== '' && { auth: { user, pass: decoded(url.password) } }),
+    connectionTimeout: STEP_TIMEOUT_MS,
+    greetingTimeout: STEP_TIMEOUT_MS,
+    socketTimeout: STEP_TIMEOUT_MS,
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  };
+  const domain = from.slice(from.indexOf('@') + 1);
+
+  return async ({ id, subject, text }, signal) => {
+    const { createTransport } = await import('nodemailer');
+    const mail = {
+      from: { name: 'catchword', address: from },
+      to,
+      subject,
+      text,
+      // The same for each try, so that a mail program recognises a repeated message.
+      messageId: `<${createHash('sha256').update(id).digest('hex').slice(0, 32)}@${domain}>`,
+      headers: { 'Auto-Submitted': 'auto-generated' },
+    };
+    try {
+      const sent = await answerWithin(
+        TIMEOUT_MS,
+        (deadline) => createTransport(transport).sendMail({ ...mail, signal: deadline }),
+        signal,
+      );
+      return sent.rejected.length === 0 ? null : `the mail server refused ${sent.rejected.join(', ')}`;
+    } catch (error) {
+      throw mailError(error);
+    }
+  };
+};

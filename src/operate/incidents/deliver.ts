@@ -1,0 +1,103 @@
+import { withDeadline } from '../../base/abort.ts';
+import { backoffMs, PATIENCE_MS } from '../../base/backoff.ts';
+import type { Clock } from '../../base/clock.ts';
+import { iso } from '../../base/iso-time.ts';
+import type { Logger } from '../../base/log.ts';
+import { isSinkError } from '../../relay/sink.ts';
+import type { WaitingNotice } from '../../store/rows/incident-rows.ts';
+import type { LeasedDaemon } from '../../store/schema/writers.ts';
+import type { Store } from '../../store/store.ts';
+import type { ChannelConfig } from './channel-config.ts';
+import { messageOf, type Sender } from './message-text.ts';
+
+export interface DeliverOptions {
+  readonly store: Store;
+  readonly leased: LeasedDaemon;
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly sender: Sender;
+}
+
+/** After this time a message is given up, milliseconds. */
+const GIVE_UP_MS = 86_400_000;
+/** Longer than any limit of a channel. */
+const TIMEOUT_MS = 120_000;
+const MAX_PAUSE_MS = 10 * 60_000;
+/** For failures that do not pass by themselves, such as a rejected password. */
+const MAX_LASTING_PAUSE_MS = PATIENCE_MS;
+
+/** Whether a channel that failed is to be left alone. A pause that is longer than any was written by a clock ahead. */
+function isPaused(waiting: readonly WaitingNotice[], nowMs: number): boolean {
+  const tried = waiting.filter(({ attempts }) => attempts > 0);
+  const leftMs = Math.max(0, ...tried.map(({ nextTryAt }) => nextTryAt - nowMs));
+  return leftMs > 0 && leftMs <= PATIENCE_MS;
+}
+
+/** How long to leave the channel alone after a failure: a growing, random time, or what it asked for if that is longer. */
+function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions): number {
+  const { failure, retryAfterMs = 0 } = isSinkError(error) ? error : { failure: 'unavailable' };
+  const ceilingMs = failure === 'unavailable' ? MAX_PAUSE_MS : MAX_LASTING_PAUSE_MS;
+  const backoff = backoffMs(attempts, () => clock.random(), ceilingMs);
+  return Math.round(Math.max(Math.min(retryAfterMs, PATIENCE_MS), backoff));
+}
+
+/** Sends one message, within a time that no channel exceeds. */
+export async function sendWithin(
+  channel: ChannelConfig,
+  message: ReturnType<typeof messageOf>,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const reason = (): Error => new Error(`no answer within ${TIMEOUT_MS / 1000} s`);
+  return await withDeadline(signal, { timeoutMs: TIMEOUT_MS, reason }, async (deadline) => {
+    const send = await channel.make();
+    return await send(message, deadline);
+  });
+}
+
+/**
+ * Sends what waits for a channel, in one message. After a failure the mirror notes when to try again, so that a restart
+ * changes nothing.
+ * @throws CatchwordError LEASE_LOST, or another error of the mirror
+ */
+export async function deliver(channel: ChannelConfig, options: DeliverOptions, signal: AbortSignal): Promise<void> {
+  const { store, leased, clock, log, sender } = options;
+  const { name } = channel;
+  const waiting = store.episodes.waiting(name);
+  if (waiting.length === 0 || isPaused(waiting, clock.now())) return;
+  const topics = [...new Set(waiting.map(({ topic }) => topic))].join(', ');
+  let failure: unknown;
+  try {
+    // Another process may have taken over since.
+    leased.check();
+    const note = await sendWithin(channel, messageOf(waiting, store.incarnation, sender), signal);
+    if (note !== null) log.warn({ channel: name, reason: note }, 'a notification did not reach everybody');
+  } catch (error) {
+    if (signal.aborted) return;
+    failure = error;
+  }
+  const now = clock.now();
+  if (failure === undefined) {
+    leased.write(({ episodes }) => {
+      for (const notice of waiting) episodes.delivered(name, notice, now);
+    });
+    log.info({ channel: name, topic: topics }, 'notification delivered');
+    return;
+  }
+  const reason = channel.errorText(failure);
+  const failures = Math.max(...waiting.map(({ attempts }) => attempts)) + 1;
+  const pauseMs = pauseAfter(failure, failures, options);
+  const isGone = isSinkError(failure) && failure.failure === 'gone';
+  const isOver = ({ phase, beganAt, endedAt }: WaitingNotice): boolean =>
+    isGone || now - (phase === 'ended' ? (endedAt ?? now) : beganAt) > GIVE_UP_MS;
+  leased.write(({ episodes }) => {
+    for (const notice of waiting) episodes.failed(name, notice, reason, isOver(notice) ? 0 : now + pauseMs);
+  });
+  const given = waiting.filter(isOver);
+  if (given.length > 0) {
+    const lost = [...new Set(given.map(({ topic }) => topic))].join(', ');
+    log.error({ channel: name, topic: lost, reason, failures }, 'notification given up');
+  }
+  if (given.length === waiting.length) return;
+  const fields = { channel: name, topic: topics, reason, failures, pauseMs, nextTryAt: iso(now + pauseMs) };
+  log.warn(fields, 'notification failed, retrying');
+}

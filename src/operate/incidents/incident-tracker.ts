@@ -1,0 +1,92 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/log.ts';
+import { problemText } from '../../report/problem-text.ts';
+import { type StateLimits, stateOf } from '../../state/mirror-state.ts';
+import { nameOf, problemsOf } from '../../state/problems.ts';
+import type { LeasedDaemon } from '../../store/schema/writers.ts';
+import type { Store } from '../../store/store.ts';
+import { episodeText } from './message-text.ts';
+
+/*
+ * Turns problems into episodes:
+ *
+ * ```
+ *            found in every check for `forMs`            not found for the quiet time
+ *   nothing ────────────────────────────────► open ────────────────────────────────► ended
+ * ```
+ * Time is counted in checks, because a clock may be set. A topic whose episodes come back needs a longer quiet time
+ * after each one, so that a problem that flickers sends a few messages a day.
+ */
+
+/** How often to look, milliseconds. */
+export const CHECK_MS = 30_000;
+
+const QUIET_MS = 5 * 60_000;
+const LONGEST_QUIET_MS = 6 * 3_600_000;
+const DAY_MS = 86_400_000;
+/** How long ended episodes are kept. */
+const KEEP_MS = 90 * DAY_MS;
+
+export interface WatchOptions extends StateLimits {
+  readonly store: Store;
+  readonly leased: LeasedDaemon;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Names of the channels. */
+  readonly channels: readonly string[];
+}
+
+/** Counts for how long something has been so, from one check to the next. */
+function createCount() {
+  let counts = new Map<string, number>();
+  return {
+    /** Goes on counting these topics, and forgets all others. @returns milliseconds by topic; 0 the first time */
+    next: (topics: readonly string[]): ReadonlyMap<string, number> => {
+      counts = new Map(topics.map((topic) => [topic, (counts.get(topic) ?? -CHECK_MS) + CHECK_MS]));
+      return counts;
+    },
+  };
+}
+
+/**
+ * Makes the check, to be called every CHECK_MS.
+ * @throws CatchwordError LEASE_LOST, or another error of the mirror; nothing was written
+ */
+export function createWatch({ store, leased, clock, log, channels, ...options }: WatchOptions): () => void {
+  const present = createCount();
+  const absent = createCount();
+
+  function quietMs(topic: string, nowMs: number): number {
+    const recent = store.episodes.countSince(topic, nowMs - DAY_MS);
+    return Math.min(LONGEST_QUIET_MS, QUIET_MS * 2 ** Math.max(0, recent - 1));
+  }
+
+  return () => {
+    const now = clock.now();
+    const state = store.read(() => stateOf(store, now, options));
+    const found = problemsOf(state).map((problem) => ({ ...problem, topic: nameOf(problem), problem }));
+    const open = store.episodes.open();
+    const fresh = found.filter(({ topic, begins }) => begins && !open.some((one) => one.topic === topic));
+    const foundFor = present.next(fresh.map(({ topic }) => topic));
+    const gone = open.filter(({ topic }) => !found.some((one) => one.topic === topic));
+    const goneFor = absent.next(gone.map(({ topic }) => topic));
+
+    for (const { topic, forMs, problem } of fresh) {
+      const ms = foundFor.get(topic) ?? 0;
+      if (ms < forMs) continue;
+      const text = episodeText(problemText(problem, state, store));
+      leased.write(({ episodes }) => episodes.begin(topic, text, now - ms, channels));
+      log.warn({ topic, reason: text.replace('\n', ' ') }, 'something is wrong');
+    }
+    for (const { id, topic, beganAt } of gone) {
+      const ms = goneFor.get(topic) ?? 0;
+      if (ms < quietMs(topic, now)) continue;
+      // The clock may have been set back meanwhile.
+      leased.write(({ episodes }) => {
+        episodes.end(id, Math.max(beganAt, now - ms), channels);
+        episodes.prune(now - KEEP_MS);
+      });
+      log.info({ topic }, 'it is over');
+    }
+  };
+}

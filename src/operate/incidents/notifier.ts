@@ -1,0 +1,72 @@
+import { hostname } from 'node:os';
+import { hasCode, messageOf } from '../../base/errors.ts';
+import { repeat, type Service } from '../../base/lifecycle.ts';
+import type { Config } from '../../settings/config.ts';
+import type { StateLimits } from '../../state/mirror-state.ts';
+import { type ChannelConfig, channelConfig } from './channel-config.ts';
+import { type DeliverOptions, deliver } from './deliver.ts';
+import { CHECK_MS, createWatch } from './incident-tracker.ts';
+
+export interface NotifierOptions extends DeliverOptions, StateLimits {
+  readonly channels: readonly ChannelConfig[];
+}
+
+/** The part of the notifier's options that the settings give. */
+export function notifierSettings({ channels, readyMaxAgeMs, minFreeBytes, name }: Config) {
+  return { channels: channels.map(channelConfig), readyMaxAgeMs, minFreeBytes, sender: { name, host: hostname() } };
+}
+
+/**
+ * Notes problems in the mirror, and notifies the channels: once when an episode begins, and once when it ends.
+ * Runs in the process that holds the daemon's lease, and does nothing once that is lost.
+ */
+export function startNotifier(options: NotifierOptions): Service {
+  const { leased, clock, log, channels } = options;
+  const names = channels.map(({ name }) => name);
+  const check = createWatch({ ...options, channels: names });
+  const delivering = new Map<string, Promise<void>>();
+  let isLost = false;
+  let hasChannels = false;
+  let problem: string | null = null;
+
+  /** Logs an error once: the next check may find it again. */
+  function onError(error: unknown): void {
+    if (hasCode(error, 'LEASE_LOST')) isLost = true;
+    const reason = messageOf(error);
+    if (!isLost && reason !== problem) log.warn({ reason }, 'what to notify could not be checked or noted');
+    problem = reason;
+  }
+
+  function look(): void {
+    try {
+      if (!hasChannels) leased.write(({ episodes }) => episodes.setChannels(names, clock.now()));
+      hasChannels = true;
+      check();
+      problem = null;
+    } catch (error) {
+      onError(error);
+    }
+  }
+
+  function turn(stopping: AbortSignal): void {
+    if (isLost) return;
+    look();
+    for (const channel of channels) {
+      // A channel that does not answer holds up no other one.
+      if (delivering.has(channel.name)) continue;
+      const done = deliver(channel, options, stopping)
+        .catch(onError)
+        .finally(() => delivering.delete(channel.name));
+      delivering.set(channel.name, done);
+    }
+  }
+
+  const looking = repeat({ name: 'notifier', clock, everyMs: CHECK_MS, turn });
+  return {
+    ...looking,
+    stop: async () => {
+      await looking.stop();
+      await Promise.all(delivering.values());
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import { PrometheusSerializer } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { messageOf } from '../../base/errors.ts';
+import type { Rate } from '../../pace/pace.ts';
+import { type MirrorMetricsOptions, observeMirror } from './mirror-metrics.ts';
+import { countPipeline } from './pipeline-metrics.ts';
+import { observeProcess } from './process-metrics.ts';
+import { measureThread, type ThreadFigures } from './thread-figures.ts';
+
+/** Collects only when it is asked to; the HTTP server is ours. */
+class OnDemandReader extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+export interface MetricsOptions {
+  /** CATCHWORD_RATE_LIMIT; null without a limit. */
+  readonly rateLimit: Rate | null;
+  /** The mirror whose state is shown; undefined in roles that do not show it. */
+  readonly mirror?: MirrorMetricsOptions;
+  /** Figures of another thread, which does the work of the process; default: of this one. */
+  readonly figures?: (() => Promise<ThreadFigures>) | undefined;
+}
+
+export interface Metrics {
+  /** @returns the current figures in Prometheus's text format */
+  text(): Promise<string>;
+  /** Ends all measurements. */
+  close(): Promise<void>;
+}
+
+export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+
+/** Starts to measure this process. docs/metrics.md lists the metrics. */
+export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions): Metrics {
+  const reader = new OnDemandReader();
+  const provider = new MeterProvider({ readers: [reader] });
+  const meter = provider.getMeter('catchword');
+  const own = measureThread();
+  const stops = [countPipeline(meter, rateLimit), own.stop];
+  observeProcess(meter, figures ?? (async () => own.take()));
+  if (mirror !== undefined) observeMirror(meter, mirror);
+  const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
+  return {
+    text: async () => {
+      const { resourceMetrics, errors } = await reader.collect();
+      if (errors.length > 0) throw new Error(errors.map(messageOf).join('; '), { cause: errors[0] });
+      return serializer.serialize(resourceMetrics);
+    },
+    close: async () => {
+      for (const stop of stops) stop();
+      await provider.shutdown();
+    },
+  };
+}

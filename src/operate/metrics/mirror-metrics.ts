@@ -1,0 +1,150 @@
+import { statSync } from 'node:fs';
+import type { Meter } from '@opentelemetry/api';
+import type { Clock } from '../../base/clock.ts';
+import type { ChangeOp, RunKind } from '../../catalog/run-types.ts';
+import { REASON_KINDS, reasonKind } from '../../report/run-words.ts';
+import { sinkLag } from '../../report/sink-report.ts';
+import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';
+import { problemsOf, TOPICS } from '../../state/problems.ts';
+import type { Store } from '../../store/store.ts';
+
+export interface MirrorMetricsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** How the mirror is now. */
+  readonly state: () => MirrorState;
+}
+
+const KINDS: readonly RunKind[] = ['full', 'delta'];
+const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
+
+/** How many of the newest runs are looked at. */
+const RUNS = 50;
+
+/** Held removals may be many, so they are counted again only after this time; milliseconds. */
+const HELD_COUNT_AGE_MS = 60_000;
+
+function fileBytes(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function createHeldCount({ store, clock }: Pick<MirrorMetricsOptions, 'store' | 'clock'>): () => number {
+  let counted = { runs: '', at: Number.NEGATIVE_INFINITY, removals: 0 };
+  return () => {
+    const ids = store.runs.held().map(({ id }) => id);
+    const runs = ids.join();
+    const now = clock.now();
+    if (runs !== counted.runs || Math.abs(now - counted.at) > HELD_COUNT_AGE_MS) {
+      const removals = ids.reduce((sum, id) => sum + store.removals.heldCount(id), 0);
+      counted = { runs, at: now, removals };
+    }
+    return counted.removals;
+  };
+}
+
+function createInstruments(meter: Meter) {
+  const gauge = (name: string, description: string) =>
+    meter.createObservableGauge(`catchword_${name}`, { description });
+  return {
+    products: gauge('products', 'Products in the mirror, without those that were removed.'),
+    lastSeq: gauge('change_log_last_seq', 'Number of the newest change in the change log.'),
+    age: gauge('mirror_age_seconds', 'Time since the mirror was last complete; absent while it is empty or not known.'),
+    freshness: gauge('mirror_freshness', '1 for the state that the mirror is in: empty, fresh, stale or clock.'),
+    problems: gauge('problems', 'How many things of this topic are wrong; docs/notifications.md lists the topics.'),
+    fileBytes: gauge('mirror_file_bytes', "Size of the mirror's file, without its WAL."),
+    walBytes: gauge('mirror_wal_bytes', "Size of the mirror's write-ahead log."),
+    diskFree: gauge('mirror_disk_free_bytes', "Space that this user may use on the mirror's disk."),
+    diskSize: gauge('mirror_disk_size_bytes', "Size of the mirror's disk."),
+    runActive: gauge('run_active', '1 while a run of this kind is unfinished, otherwise 0.'),
+    runPages: gauge('run_pages', 'Pages that the unfinished run has applied; 0 without one.'),
+    lastComplete: gauge(
+      'last_complete_run_timestamp_seconds',
+      'When the newest complete run of this kind ended, in seconds since 1970.',
+    ),
+    failed: gauge('runs_failed_in_a_row', 'How many of the newest runs in a row have failed.'),
+    open: gauge(
+      'full_runs_open_in_a_row',
+      'How many of the newest full runs in a row have not been sealed; failed ones do not count.',
+    ),
+    openReason: gauge(
+      'full_run_open_reason',
+      '1 for each kind of reason why the newest full run is not sealed, otherwise 0.',
+    ),
+    held: gauge('removals_held', 'Removals that wait for an approval; counted once a minute.'),
+    paused: gauge('source_pause_seconds', 'How long the service has asked all processes to wait; 0 if it has not.'),
+    sinkState: gauge('sink_state', '1 for the state that the sink is in.'),
+    sinkLagRecords: gauge('sink_lag_records', 'Changes that the sink has not confirmed.'),
+    sinkLagSeconds: gauge('sink_lag_seconds', 'How long the oldest change has waited that the sink has not confirmed.'),
+    sinkParked: gauge('sink_parked_events', 'Events that the sink has refused, and those that wait for them.'),
+  };
+}
+
+/** Observes the mirror's state at each scrape, in one snapshot. */
+export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetricsOptions): void {
+  const gauges = createInstruments(meter);
+  const delivered = meter.createObservableCounter('catchword_sink_delivered_events_total', {
+    description: 'Events that the sink has confirmed.',
+  });
+  const pages = meter.createObservableCounter('catchword_pages_total', {
+    description: 'Pages that all runs of the mirror have applied.',
+  });
+  const changes = meter.createObservableCounter('catchword_changes_total', {
+    description: 'Changes that all runs of the mirror have found, by op.',
+  });
+  const rejected = meter.createObservableCounter('catchword_rejected_items_total', {
+    description: 'Items of pages that all runs of the mirror have rejected.',
+  });
+  const heldCount = createHeldCount({ store, clock });
+
+  meter.addBatchObservableCallback(
+    (result) => {
+      store.read(() => {
+        const active = store.runs.unfinished();
+        const now = state();
+        const problems = problemsOf(now);
+        result.observe(gauges.products, store.products.living());
+        result.observe(gauges.lastSeq, store.changes.lastSeq());
+        if (now.ageMs !== null) result.observe(gauges.age, now.ageMs / 1000);
+        for (const freshness of FRESHNESS) {
+          result.observe(gauges.freshness, now.freshness === freshness ? 1 : 0, { state: freshness });
+        }
+        for (const topic of TOPICS) {
+          const found = problems.filter((problem) => problem.begins && problem.topic === topic);
+          result.observe(gauges.problems, found.length, { topic });
+        }
+        for (const kind of KINDS) {
+          result.observe(gauges.runActive, active?.kind === kind ? 1 : 0, { kind });
+          const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
+          if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
+        }
+        result.observe(gauges.runPages, active?.pages ?? 0);
+        result.observe(gauges.failed, now.failed);
+        result.observe(gauges.open, now.open);
+        const kinds = now.full?.reasons.map(reasonKind) ?? [];
+        for (const reason of REASON_KINDS)
+          result.observe(gauges.openReason, kinds.includes(reason) ? 1 : 0, { reason });
+        const totals = store.runs.totals();
+        const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
+        result.observe(pages, total('pages'));
+        result.observe(rejected, total('rejected'));
+        for (const op of OPS) result.observe(changes, total(op), { op });
+        result.observe(gauges.held, heldCount());
+        result.observe(gauges.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
+        for (const one of now.sinks) {
+          const { row, lagRecords, lagSeconds } = one;
+          const sink = row.name;
+          result.observe(gauges.sinkState, 1, { sink, state: sinkLag(one).state });
+          result.observe(gauges.sinkLagRecords, lagRecords, { sink });
+          if (lagSeconds !== null) result.observe(gauges.sinkLagSeconds, lagSeconds, { sink });
+          result.observe(gauges.sinkParked, store.sinks.parkedCount(row.id), { sink });
+          result.observe(delivered, row.delivered, { sink });
+        }
+        result.observe(gauges.diskFree, now.disk.free);
+        result.observe(gauges.diskSize, now.disk.size);
+      });
+      result.observe(gauges.fileBytes, fileBytes(store.path));
+      result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
+    },
+    [...Object.values(gauges), delivered, pages, changes, rejected],
+  );
+}

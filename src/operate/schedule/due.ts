@@ -1,0 +1,132 @@
+import { createRequire } from 'node:module';
+import type { Cron } from 'croner';
+import type { RunKind } from '../../catalog/run-types.ts';
+import { type MissedTicks, MOST_MISSED, type Plans } from '../../catalog/tick.ts';
+
+/*
+ * croner handles time zones. If clocks are put forward over a single time of day, it fires right after the skipped
+ * hour. If clocks are put back and the time occurs twice, it fires the first time only; an expression with an open hour
+ * (`*`) fires both times. cron-parser was tried too: it fails for Lord Howe, which skips half an hour.
+ */
+
+export interface Schedule {
+  /** Cron expressions of five or six fields, or `off`. */
+  readonly fullCron: string;
+  readonly deltaCron: string;
+  /** IANA name, such as `Europe/Berlin`. */
+  readonly timezone: string;
+}
+
+export const KINDS = ['full', 'delta'] as const;
+
+/** How far back to look for the newest tick, step by step: most expressions fire within the first span. */
+const SPANS_MS = [300_000, 3_600_000, 86_400_000, 8 * 86_400_000, 32 * 86_400_000, 367 * 86_400_000];
+
+const NUMBERS = /^\d+(,\d+)*$/;
+
+/** Splits `0 2,14 * * *` into two expressions, because croner moves only single times out of a skipped hour. */
+function singleTimes(expression: string): string[] {
+  const fields = expression.trim().split(/\s+/);
+  const [minute = '', hour = ''] = fields.slice(-5);
+  if (fields.length < 5 || !NUMBERS.test(minute) || !NUMBERS.test(hour)) return [expression];
+  const seconds = fields.slice(0, -5);
+  const rest = fields.slice(-3);
+  return hour.split(',').flatMap((h) => minute.split(',').map((m) => [...seconds, m, h, ...rest].join(' ')));
+}
+
+/** Loaded when it is needed: a command that starts no schedule computes no tick. */
+const load = createRequire(import.meta.url);
+
+/** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
+const parsed = new Map<string, readonly Cron[]>();
+
+/** @returns finds the first tick after `afterMs`; null if there is none */
+function nextOf(cron: string, timezone: string) {
+  // A day of the month and a day of the week must both match, as in node-cron.
+  const options = { paused: true, domAndDow: true, mode: '5-or-6-parts' } as const;
+  // Loading the zones takes up to 40 ms.
+  const zone = timezone === 'UTC' ? { utcOffset: 0 } : { timezone };
+  const key = `${cron} ${timezone}`;
+  const make = (one: string): Cron => {
+    const croner = load('croner') as typeof import('croner');
+    return new croner.Cron(one, { ...options, ...zone });
+  };
+  const patterns = parsed.get(key) ?? singleTimes(cron).map(make);
+  parsed.set(key, patterns);
+  return (afterMs: number): number | null => {
+    const moments = patterns.flatMap((pattern) => pattern.nextRun(new Date(afterMs))?.getTime() ?? []);
+    return moments.length === 0 ? null : Math.min(...moments);
+  };
+}
+
+/**
+ * @returns the first tick after `afterMs`, milliseconds since 1970; null if there is none, as for `off`
+ * @throws Error if `cron` is not a valid expression
+ */
+export function nextDue(cron: string, timezone: string, afterMs: number): number | null {
+  return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
+}
+
+/** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */
+export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
+  if (cron === 'off') return null;
+  const next = nextOf(cron, timezone);
+  for (const span of SPANS_MS) {
+    const start = Math.max(afterMs ?? Number.NEGATIVE_INFINITY, nowMs - span);
+    let newest: number | null = null;
+    for (let at = next(start); at !== null && at <= nowMs; at = next(at)) newest = at;
+    if (newest !== null || start === afterMs) return newest;
+  }
+  return null;
+}
+
+/** Clocks of two machines may differ by this much. */
+const TOLERANCE_MS = 60_000;
+
+/** @returns whether the served tick is in the future: a clock was ahead then, or was put back since */
+export function isAhead(servedMs: number | null, nowMs: number): servedMs is number {
+  return servedMs !== null && servedMs > nowMs + TOLERANCE_MS;
+}
+
+/** A scheduled time is missed if it is not served so long afterwards: it may wait for the next check. */
+export const LATE_MS = 120_000;
+
+/** @returns the ticks after `afterMs` up to and including `upToMs`; null if there are none */
+export function ticksBetween(cron: string, timezone: string, afterMs: number, upToMs: number): MissedTicks | null {
+  const upTo = newestDue(cron, timezone, afterMs, upToMs);
+  if (upTo === null) return null;
+  const next = nextOf(cron, timezone);
+  const from = next(afterMs) ?? upTo;
+  let ticks = 1;
+  for (let at = next(from); at !== null && at <= upTo && ticks <= MOST_MISSED; at = next(at)) ticks++;
+  return { ticks, from, upTo };
+}
+
+/** What both schedules say of a moment. @param served the newest served tick of each kind, null if none was */
+export function plansOf(
+  { fullCron, deltaCron, timezone }: Schedule,
+  served: Readonly<Record<RunKind, number | null>>,
+  nowMs: number,
+): Plans {
+  const missed = (cron: string, servedMs: number | null): MissedTicks | null =>
+    servedMs === null ? null : ticksBetween(cron, timezone, servedMs, nowMs - LATE_MS);
+  return {
+    nextFull: nextDue(fullCron, timezone, nowMs),
+    nextDelta: nextDue(deltaCron, timezone, nowMs),
+    missedFull: missed(fullCron, served.full),
+    missedDelta: missed(deltaCron, served.delta),
+    timezone,
+  };
+}
+
+/**
+ * The runs that are due now, and when each was scheduled. Each kind is due once, by its newest tick, because one run
+ * makes up for all that were missed; full before delta, because a full run covers a delta.
+ * @param served the newest served tick of each kind, null if none was. Nothing is due while it is in the future
+ */
+export function dueRuns(schedule: Schedule, served: Readonly<Record<RunKind, number | null>>, nowMs: number) {
+  return KINDS.flatMap((kind) => {
+    const at = newestDue(schedule[`${kind}Cron`], schedule.timezone, served[kind], nowMs);
+    return at === null ? [] : [{ kind, at }];
+  });
+}

@@ -1,0 +1,204 @@
+import cron from 'node-cron';
+import type { Clock } from '../../base/clock.ts';
+import { iso } from '../../base/iso-time.ts';
+import { repeat, type Service } from '../../base/lifecycle.ts';
+import { errorFields, type Logger } from '../../base/log.ts';
+import { createTrouble } from '../../base/trouble.ts';
+import type { RunKind } from '../../catalog/run-types.ts';
+import { type MissedTicks, tickName, tickTime } from '../../catalog/tick.ts';
+import { checkCron } from './check-cron.ts';
+import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
+
+/** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
+interface ServedTicks {
+  /** The newest served tick, milliseconds since 1970; null if there is none. */
+  served(kind: RunKind): number | null;
+  /** Marks ticks after `nowMs` as not served. */
+  forgetAfter(kind: RunKind, nowMs: number): void;
+}
+
+export interface ScheduleOptions extends Schedule {
+  readonly ticks: ServedTicks;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called for each run that is due, until its tick is served. Two schedulers name the same `tick`. */
+  readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
+}
+
+/** A keeper waits for the request of its scheduler for so long. */
+const LATE_REQUEST_MS = 60_000;
+/** Longest time between two checks. If the clock is put back, node-cron waits for the planned time. */
+const CHECK_MS = 30_000;
+
+/** Marks served ticks in the future as not served, because the clock was put back. */
+export function forgetFutureTicks(ticks: ServedTicks, kind: RunKind, nowMs: number, log: Logger): void {
+  const at = ticks.served(kind);
+  if (!isAhead(at, nowMs)) return;
+  log.warn({ kind, servedAt: iso(at) }, 'the clock was put back: scheduled runs after the current time are made again');
+  ticks.forgetAfter(kind, nowMs);
+}
+
+/** What a scheduler remembers from one check to the next; milliseconds since 1970. */
+interface Checks {
+  /** When it was started. */
+  readonly since: number;
+  /** Its newest check. */
+  last: number;
+  /** The newest tick of each kind for which missed ones were logged. */
+  readonly logged: Map<RunKind, number>;
+  /** The schedule is checked every second at most, so that what fails may fail as often. */
+  readonly unrequested: ReturnType<typeof createTrouble>;
+  readonly unchecked: ReturnType<typeof createTrouble>;
+}
+
+function beginChecks({ clock, log }: Pick<ScheduleOptions, 'clock' | 'log'>): Checks {
+  const now = clock.now();
+  const place = { clock, log, level: 'error' } as const;
+  const unrequested = createTrouble({ ...place, wrong: 'a scheduled run could not be requested' });
+  const unchecked = createTrouble({ ...place, wrong: 'the schedule could not be checked' });
+  return { since: now, last: now, logged: new Map(), unrequested, unchecked };
+}
+
+/** Why ticks were not served, as far as this process knows. */
+function whyMissed({ since, last }: Checks, { from, upTo }: MissedTicks): string {
+  if (upTo < since) return 'no daemon was running';
+  if (from > last) return 'this machine was suspended, or its clock was put forward';
+  const isBusy = 'another run or process kept the mirror busy';
+  return from >= since ? isBusy : `no daemon was running, or ${isBusy}`;
+}
+
+/** Calls `onDue` for each run that is due now. Logs once which ticks one run makes up for, and why it has to. */
+export async function requestDueRuns(
+  { ticks, clock, log, onDue, ...schedule }: ScheduleOptions,
+  checks: Checks,
+): Promise<void> {
+  const now = clock.now();
+  for (const kind of KINDS) forgetFutureTicks(ticks, kind, now, log);
+  const served = { full: ticks.served('full'), delta: ticks.served('delta') };
+  for (const { kind, at } of dueRuns(schedule, served, now)) {
+    const after = served[kind];
+    const missed = after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
+    if (missed !== null && checks.logged.get(kind) !== at) {
+      checks.logged.set(kind, at);
+      const { ticks: dropped, from, upTo } = missed;
+      const fields = {
+        kind,
+        missed: dropped,
+        dueAt: iso(from),
+        missedUpTo: iso(upTo),
+        reason: whyMissed(checks, missed),
+      };
+      log.warn(fields, 'scheduled runs were missed: one run makes up for all of them');
+    }
+    if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');
+    try {
+      await onDue(kind, tickName(kind, at));
+    } catch (error) {
+      checks.unrequested.failed(kind, { kind, ...errorFields(error) });
+    }
+  }
+  checks.last = now;
+}
+
+/** Checks for due runs now, and whenever a tick may have come. */
+export function startScheduler(options: ScheduleOptions): Service {
+  const { clock, log, fullCron, deltaCron, timezone } = options;
+  checkCron('CATCHWORD_FULL_CRON', fullCron);
+  checkCron('CATCHWORD_DELTA_CRON', deltaCron);
+  const checks = beginChecks(options);
+  let checking: Promise<void> | undefined;
+
+  function check(): Promise<void> {
+    checking ??= requestDueRuns(options, checks)
+      .catch((error: unknown) => checks.unchecked.failed('', errorFields(error)))
+      .finally(() => {
+        checking = undefined;
+      });
+    return checking;
+  }
+
+  const bySecond = [fullCron, deltaCron].some((expression) => expression.trim().split(/\s+/).length === 6);
+  const task = cron.schedule(bySecond ? '* * * * * *' : '* * * * *', check, {
+    timezone: 'UTC',
+    noOverlap: true,
+    name: 'schedule',
+    suppressMissedWarning: true,
+  });
+  for (const kind of KINDS) {
+    const expression = options[`${kind}Cron`];
+    const nextAt = nextDue(expression, timezone, clock.now());
+    if (expression !== 'off') log.info({ kind, cron: expression, timezone, nextAt: iso(nextAt) }, 'scheduled');
+  }
+  const checksRegularly = repeat({ name: 'schedule', clock, everyMs: CHECK_MS, turn: check });
+  return {
+    name: 'scheduler',
+    stop: async () => {
+      await task.destroy();
+      await checksRegularly.stop();
+      await checking;
+    },
+  };
+}
+
+/**
+ * Requests runs that were due before the start, and later those that are late: the request of a scheduler reaches one
+ * keeper, and there may be several mirrors; or that keeper, or the scheduler, has died.
+ */
+export function requestLateRuns(options: ScheduleOptions): Service {
+  const { clock } = options;
+  const startedAt = clock.now();
+  const checks = beginChecks(options);
+  async function onDue(kind: RunKind, tick: string): Promise<void> {
+    const at = tickTime(tick) ?? 0;
+    if (at < startedAt || clock.now() - at >= LATE_REQUEST_MS) await options.onDue(kind, tick);
+  }
+
+  async function turn(): Promise<void> {
+    await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
+      checks.unchecked.failed('', errorFields(error)),
+    );
+  }
+
+  return repeat({ name: 'late runs', clock, everyMs: CHECK_MS, turn });
+}
+
+/**
+ * Passes on what a scheduler requests when it is due by this process's clock, because that of the scheduler may be ahead.
+ * A request that is far too early is ignored: `requestLateRuns` makes up for it.
+ */
+export function startRequestedRuns({ clock, log, onDue }: Pick<ScheduleOptions, 'clock' | 'log' | 'onDue'>) {
+  const stopping = new AbortController();
+  return {
+    name: 'requested runs',
+    request: async ({ kind, tick }: { readonly kind: RunKind; readonly tick: string }): Promise<void> => {
+      const earlyMs = (tickTime(tick) ?? 0) - clock.now();
+      if (earlyMs >= LATE_REQUEST_MS) {
+        const dueAt = iso(tickTime(tick));
+        log.warn({ kind, dueAt }, 'a run was requested too early: the clock of the scheduler is ahead');
+        return;
+      }
+      if (earlyMs > 0) await clock.sleep(earlyMs, stopping.signal).catch(() => {});
+      if (stopping.signal.aborted) return;
+      // The mirror may be locked for long. `requestLateRuns` makes up for it.
+      await onDue(kind, tick).catch((error: unknown) =>
+        log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested'),
+      );
+    },
+    stop: async (): Promise<void> => stopping.abort(),
+  };
+}
+
+/** Keeps the ticks that a scheduler without a mirror has requested. At its start it requests the newest again. */
+export function createRequestedTicks(): ServedTicks & { requested(kind: RunKind, tick: string): void } {
+  const newest = new Map<RunKind, number>();
+  return {
+    served: (kind) => newest.get(kind) ?? null,
+    forgetAfter: (kind, nowMs) => {
+      newest.set(kind, Math.min(newest.get(kind) ?? nowMs, nowMs));
+    },
+    requested: (kind, tick) => {
+      const at = tickTime(tick);
+      if (at !== null) newest.set(kind, at);
+    },
+  };
+}

@@ -1,0 +1,224 @@
+import { type Window, windowKey } from '../catalog/page-types.ts';
+
+/**
+ * Plans which windows of a list to read.
+ *
+ * `page=k, per_page=s` reads the offsets (k-1)s … ks-1, so a window starts at a multiple of its size. The size varies:
+ * each window shares at least `seam` products with the one before and reaches as far as possible. No plan with that
+ * overlap has fewer windows, because a window that reaches further never makes the next one reach less far. For windows
+ * of up to 1,000 that share 10, this needs 5.0 to 5.4% more requests than plain pages (from 200,000 products on).
+ */
+
+/** A window that was read. */
+export interface WindowRead extends Window {
+  /** Items of the response, rejected ones included. */
+  readonly items: number;
+  readonly numItems: number;
+  readonly totalPages: number;
+  /** Start of the request, milliseconds since 1970. */
+  readonly requestedAt: number;
+  /** Why the response's totals contradict its items; null if they agree. */
+  readonly doubt: string | null;
+}
+
+/** How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages. */
+export interface Layout {
+  readonly perPage: number;
+  readonly seam: number;
+}
+
+export function startOf({ page, perPage }: Window): number {
+  return (page - 1) * perPage;
+}
+
+export function endOf({ page, perPage }: Window): number {
+  return page * perPage;
+}
+
+/**
+ * The window that starts at least `seam` products before `reach` and reaches furthest beyond it. If no size up to
+ * `perPage` allows that (possible if `perPage` is less than 50), the overlap is reduced, at last to 0.
+ */
+export function nextWindow(reach: number, { perPage, seam }: Layout): Window {
+  for (let overlap = Math.min(seam, perPage - 1); overlap > 0; overlap >>= 1) {
+    const from = reach - overlap;
+    let best: Window | undefined;
+    let end = reach;
+    for (let size = perPage; size > overlap && from + size > end; size--) {
+      const page = Math.floor(from / size) + 1;
+      if (page * size <= end) continue;
+      end = page * size;
+      best = { page, perPage: size };
+    }
+    if (best !== undefined) return best;
+  }
+  return { page: Math.floor(reach / perPage) + 1, perPage };
+}
+
+/** Yields the windows of a list, starting at `reach`, without end. */
+export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never> {
+  let window = reach === 0 ? { page: 1, perPage: layout.perPage } : nextWindow(reach, layout);
+  for (; ; window = nextWindow(endOf(window), layout)) yield window;
+}
+
+/** The windows of a list by their index, and the index of each window that was asked for. */
+function createSequence(layout: Layout) {
+  const sequence = windowsFrom(layout);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
+
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
+
+  return { windows, index, windowAt };
+}
+
+/** The windows that cover the offsets `low` to `high`, overlapping by at least the layout's seam. */
+export function windowsOver(low: number, high: number, layout: Layout): Window[] {
+  const windows: Window[] = [];
+  for (const window of windowsFrom(layout, Math.max(0, low) + (low > 0 ? layout.seam : 0))) {
+    windows.push(window);
+    if (endOf(window) >= high) return windows;
+  }
+  return windows;
+}
+
+/** Whether the window holds the end of the list, so that nothing after it needs to be read. */
+export function holdsEnd({ page, perPage, items, doubt }: Pick<WindowRead, 'page' | 'perPage' | 'items' | 'doubt'>) {
+  return doubt === null && items < perPage && (items > 0 || page === 1);
+}
+
+/** The windows of a pass, and which of them were read. */
+export interface PassPlan {
+  note(read: WindowRead): void;
+  /** At most `limit` windows that were not read and are not `taken`, in the order to request them. */
+  missing(limit: number, taken: (key: string) => boolean): Window[];
+  /** Whether the window is in the plan, read or not. */
+  has(window: Window): boolean;
+  /** The window before it in the list. */
+  before(window: Window): Window | undefined;
+  /** Windows planned so far, including those that were read. */
+  readonly size: number;
+}
+
+/** The plan of a list, whose windows have an order. */
+export interface ListPlan extends PassPlan {
+  /** The window at an index, planned or not. */
+  readonly windowAt: (at: number) => Window;
+  /** Undefined for a window of another plan. */
+  readonly indexOf: (window: Window) => number | undefined;
+}
+
+/** Creates a plan of windows that are known in advance. */
+export function createFixedPlan(windows: readonly Window[]): PassPlan {
+  const planned = new Set(windows.map(windowKey));
+  const read = new Set<string>();
+  return {
+    size: windows.length,
+    before: () => undefined,
+    has: (window) => planned.has(windowKey(window)),
+    note: (window) => void read.add(windowKey(window)),
+    missing: (limit, taken) =>
+      windows.filter((window) => !read.has(windowKey(window)) && !taken(windowKey(window))).slice(0, limit),
+  };
+}
+
+interface ListPlanOptions extends Layout {
+  /** Whether to read from the end of the list to its start. */
+  readonly reversed: boolean;
+  /** The list's size; null: unknown until the first window is read. */
+  readonly numItems: number | null;
+  /** The list's length as an earlier pass found it. A reversed pass starts there, even if the totals are higher. */
+  readonly foundLength?: number | undefined;
+}
+
+/** Maximum windows planned beyond those that were read. Limits memory if a source reports an absurd total. */
+const HORIZON = 50_000;
+
+/**
+ * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
+ * newest total requires, and another one as long as the last one is full.
+ */
+export function createListPlan(options: ListPlanOptions): ListPlan {
+  const { reversed } = options;
+  const { windows, index, windowAt } = createSequence(options);
+  const read = new Map<number, WindowRead>();
+  let total = plannedLength(options.numItems ?? -1);
+  let totalAt = Number.NEGATIVE_INFINITY;
+  /** Index of the first window known to hold the end, or to be after it. */
+  let last = Number.POSITIVE_INFINITY;
+  let unread = 0;
+
+  function plannedLength(numItems: number): number {
+    return Math.min(numItems, reversed ? (options.foundLength ?? numItems) : numItems);
+  }
+
+  /** The last window must end after the list's end by its total, which may be too low: it has to come back short. */
+  function reachesEnd(window: Window): boolean {
+    return endOf(window) > total;
+  }
+
+  /** Number of windows that the pass needs, as known so far. */
+  function size(): number {
+    if (Number.isFinite(last)) return last + 1;
+    let at = Math.max(0, windows.length - 1);
+    while (at > 0 && reachesEnd(windowAt(at - 1))) at--;
+    // The list goes on after a window that was read and did not hold the end.
+    const most = read.size + HORIZON;
+    while (read.has(at) || (at < most && !reachesEnd(windowAt(at)))) at++;
+    return at + 1;
+  }
+
+  /** A window may come from an earlier process that had planned further. */
+  function indexOf(window: Window): number | undefined {
+    for (let at = windows.length; !index.has(windowKey(window)); at++) {
+      if (startOf(windowAt(at)) > startOf(window)) return undefined;
+    }
+    return index.get(windowKey(window));
+  }
+
+  let known: number | undefined;
+  function knownSize(): number {
+    known ??= size();
+    return known;
+  }
+
+  return {
+    windowAt,
+    indexOf,
+    get size() {
+      return knownSize();
+    },
+    has: (window) => indexOf(window) !== undefined,
+    before: (window) => windows[(indexOf(window) ?? 0) - 1],
+    note: (window) => {
+      known = undefined;
+      // Also the total of a window that is not in the plan, such as a part of one that cannot be read.
+      if (window.requestedAt >= totalAt) {
+        totalAt = window.requestedAt;
+        total = plannedLength(window.numItems);
+      }
+      const at = indexOf(window);
+      if (at === undefined) return;
+      read.set(at, window);
+      if (holdsEnd(window) || window.items === 0) last = Math.min(last, at);
+    },
+    missing: (limit, taken) => {
+      const count = knownSize();
+      const found: Window[] = [];
+      while (read.has(unread)) unread++;
+      for (let step = 0; step < count - unread && found.length < limit; step++) {
+        const at = reversed ? count - 1 - step : unread + step;
+        const window = windowAt(at);
+        if (!read.has(at) && !taken(windowKey(window))) found.push(window);
+      }
+      return found;
+    },
+  };
+}

@@ -1,0 +1,206 @@
+import { randomUUID } from 'node:crypto';
+import type { Job, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { LONGEST_PAUSE_MS, type Pause } from '../../base/clock.ts';
+import { createLog } from '../../base/log.ts';
+import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
+import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
+import type { PageQueue, ValidatePage } from '../queue-port.ts';
+import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
+import { createDelivery, type Handle } from './apply-consumer.ts';
+import { checkRedis } from './check-redis.ts';
+import { decodeOutcome } from './codec.ts';
+import { createFetcherControl, type FetcherControlOptions } from './fetcher-control.ts';
+import {
+  fetchJobOptions,
+  jobId,
+  openQueue,
+  PAUSE_ENDED_KEY,
+  PAUSE_JOB,
+  PAUSE_MESSAGE,
+  type QueuePlace,
+  queueNames,
+  returnToQueue,
+  startWorker,
+} from './jobs.ts';
+import { startLateRetries } from './promote-stuck-jobs.ts';
+import { connectRedis, cutRedis, reasonOf } from './redis-connection.ts';
+import { createSharedRate } from './shared-rate.ts';
+
+interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
+  /** Incarnation of the keeper's mirror; letters, digits and `-`. */
+  readonly mirror: string;
+  /** Default: in this thread. */
+  readonly validate?: ValidatePage | undefined;
+  /** Learns that pace; default: it is configured. */
+  readonly learned?: LearnedLimit | undefined;
+  /** Called when the source asks a fetcher of this mirror for a pause. Must not throw. */
+  readonly onRateLimited?: (pause: Pause) => void;
+  /** The mirror is deleted after this run: nothing of it stays in Redis. */
+  readonly isTemporary?: boolean;
+  /** Default: one of its own. */
+  readonly trouble?: RedisTrouble | undefined;
+}
+
+export interface BullQueue extends PageQueue {
+  /** Incarnation of the keeper's mirror. */
+  readonly mirror: string;
+  /** Ends the pause that the source asked for, for all fetchers. */
+  forgetPause(): Promise<void>;
+  /**
+   * Delivers the outcome of a fetcher in this process, without Redis.
+   * @returns false, at once, if this queue does not deliver, or has not added a task of that run
+   */
+  handOver(outcome: FetchOutcome): Promise<boolean>;
+}
+
+/** Pages that are decoded while one is written. Limits memory. */
+const DECODED_PAGES = 4;
+
+/** The tasks that have a job in none of the queues. */
+async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[], redis: Redis): Promise<FetchTask[]> {
+  const ids = tasks.map(jobId);
+  const pipeline = redis.pipeline();
+  for (const queue of queues) for (const id of ids) pipeline.exists(queue.toKey(id));
+  const exists = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error !== null) throw error;
+    return reply === 1;
+  });
+  return tasks.filter((_, index) => queues.every((_queue, nth) => exists[nth * ids.length + index] === false));
+}
+
+/** Deletes the pages of a mirror that is gone: a killed command cannot, and a mirror may be deleted. */
+async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<void> {
+  const pages = openQueue(place, queueNames(place).apply(gone), redis);
+  try {
+    await pages.obliterate({ force: true });
+  } finally {
+    await pages.close();
+  }
+}
+
+/**
+ * The keeper's side of the queue in Redis.
+ *
+ * ```
+ * keeper ── add ──► fetch jobs ──► fetchers, anywhere ──► apply jobs ── handle ──► keeper
+ * ```
+ * Both jobs of a task have the same id. A fetcher adds the apply job before its fetch job ends, so checking for the
+ * fetch job first finds every task in progress. A fetcher in the keeper's process hands its pages over instead, and its
+ * fetch job ends when the page was handled: packing, sending and unpacking a page cost as much as reading it. While
+ * Redis is unreachable, `add` and `drop` only log that.
+ *
+ * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
+ */
+export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
+  const { redisUrl, clock, log, mirror, learned, onRateLimited, isTemporary } = options;
+  const { trouble = createRedisTrouble(options) } = options;
+  const learner = createLearner(clock, learned);
+  await checkRedis(redisUrl);
+  const names = queueNames(options);
+  // Silent, because the worker's connection logs an outage already.
+  const producer = connectRedis(redisUrl, { clock, trouble, log: createLog('silent') }, 'fail');
+  const fetchQueue = openQueue(options, names.fetch, producer);
+  const applyQueue = openQueue(options, names.apply(mirror), producer);
+  const queues = [fetchQueue, applyQueue];
+  const rate = createSharedRate(fetchQueue, producer, mirror, clock);
+  const fetchers = createFetcherControl(fetchQueue, rate, options);
+  await Promise.all(queues.map((queue) => queue.waitUntilReady()));
+
+  const delivery = createDelivery(mirror, learner, options);
+  let consumer: ReturnType<typeof startWorker> | undefined;
+  let closed: Promise<void> | undefined;
+
+  /** Does `work` in Redis; a failure is only logged. */
+  async function attempt(what: string, work: () => Promise<void>): Promise<void> {
+    if (closed !== undefined) return;
+    try {
+      await work();
+    } catch (error) {
+      if (producer.status === 'ready') trouble.failed(what, reasonOf(error));
+      else log.debug({ what, reason: reasonOf(error) }, 'Redis command failed');
+    }
+  }
+
+  /** Reports a pause, whose remaining time Redis knows, because the job may have waited for this process; and a refusal. */
+  async function notePause(data: unknown): Promise<void> {
+    const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
+    if (refused) learner.refused(pauseMs === 0 ? undefined : pauseMs);
+    if (pauseMs === 0) return;
+    const leftMs = Math.min(pauseMs, await fetchQueue.getRateLimitTtl());
+    const since = clock.now();
+    if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
+  }
+
+  /** Decodes a page at once; what the job tells is handled after the jobs that arrived before. */
+  function inTurn({ name, data }: Job, handle: Handle): Promise<void> {
+    if (name === PAUSE_JOB) return delivery.inTurn(() => attempt('note a pause', () => notePause(data)));
+    return delivery.deliver(decodeOutcome(data, options.validate), handle);
+  }
+
+  async function close(): Promise<void> {
+    delivery.end();
+    await consumer?.close(delivery.idle);
+    if (isTemporary === true) {
+      await applyQueue.obliterate({ force: true }).catch(() => {});
+      await rate.end().catch(() => {});
+    }
+    await Promise.all(queues.map((queue) => queue.close()));
+    cutRedis(producer);
+  }
+
+  return {
+    mirror,
+    add: (tasks) =>
+      attempt('add tasks', async () => {
+        const isDelivered = delivery.ask(tasks);
+        for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
+        const jobless = await withoutJob(tasks, queues, producer);
+        // A page that was delivered while Redis answered has no job any more.
+        const missing = jobless.filter((task) => !isDelivered(task));
+        if (missing.length === 0) {
+          await startLateRetries(fetchQueue, producer);
+          await fetchers.watch();
+          return;
+        }
+        await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
+      }),
+    consume: async (handle) => {
+      delivery.begin(handle);
+      async function take(job: Job, token: string | undefined): Promise<void> {
+        if (closed !== undefined) return returnToQueue(job, token);
+        await inTurn(job, handle);
+      }
+      // Not awaited: while Redis is gone, a run must still be able to stop.
+      consumer = startWorker({ ...options, trouble }, names.apply(mirror), take, { concurrency: DECODED_PAGES });
+    },
+    rest: async () => {
+      const resting = consumer;
+      consumer = undefined;
+      delivery.end();
+      await resting?.close(delivery.idle);
+    },
+    drop: (runId) =>
+      attempt('drop tasks', async () => {
+        for (const queue of queues) {
+          // Reads only ids, because apply jobs contain whole pages.
+          const ids = await queue.getRanges(['wait', 'prioritized', 'delayed'], 0, -1);
+          const own = ids.filter((id) => id.startsWith(`${mirror}_r${runId}-`));
+          await Promise.all(own.map((id) => queue.remove(id)));
+        }
+      }),
+    forgetPause: () =>
+      attempt('end the pause', async () => {
+        // First, because a fetcher that does not know that the pause ended would block all of them again.
+        await producer.set(fetchQueue.toKey(PAUSE_ENDED_KEY), randomUUID(), 'PX', LONGEST_PAUSE_MS);
+        await fetchQueue.removeRateLimitKey();
+        // Starts the retries that were delayed until the end of the pause.
+        await fetchQueue.promoteJobs();
+      }),
+    handOver: delivery.handOver,
+    close: () => {
+      closed ??= close();
+      return closed;
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { setMaxListeners } from 'node:events';
+import { retryDelayMs } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { CatchwordError, toErrorRecord } from '../base/errors.ts';
+import { errorFields, type Logger } from '../base/log.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
+import type { Pacer } from '../pace/pacer.ts';
+import { type PageQueue, type ReadWindow, toReadError } from './queue-port.ts';
+
+interface EmbeddedQueueOptions {
+  readonly read: ReadWindow;
+  /** Maximum number of requests in flight, those that wait for a retry included. */
+  readonly concurrency: number;
+  /** Delays requests to keep the rate limit and the pauses that the source asks for. */
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called before a retry whose delay the source did not ask for. */
+  readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
+}
+
+/**
+ * Pages that may be validated, or wait to be delivered, besides those that are being read, and their bytes. Limits memory;
+ * while pages are written, which takes a while, the next ones are validated.
+ */
+const AHEAD = 24;
+const AHEAD_BYTES = 16_000_000;
+
+/** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
+export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
+  const { read, concurrency, pacer, clock, log, onRetry } = options;
+  const waiting = new Map<string, FetchTask>();
+  const active = new Map<string, Promise<void>>();
+  const slots = createSlots(concurrency, fill);
+  const stop = new AbortController();
+  // Each active task adds a listener.
+  setMaxListeners(0, stop.signal);
+  let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
+  let delivered = Promise.resolve();
+
+  /** Retries until there is an outcome; null if the queue was closed. */
+  async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        await slots.take(taskId(task), stop.signal);
+        await pacer.acquire(stop.signal);
+        const { page, response } = await read(task, stop.signal, attempt, (bytes) => {
+          slots.hold(taskId(task), bytes);
+        });
+        pacer.succeeded();
+        return { kind: 'captured', captured: { task, page, response, requests: attempt } };
+      } catch (thrown) {
+        if (stop.signal.aborted) return null;
+        const error = toReadError(thrown);
+        const askedMs = error.retryAfterMs ?? 0;
+        pacer.heed(error);
+        const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
+        if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
+        if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
+        log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'retrying page');
+        // The pacer waits for as long as the source asked, because an operator may end that pause.
+        await clock.sleep(delayMs - askedMs, stop.signal).catch(() => {});
+        if (stop.signal.aborted) return null;
+      }
+    }
+  }
+
+  async function deliver(outcome: FetchOutcome): Promise<void> {
+    if (stop.signal.aborted) return;
+    try {
+      await handle?.(outcome);
+    } catch (error) {
+      log.error(errorFields(error), 'a fetched page was not applied');
+    }
+  }
+
+  async function work(task: FetchTask): Promise<void> {
+    const outcome = await readUntilDone(task);
+    if (outcome === null) return;
+    delivered = delivered.then(() => deliver(outcome));
+    await delivered;
+  }
+
+  function fill(): void {
+    for (const [id, task] of waiting) {
+      if (handle === undefined || !slots.takeFree(id, active.size)) return;
+      waiting.delete(id);
+      const done = work(task).finally(() => {
+        active.delete(id);
+        slots.free(id);
+        fill();
+      });
+      active.set(id, done);
+    }
+  }
+
+  return {
+    add: async (tasks) => {
+      if (stop.signal.aborted) return;
+      for (const task of tasks) {
+        const id = taskId(task);
+        if (!active.has(id) && !waiting.has(id)) waiting.set(id, task);
+      }
+      fill();
+    },
+    consume: async (consumer) => {
+      handle = consumer;
+      fill();
+    },
+    rest: async () => {
+      handle = undefined;
+      await delivered;
+    },
+    drop: async (runId) => {
+      for (const [id, task] of waiting) if (task.runId === runId) waiting.delete(id);
+    },
+    close: async () => {
+      waiting.clear();
+      stop.abort(new CatchwordError('INTERRUPTED', 'the queue was closed'));
+      slots.wake();
+      await Promise.all(active.values());
+    },
+  };
+}
+
+/**
+ * The slots of tasks that have a request in flight, or may make one, and the bytes of pages that have arrived and are not
+ * delivered yet. `onFree` is called when a slot is free and no task that needs one again waits for it.
+ */
+function createSlots(concurrency: number, onFree: () => void) {
+  const reading = new Set<string>();
+  const inLine: (() => void)[] = [];
+  const held = new Map<string, number>();
+  let heldBytes = 0;
+
+  function endReading(id: string): void {
+    if (!reading.delete(id)) return;
+    const next = inLine.shift();
+    if (next === undefined) onFree();
+    else next();
+  }
+
+  function dropHeld(id: string): void {
+    heldBytes -= held.get(id) ?? 0;
+    held.delete(id);
+  }
+
+  return {
+    /** Takes a slot for a new task, unless none is free or `AHEAD` is reached; `active` tasks are not delivered yet. */
+    takeFree: (id: string, active: number): boolean => {
+      const isAhead = active - reading.size >= AHEAD || heldBytes >= AHEAD_BYTES;
+      if (isAhead || reading.size >= concurrency) return false;
+      reading.add(id);
+      return true;
+    },
+    /** Waits for a slot, if the task has none, until `signal` is aborted and `wake` is called. */
+    take: async (id: string, signal: AbortSignal): Promise<void> => {
+      if (reading.has(id)) return;
+      dropHeld(id);
+      while (reading.size >= concurrency && !signal.aborted) await new Promise<void>((go) => inLine.push(go));
+      reading.add(id);
+    },
+    /** Frees the slot of a task whose page has arrived. */
+    hold: (id: string, bytes: number): void => {
+      dropHeld(id);
+      held.set(id, bytes);
+      heldBytes += bytes;
+      endReading(id);
+    },
+    /** Forgets a task. */
+    free: (id: string): void => {
+      dropHeld(id);
+      endReading(id);
+    },
+    wake: (): void => {
+      for (const go of inLine.splice(0)) go();
+    },
+  };
+}

@@ -1,0 +1,80 @@
+import * as z from 'zod';
+import { createConfinement } from './error-boundary.ts';
+import type { Sink } from './sink.ts';
+import { answerWithin } from './with-timeout.ts';
+
+/*
+ * The module of a custom sink may return anything. What it declares is checked once, when the sink is made, and whatever
+ * its calls throw, then or later, fails this sink alone.
+ */
+
+/** How long a module may take to make a sink, and a sink to close; milliseconds. */
+const CREATE_TIMEOUT_MS = 10_000;
+const CLOSE_TIMEOUT_MS = 5_000;
+
+const call = z.custom<unknown>((value) => typeof value === 'function', 'expected a function');
+const optionalCall = call.optional();
+
+const sinkSchema = z.strictObject({
+  batch: z.strictObject({
+    events: z.int().min(1).max(100_000),
+    chars: z.int().min(1).max(100_000_000),
+  }),
+  open: call,
+  fillBegins: optionalCall,
+  fillEnds: optionalCall,
+  recheck: optionalCall,
+  size: optionalCall,
+  deliver: call,
+  deliverLines: optionalCall,
+  prepareNext: optionalCall,
+  close: call,
+  check: call,
+} satisfies Record<keyof Sink, z.ZodType>);
+
+const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch');
+
+/**
+ * @returns a copy, because a module may change its own later
+ * @throws Error that lists everything that is wrong with what `createSink` returned
+ */
+function batchOf(made: unknown): Sink['batch'] {
+  const isPlain = made === null || typeof made !== 'object' || Object.getPrototypeOf(made) === Object.prototype;
+  // An object of a class may have members of its own.
+  const { error, data } = (isPlain ? sinkSchema : sinkSchema.loose()).safeParse(made);
+  if (error === undefined) return data.batch;
+  const problems = error.issues.map(({ path, message }) => [path.join('.'), message].filter(Boolean).join(': '));
+  throw new Error(`createSink returned an invalid sink: ${problems.join('; ')}`);
+}
+
+/**
+ * Makes a sink whose failures stay its own. An error that escapes from its driver fails the running call and every later
+ * one, and closes it; `close` is called once.
+ * @throws what `create` throws; Error if what it returns is not a sink; SinkError if it does not answer in time, also when
+ * it closes
+ */
+export async function ownSink(create: () => unknown): Promise<Sink> {
+  let closing: Promise<void> | undefined;
+  let sink: Sink | undefined;
+
+  function close(): Promise<void> {
+    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close()));
+    return closing;
+  }
+
+  const { confined, spared } = createConfinement(() => void close().catch(() => {}));
+  const making = confined(create);
+  const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
+    // What it makes later is not used.
+    void making.then((late) => (late as Sink).close()).catch(() => {});
+    throw error;
+  });
+  const batch = batchOf(made);
+  sink = made as Sink;
+  const members = made as unknown as Record<string, ((...args: unknown[]) => unknown) | undefined>;
+  const calls = CALLS.filter((name) => members[name] !== undefined).map((name) => [
+    name,
+    (...args: unknown[]) => confined(() => members[name]?.apply(made, args)),
+  ]);
+  return { ...(Object.fromEntries(calls) as Sink), batch, close };
+}

@@ -1,0 +1,78 @@
+import { CatchwordError } from '../base/errors.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { RelayWriter } from '../store/schema/writers.ts';
+import type { Mark, Opened } from './sink.ts';
+
+/**
+ * Decides where delivery continues, from the mirror's row of a sink and the mark that the sink returned, and writes it to
+ * the row. The mark wins: after a crash the sink may have more than the mirror wrote down, and after a loss of its own it
+ * has less.
+ *
+ * Call inside a write transaction.
+ *
+ * @param mark null if the sink does not store one
+ * @throws CatchwordError SINK_CONFLICT if the sink was fed from another history, whose numbers mean other changes
+ */
+export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
+  const { generation, cursor } = sink;
+  if (mark === null) continueAt(store, sink, generation, cursor);
+  else if (!isOfThisHistory(store, mark)) {
+    if (!sink.takeOver) throw conflict(store, sink, mark);
+    // A store whose ids must grow has them start with the generation.
+    const next = Math.max(generation, mark.generation + 1);
+    continueAt(store, sink, next, cursor, next);
+  } else if (!sink.opened && sink.beganGeneration > 1) {
+    // The restart was ordered before the mirror knew the sink's generation.
+    const next = Math.max(generation, mark.generation + 1);
+    continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
+  } else if (mark.generation < sink.beganGeneration) {
+    // The sink has not seen the restart, or has lost what it got since.
+    continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+  } else if (mark.refill !== undefined && cursor > 0) store.sinks.refill(sink.id);
+  else {
+    reconcileFreed(store, sink, mark);
+    recordGap(store, sink, mark.cursor, nowMs);
+    continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
+  }
+}
+
+function conflict({ incarnation }: Reader, { name, address }: SinkRow, mark: Mark): CatchwordError {
+  const isOther = mark.incarnation !== incarnation;
+  const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
+  return new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}`, {
+    hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
+  });
+}
+
+/** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
+export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
+  if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
+  const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
+  return recordedAt === undefined || recordedAt === mark.at;
+}
+
+/** Among the events that were set free: those that the sink has are delivered; those that it lost are ready again. */
+function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
+  const { generation, late } = mark;
+  const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);
+  const lost = sinks
+    .freed(id, 'delivered')
+    .filter(({ seq, freed }) => freed > generation || (freed === generation && late > 0 && seq > late));
+  sinks.setFreed(id, seqsOf(lost), 'ready');
+  if (late === 0 || mark.cursor !== cursor) return;
+  const arrived = sinks.freed(id, 'ready').filter(({ seq, freed }) => seq <= late && freed <= generation);
+  sinks.setFreed(id, seqsOf(arrived), 'delivered');
+}
+
+function continueAt(store: RelayWriter, sink: SinkRow, generation: number, cursor: number, began = 0): void {
+  // The store was fed under another name or address: from its cursor on, it needs every change.
+  const wasFed = !sink.opened && cursor > sink.cursor;
+  store.sinks.reconcile(sink.id, generation, cursor, { filledTo: wasFed ? cursor : Number.MAX_SAFE_INTEGER, began });
+}
+
+/** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */
+function recordGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
+  const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
+  if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
+}

@@ -1,0 +1,83 @@
+import { createConnection, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import pg from 'pg';
+import type { ConnectionLife } from '../connection-scope.ts';
+import { messageCheck } from './message-check.ts';
+
+/** Options of catchword, which the driver must not get. */
+const OWN = ['table', 'removals', 'refused'];
+const CONNECT_TIMEOUT_MS = 10_000;
+/** How long the server works on a statement: it also ends one whose client is gone without a word. */
+const STATEMENT_TIMEOUT_MS = 60_000;
+/** Longer, so that the server reports its own limit. */
+const QUERY_TIMEOUT_MS = 65_000;
+const CANCEL_TIMEOUT_MS = 2_000;
+
+/** What the types of the driver leave out. */
+interface Internals {
+  readonly processID: number | null;
+  readonly secretKey: number | null;
+  /** `attachListeners` is called with the stream that the parser reads, with TLS or without. */
+  readonly connection: { attachListeners(stream: Duplex): void };
+}
+type Client = pg.Client & Internals;
+
+/**
+ * Asks the server to end the statement that a connection runs, over a connection of its own, as the protocol has it.
+ * Otherwise a backend that waits for a lock would not notice that its client is gone, and each try would add one.
+ */
+function cancelStatement({ host, port, processID, secretKey }: Client): void {
+  if (processID === null || secretKey === null) return;
+  const request = Buffer.alloc(16);
+  request.writeInt32BE(request.length, 0);
+  request.writeInt32BE(80_877_102, 4);
+  request.writeInt32BE(processID, 8);
+  request.writeInt32BE(secretKey, 12);
+  const socket = createConnection(host.startsWith('/') ? { path: `${host}/.s.PGSQL.${port}` } : { host, port });
+  socket.setTimeout(CANCEL_TIMEOUT_MS, () => socket.destroy());
+  // The statement ends at the latest with the server's own limit.
+  socket.on('error', () => {});
+  socket.on('connect', () => socket.end(request)).resume();
+}
+
+async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): Promise<pg.Client> {
+  const driverUrl = new URL(url);
+  for (const option of OWN) driverUrl.searchParams.delete(option);
+  // The driver builds TLS on this socket.
+  const socket = new Socket();
+  const client = new pg.Client({
+    connectionString: driverUrl.href,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
+    // 0: not sent. The address may have another one.
+    statement_timeout: isPooled ? 0 : STATEMENT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: driverUrl.searchParams.get('application_name') ?? (isPooled ? undefined : 'catchword'),
+    stream: () => socket,
+  }) as Client;
+  const { connection } = client;
+  const attach = connection.attachListeners.bind(connection);
+  connection.attachListeners = (stream) => {
+    const checked = messageCheck().on('error', (error) => stream.destroy(error));
+    attach(stream.pipe(checked));
+  };
+  // The running or the next query reports it; without a listener it would end the process.
+  client.on('error', () => {});
+  life.atEnd(() => {
+    if (!socket.destroyed) cancelStatement(client);
+  });
+  life.own(socket);
+  await client.connect();
+  return client;
+}
+
+/** Connects. When `life` ends, so do the connection and the statement that it runs. */
+export async function connect(url: URL, life: ConnectionLife): Promise<pg.Client> {
+  try {
+    return await connectWith(url, life, false);
+  } catch (error) {
+    // A pooler such as PgBouncer refuses settings of a session, which it would pass on to other applications.
+    if (!(error instanceof Error) || !/unsupported startup parameter/i.test(error.message)) throw error;
+    return await connectWith(url, life, true);
+  }
+}

@@ -1,0 +1,108 @@
+import pg from 'pg';
+import * as z from 'zod';
+import { messageOf } from '../../../base/errors.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
+import { readOptions } from '../../sink-options.ts';
+import { createConnectedSink } from '../connected-sink.ts';
+import { connect } from './postgres-connection.ts';
+import { ensureLayout, inTransaction, resolveNames, type TableNames } from './postgres-layout.ts';
+import { statementsOf } from './postgres-statements.ts';
+import { openTable, UNKNOWN_OWNER } from './postgres-table.ts';
+
+/**
+ * A table with one row per product, and one with its prices, written set-based. The mark is in `catchword_cursor`, written
+ * in the same transaction: effectively once. A row is never overwritten by an older version.
+ *
+ * A fill delivers every product: to a new sink, after a replay, to a table that was emptied or that another mirror filled.
+ * It does not empty the table. Each fill has a number, which its rows carry: rows of an earlier fill are overwritten
+ * whatever their `seq`, and the ones that remain when the fill ends are removed.
+ */
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
+
+const OPTIONS = {
+  table: z
+    .string()
+    .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
+      error: 'a name such as products or shop.products',
+    })
+    .default('products'),
+  removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
+};
+
+/** Options that are passed to the driver. */
+const DRIVER = [
+  ...'sslmode sslrootcert sslcert sslkey sslpassword ssl sslnegotiation uselibpqcompat'.split(' '),
+  ...'application_name fallback_application_name options client_encoding keepalives'.split(' '),
+  ...'host port user password'.split(' '),
+  ...'connect_timeout lock_timeout statement_timeout idle_in_transaction_session_timeout'.split(' '),
+];
+/** How long a check waits for a lock on the table. */
+const CHECK_LOCK_TIMEOUT_MS = 3_000;
+
+/** The class of the SQLSTATE tells whether the data, the settings or the server is the cause. */
+function toSinkError(error: unknown): SinkError {
+  const code = error instanceof pg.DatabaseError ? (error.code ?? '') : '';
+  const message = `PostgreSQL: ${messageOf(error) || 'cannot be reached'}${code === '' ? '' : ` (${code})`}`;
+  // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
+  const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
+  const failure = isRefused ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
+  // A lock, a deadlock, a limit of the server, a proxy or an operator may have ended a statement because it took long.
+  return new SinkError(failure, message, { cause: error, timedOut: failure === 'unavailable' });
+}
+
+const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
+/** A new product and a removed one, to try both statements. */
+const CHECK_EVENTS: readonly SinkEvent[] = [
+  { id: '', seq: 1, at: 0, op: 'created', vbid: 'catchword-doctor-1', body: '{"vbid":"catchword-doctor-1"}', text: '' },
+  { id: '', seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
+];
+
+export const createPostgresSink: SinkFactory = ({ url }) => {
+  const { table, removals } = readOptions(url, OPTIONS, DRIVER);
+
+  /** Delivers products of its own, in a transaction that it rolls back. */
+  async function tryToWrite(db: pg.Client, names: TableNames): Promise<void> {
+    await inTransaction(db, 'ROLLBACK', async () => {
+      await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
+      await ensureLayout(db, names);
+      // A cursor row of its own: a relay may have locked the real one, which must not change.
+      const key = `${names.key} (catchword doctor)`;
+      const tried = await openTable(db, { table, names, sql: statementsOf(names, removals), key }, CHECK_MARK);
+      const { signal } = new AbortController();
+      await tried.fillBegins(CHECK_MARK, signal);
+      await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
+    });
+  }
+
+  return createConnectedSink({
+    batch: { events: 10_000, chars: 8_000_000 },
+    connect: (life) => connect(url, life),
+    leave: (db) => db.end(),
+    open: async (db, mark) => {
+      const names = await resolveNames(db, table);
+      await ensureLayout(db, names);
+      const sql = statementsOf(names, removals);
+      const opened = await openTable(db, { table, names, sql, key: names.key }, mark);
+      return {
+        ...opened,
+        fillEnds: (...args) =>
+          opened.fillEnds(...args).catch((error: unknown) => {
+            const { failure, message } = error instanceof SinkError ? error : toSinkError(error);
+            if (failure !== 'refused') throw error;
+            const what = `rows of ${table} that the mirror does not have cannot be removed`;
+            throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
+          }),
+      };
+    },
+    check: async (db) => {
+      const names = await resolveNames(db, table);
+      await tryToWrite(db, names);
+      const tried = 'tried in a transaction that was rolled back';
+      return names.exists
+        ? `rows of table ${table} can be written and removed (${tried})`
+        : `table ${table} can be created and written (${tried})`;
+    },
+    toSinkError,
+  });
+};

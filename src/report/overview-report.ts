@@ -1,0 +1,116 @@
+import type { Run, RunKind } from '../catalog/run-types.ts';
+import type { MissedTicks, Plans } from '../catalog/tick.ts';
+import { type MirrorState, openRun } from '../state/mirror-state.ts';
+import { problemsOf, type Topic } from '../state/problems.ts';
+import type { Store } from '../store/store.ts';
+import { problemText } from './problem-text.ts';
+import { sinkLag } from './sink-report.ts';
+import { heldReason, whyNotMade } from './status-report.ts';
+
+/*
+ * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
+ * held removals or parked events: lists are cut, and counts stop at a limit.
+ */
+
+/** Runs and sinks that are listed one by one; the rest is counted. */
+const LISTED = 3;
+const LISTED_SINKS = 10;
+/** Removals and parked events are counted up to this; a larger number is `more than`. */
+export const COUNTED = 1_000;
+const DAY_MS = 86_400_000;
+
+function heldOf({ recentRuns, removals }: Store, { held }: MirrorState) {
+  const listed = recentRuns.held(LISTED).map((run) => ({
+    run: run.id,
+    removals: removals.heldUpTo(run.id, COUNTED + 1),
+    reason: heldReason(run),
+  }));
+  return { listed, more: held.length - listed.length };
+}
+
+function sinksOf(store: Store, { sinks }: MirrorState) {
+  const rows = sinks.map((sink) => ({ ...sink, parked: store.sinks.parkedUpTo(sink.row.id, COUNTED + 1) }));
+  const halted = rows.filter(({ isHalted }) => isHalted);
+  const parked = rows.filter(({ isHalted, parked: events }) => !isHalted && events > 0);
+  const troubled = [...halted, ...parked];
+  const others = rows.filter((sink) => !troubled.includes(sink));
+  const ordered = [...troubled, ...others];
+  return {
+    count: rows.length,
+    /** Those that need a decision. */
+    troubled: troubled
+      .slice(0, LISTED)
+      .map(({ row: { name, state, error }, parked: events }) => ({ name, state, error, parked: events })),
+    moreTroubled: Math.max(0, troubled.length - LISTED),
+    /** Those that need a decision come first. */
+    listed: ordered
+      .slice(0, LISTED_SINKS)
+      .map((sink) => ({ name: sink.row.name, error: sink.row.error, ...sinkLag(sink) })),
+  };
+}
+
+/** How far a run has read; null until the source has said how much there is. */
+function progressOf(store: Store, { id, items }: Run) {
+  const [pass] = store.runs.passes(id);
+  if (pass === undefined || pass.numItems === null) return null;
+  // Neighbouring windows overlap, so a run reads some products twice: they count once.
+  const once = Math.round(items * (1 - pass.seam / pass.perPage));
+  return { items: Math.min(once, pass.numItems), total: pass.numItems };
+}
+
+function missedOf(store: Store, kind: RunKind, missed: MissedTicks, nowMs: number) {
+  return { kind, missed, reason: whyNotMade(store, kind, nowMs) };
+}
+
+/** Topics that the overview shows with a decision or a figure of its own. */
+const SHOWN: ReadonlySet<Topic> = new Set(['runs', 'open', 'held', 'sink', 'pause']);
+
+/** Further problems, in words. */
+function othersOf(store: Store, state: MirrorState) {
+  const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
+  return others.map((problem) => problemText(problem, state, store));
+}
+
+/** What the overview shows, of one state of the mirror. */
+export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
+  const { nowMs, last, pause } = state;
+  const active = store.runs.unfinished() ?? null;
+  const daemon = store.daemonLease.holder(nowMs) !== null;
+  const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
+  return {
+    freshness: state.freshness === 'fresh' && state.failed > 0 ? ('failing' as const) : state.freshness,
+    asOf: state.asOf,
+    products: store.products.living(),
+    active,
+    progress: active && progressOf(store, active),
+    /** Whether a process makes a run now. */
+    working: store.keeperLease.holder(nowMs) !== null,
+    /** The newest full run, if it is open. */
+    openRun: openRun(state),
+    last: last === undefined ? null : (store.runs.get(last.id) ?? null),
+    failed: state.failed,
+    open: state.open,
+    retry: state.retry,
+    others: othersOf(store, state),
+    daemon,
+    plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
+    missed: [
+      ...(plans.missedFull === null ? [] : [missedOf(store, 'full', plans.missedFull, nowMs)]),
+      ...(plans.missedDelta === null ? [] : [missedOf(store, 'delta', plans.missedDelta, nowMs)]),
+    ],
+    pausedUntil: pause?.until ?? null,
+    held: heldOf(store, state),
+    sinks: sinksOf(store, state),
+    /** Changes of the last 24 hours, those of the run under way included. */
+    changes: {
+      created: recent.created + (active?.created ?? 0),
+      updated: recent.updated + (active?.updated ?? 0),
+      removed: recent.removed + (active?.removed ?? 0),
+      restored: recent.restored + (active?.restored ?? 0),
+    },
+    mirrorBytes: store.sizeBytes(),
+    freeBytes: state.disk.free,
+  };
+}
+
+export type Overview = ReturnType<typeof overviewOf>;

@@ -1,0 +1,31 @@
+import { iso } from '../base/iso-time.ts';
+import { STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
+import type { ProductRow, SearchHit } from '../store/rows/product-rows.ts';
+
+/** A product by the names of its columns. */
+function columnsOf<T>(fields: typeof STORED, row: SearchHit) {
+  const values: Readonly<Record<string, unknown>> = { ...row };
+  const members = fields.map(({ column, name }) => [column, values[name]]);
+  return { vbid: row.vbid, ...(Object.fromEntries(members) as T) };
+}
+
+/**
+ * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.
+ * @param history the texts of its change events
+ */
+export function productJson(row: ProductRow, history?: readonly string[]): string {
+  const { body, firstSeenAt, changedAt, changedSeq, removedAt } = row;
+  const head = JSON.stringify({
+    ...columnsOf<StoredColumns>(STORED, row),
+    first_seen_at: iso(firstSeenAt),
+    changed_at: iso(changedAt),
+    changed_seq: changedSeq,
+    removed_at: iso(removedAt),
+  });
+  const tail = history === undefined ? '' : `,"history":[${history.join(',')}]`;
+  return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}}`;
+}
+
+export function hitJson(hit: SearchHit) {
+  return columnsOf<SummaryColumns>(SUMMARY, hit);
+}

@@ -1,0 +1,28 @@
+import { iso } from '../base/iso-time.ts';
+import type { Evidence, Run } from '../catalog/run-types.ts';
+import type { Store } from '../store/store.ts';
+
+function evidenceJson({ numItems, lists, commonChange, ...rest }: Evidence) {
+  const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
+  const common = commonChange === undefined ? {} : { common_change: commonChange };
+  return { ...rest, num_items: numItems, lists: listed, ...common };
+}
+
+/** A run with the names of the view `run_log`, and with the reasons of its proof and the evidence for it. */
+export function runJson(run: Run) {
+  const { from, sourceTime, startedAt, finishedAt, settlesAt, evidence, ...rest } = run;
+  return {
+    ...rest,
+    evidence: evidence === null ? null : evidenceJson(evidence),
+    from_time: iso(from),
+    source_time: iso(sourceTime),
+    started_at: iso(startedAt),
+    finished_at: iso(finishedAt),
+    settles_at: iso(settlesAt),
+  };
+}
+
+/** All products that a held run would remove. */
+export function heldRemovalsJson({ removals }: Store, runId: number): Record<string, unknown>[] {
+  return removals.held(runId).map(({ vbid, title }) => ({ vbid, title }));
+}

@@ -1,0 +1,143 @@
+import * as z from 'zod';
+import type { Clock } from '../../base/clock.ts';
+import { CatchwordError } from '../../base/errors.ts';
+import type { SandboxOptions } from '../options.ts';
+import { MAX_PRODUCTS } from './product-numbers.ts';
+import { createProductStates, type Product } from './product-states.ts';
+import { createRandom, sample } from './random.ts';
+import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
+
+const count = z.int().min(0).optional();
+/** How many products to change. `seed`: the only source of the choice; default: the catalog's own. */
+export const mutation = z.strictObject({ create: count, update: count, remove: count, seed: z.int().optional() });
+export type Mutation = Readonly<z.infer<typeof mutation>>;
+
+type Options = Pick<SandboxOptions, 'items' | 'seed' | 'order' | 'withdrawnForMs'>;
+
+const INITIAL_AGE_MS = 30 * 86_400_000;
+
+function tooMany(): CatchwordError {
+  return new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
+}
+
+/**
+ * Which products exist, in which version and order. Their content is a pure function (`item.ts`).
+ *
+ * A product is *living*, then *withdrawn* for a while (included in deltas and found by point lookup), then gone. A
+ * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It
+ * comes and goes at exactly the moments of the offer: every access first applies the moments that have passed, in order.
+ * Offered again, it comes back.
+ * @throws CatchwordError USAGE for more than 20 million products
+ * @rule 2.1-25..26
+ */
+export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
+  if (items > MAX_PRODUCTS) throw tooMany();
+  const ownRandom = createRandom(ownSeed);
+  const windows = createSaleWindows();
+  const skipped = new Set<number>();
+  let latest = clock.now();
+  const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
+
+  function touch(index: number, version: number, withdrawn: boolean): void {
+    states.set({ index, version, updatedAt: latest, withdrawn });
+  }
+
+  /** Applies everything that has happened by now. */
+  function catchUp(): void {
+    const now = Math.max(latest, clock.now());
+    for (let turn = windows.takeTurn(now); turn !== null; turn = windows.takeTurn(now)) {
+      latest = turn.at;
+      states.forgetWithdrawn(latest);
+      for (const { index, onSale } of turn.products) {
+        if (onSale !== states.isLiving(index)) touch(index, states.versionOf(index), !onSale);
+      }
+    }
+    latest = now;
+    states.forgetWithdrawn(now);
+  }
+
+  function skipTaken(): void {
+    while (skipped.delete(states.total)) states.addAbsent();
+  }
+
+  /**
+   * Returns the index of a new product, which is not there until it is offered.
+   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+   */
+  function claim(): number {
+    if (states.total >= MAX_PRODUCTS) throw tooMany();
+    skipTaken();
+    return states.addAbsent();
+  }
+
+  function choose(random: () => number, count: number): number[] {
+    if (count === 0) return [];
+    const indices = states.living();
+    return sample(random, count, indices.length).map((position) => indices[position] ?? 0);
+  }
+
+  return {
+    get living() {
+      catchUp();
+      return states.livingCount;
+    },
+    /** Number of withdrawn products that deltas still include. */
+    get withdrawn() {
+      catchUp();
+      return states.withdrawnCount;
+    },
+    /**
+     * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
+     * which is less than asked if too few products live, and how many live now.
+     * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+     */
+    mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
+      if (states.total + create > MAX_PRODUCTS) throw tooMany();
+      catchUp();
+      const random = seed === undefined ? ownRandom : createRandom(seed);
+      const removed = choose(random, remove);
+      for (const index of removed) touch(index, states.versionOf(index), true);
+      const updated = choose(random, update);
+      for (const index of updated) touch(index, states.versionOf(index) + 1, false);
+      for (let n = 0; n < create; n++) touch(claim(), 0, false);
+      return { created: create, updated: updated.length, removed: removed.length, living: states.livingCount };
+    },
+    /**
+     * Returns up to `limit` products from `offset` on, and how many there are in all.
+     * @param range null: the living products in the catalog's order; else all that were updated in the range, oldest
+     *   update first, including withdrawn ones
+     */
+    list: (range: TimeRange | null, offset: number, limit: number) => {
+      catchUp();
+      const indices = range === null && order === 'id' ? states.living() : states.byUpdate(range);
+      const count = indices.length;
+      const newestFirst = range === null && order === 'updated-desc';
+      const page = newestFirst
+        ? indices.slice(Math.max(0, count - offset - limit), Math.max(0, count - offset)).reverse()
+        : indices.slice(offset, offset + limit);
+      return { count, products: page.map(states.at) };
+    },
+    /** Null for a product that does not exist yet, or no longer. */
+    find: (index: number): Product | null => {
+      catchUp();
+      return states.find(index);
+    },
+    /** The index that `claim` would return. */
+    get next() {
+      skipTaken();
+      return states.total;
+    },
+    claim,
+    /** Skips an index that no product has had yet, because its number is taken. */
+    skip: (index: number) => skipped.add(index),
+    /** Notes an update of a product now, and when it is on sale. Its version stays. */
+    offer: (index: number, window: TimeRange): void => {
+      catchUp();
+      windows.set(index, window, latest);
+      const onSale = isOnSale(window, latest);
+      if (onSale || states.isLiving(index)) touch(index, states.versionOf(index), !onSale);
+    },
+  };
+}
+
+export type Catalog = ReturnType<typeof createCatalog>;

@@ -1,0 +1,130 @@
+import { once, setMaxListeners } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { CatchwordError, messageOf } from '../base/errors.ts';
+import type { Catalog, Mutation } from './catalog/changing-catalog.ts';
+import { churn } from './catalog/churn.ts';
+import { createScriptedReplies, type ScriptedReplies } from './control/scripted-replies.ts';
+import { truth } from './control/truth.ts';
+import { parseJson, readBody } from './http/body.ts';
+import { formatOf, type Handle, serviceHandler } from './http/handler.ts';
+import { jsonReply, Rejection, type Reply, rejectionReply } from './http/reply.ts';
+import type { RequestLog } from './http/request-log.ts';
+import { openApiDocument } from './operations/sandbox-openapi.ts';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
+import { openState, type State } from './sandbox-state.ts';
+
+const MAX_CONTROL_BYTES = 64 * 1024;
+
+function send(response: ServerResponse, { status, body, contentType = 'application/json' }: Reply): void {
+  response.writeHead(status, { 'Content-Type': contentType }).end(body);
+}
+
+/** Serves `/_sandbox/…`, which is not part of the interface and never limited, delayed, damaged or logged. */
+function controlHandler(state: State, scripted: ScriptedReplies, log: RequestLog): Handle {
+  return async (request, { path, params }, response) => {
+    const operation = `${request.method} ${path}`;
+    const read = async () => parseJson(await readBody(request, MAX_CONTROL_BYTES));
+    const control = request.method === 'POST' ? state.controls.get(path) : undefined;
+    if (control !== undefined) {
+      const body = await read();
+      const reply = state.record({ kind: 'control', path, body }, () => control(body));
+      send(response, reply);
+    } else if (operation === 'POST /_sandbox/answer') {
+      send(response, scripted.control(await read()));
+    } else if (operation === 'GET /_sandbox/requests') {
+      send(response, jsonReply(log.entries()));
+    } else if (operation === 'GET /_sandbox/truth') {
+      const lines = truth(state, params);
+      response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
+      await pipeline(Readable.from(lines), response);
+    } else throw new Rejection(404, `${operation} not found`);
+  };
+}
+
+/**
+ * Starts a stand-in for the service, on 127.0.0.1 only.
+ * @param given the options that differ from SANDBOX_DEFAULTS
+ * @rule 7-4
+ * @throws CatchwordError USAGE for an invalid fault specification or too many products; CONFIG_INVALID if the port or the
+ *   journal cannot be used
+ */
+export async function startSandbox(given: Partial<SandboxOptions> = {}) {
+  const options = { ...SANDBOX_DEFAULTS, ...given };
+  const { seed, churnPerSecond, clock } = options;
+  const stopped = new AbortController();
+  // Each waiting request has a listener.
+  setMaxListeners(0, stopped.signal);
+  const { signal } = stopped;
+  const state = openState(options, signal);
+  const { operations, ingestions } = state;
+  const mutate = (body: Mutation) =>
+    state.record({ kind: 'control', path: '/_sandbox/mutate', body }, () => state.catalog.mutate(body));
+  // Changes by a test are journaled too.
+  const catalog: Catalog = Object.create(state.catalog, { mutate: { value: mutate } });
+  const scripted = createScriptedReplies(operations);
+  const service = serviceHandler(state, scripted, signal);
+  const control = controlHandler(state, scripted, service.log);
+  let url = '';
+  let description: string | null = null;
+
+  const server = createServer((request, response) => {
+    const [path = '/', ...queries] = (request.url ?? '/').split('?');
+    if (path === '/openapi.json' && ['GET', 'HEAD'].includes(request.method ?? '')) {
+      description ??= JSON.stringify(openApiDocument(operations, url, options));
+      send(response, { status: 200, body: description });
+      return;
+    }
+    const handle = path.startsWith('/_sandbox/') ? control : service.handle;
+    const target = { path, params: new URLSearchParams(queries.join('?')) };
+    // A client may close the connection at any time.
+    response.on('error', () => {});
+    handle(request, target, response).catch((error: unknown) => {
+      if (response.headersSent) response.destroy();
+      else send(response, rejectionReply(formatOf(path), error));
+    });
+  });
+
+  server.listen(options.port, '127.0.0.1');
+  try {
+    await once(server, 'listening');
+  } catch (cause) {
+    state.close();
+    throw new CatchwordError('CONFIG_INVALID', `port ${options.port} cannot be used: ${messageOf(cause)}`, {
+      hint: 'Choose another with --port; 0 takes any free one.',
+      cause,
+    });
+  }
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : options.port;
+  url = `http://127.0.0.1:${port}`;
+  ingestions.start();
+  const churning =
+    churnPerSecond > 0 ? churn(mutate, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
+  const closed = once(server, 'close');
+
+  return {
+    url,
+    port,
+    catalog,
+    /** Up to 100,000 latest requests of the interface, in order of arrival. */
+    get requests() {
+      return service.log.entries();
+    },
+    /** The main key: that of the options, unless a control or the journal replaced it. */
+    apiKey: state.directory.mainKey,
+    /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
+    readerTokens: state.directory.readerTokens,
+    /** Breaks all connections. Idempotent. */
+    stop: async (): Promise<void> => {
+      stopped.abort();
+      server.close();
+      server.closeAllConnections();
+      await Promise.all([closed, churning, ingestions.settled()]);
+      state.close();
+    },
+  };
+}
+
+export type Sandbox = Awaited<ReturnType<typeof startSandbox>>;

@@ -1,0 +1,30 @@
+import { createDirectory } from './accounts/directory.ts';
+import type { TitleOf } from './accounts/grants.ts';
+import { createAssets } from './assets/asset-store.ts';
+import { createIngestions } from './assets/ingestion.ts';
+import { publisherOf } from './assets/kept-asset.ts';
+import { createCatalog } from './catalog/changing-catalog.ts';
+import { isIsbn } from './catalog/made-isbn.ts';
+import { createNumbering } from './catalog/product-numbers.ts';
+import type { RecordChange } from './journal/journal.ts';
+import type { Timeline } from './journal/timeline.ts';
+import type { SandboxOptions } from './options.ts';
+
+/** Creates everything that a sandbox holds. Operations and controls take the parts that they need. */
+export function createStores(options: SandboxOptions, time: Timeline, record: RecordChange, signal: AbortSignal) {
+  const catalog = createCatalog(options, time);
+  const numbering = createNumbering(options.seed);
+  const assets = createAssets(options, catalog, numbering, time);
+  const ingestions = createIngestions(options, signal, (call) => record({ kind: 'called', call }, () => {}));
+  const titleOf: TitleOf = (vbid) => {
+    const asset = assets.find(vbid);
+    if (asset === null) return null;
+    const { title = '', kind = 'book', imprint_id: imprint } = assets.fieldsOf(asset);
+    const publisher = imprint === undefined ? '' : publisherOf(imprint);
+    return { name: title, publisher, kind, isbn: isIsbn(vbid) ? vbid : '' };
+  };
+  const directory = createDirectory(options, numbering, titleOf);
+  return { options, time, catalog, numbering, assets, ingestions, directory };
+}
+
+export type Stores = ReturnType<typeof createStores>;

@@ -1,0 +1,171 @@
+import type { z } from 'zod';
+import { CatchwordError } from '../base/errors.ts';
+import type { ProxySettings } from '../base/proxy.ts';
+import { type Environment, readText } from './environment.ts';
+import { OPTIONS, type Option, type Values } from './option-table.ts';
+import { anything, path } from './setting-forms.ts';
+
+/** A sink or a channel as the environment configures it: `CATCHWORD_SINK_<NAME>`, `CATCHWORD_NOTIFY_<NAME>`. */
+export interface SinkSetting {
+  readonly env: string;
+  /** In lower case. */
+  readonly name: string;
+  /** May contain credentials. */
+  readonly url: string;
+  readonly secret: string | undefined;
+  readonly proxies?: ProxySettings;
+}
+
+export interface Config extends Values {
+  readonly sinks: readonly SinkSetting[];
+  /** Who is notified when something is wrong. */
+  readonly channels: readonly SinkSetting[];
+}
+
+/** A value that quotes enclose. */
+const QUOTED = /^(["']).*\1$/s;
+
+/**
+ * A value without the line breaks at its end. No error of this file repeats the value of a secret or of `_FILE`, which may
+ * be the secret itself, set there by mistake.
+ * @throws CatchwordError CONFIG_INVALID if it is in quotes, unless its form is `anything`
+ */
+function bare(setting: string, value: string | undefined, schema?: z.ZodType): string | undefined {
+  const given = value?.replace(/[\r\n]+$/, '');
+  if (given === undefined || schema === anything || !QUOTED.test(given)) return given;
+  throw new CatchwordError('CONFIG_INVALID', `${setting}: the value is in quotes, which would be a part of it`, {
+    setting,
+    hint: 'Write it without them: a shell and .env remove quotes, docker --env-file keeps them.',
+  });
+}
+
+function secretFromFile(env: string, environment: Environment, schema?: z.ZodType): string | undefined {
+  const setting = `${env}_FILE`;
+  const given = bare(setting, environment[setting]);
+  if (!given) return undefined;
+  const invalid = (problem: string, hint: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
+  const parsed = path.safeParse(given);
+  if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
+  const text = readText('the file that it names', given, setting).trim();
+  if (text === '') throw invalid('the file that it names is empty', 'Write the secret into it.');
+  return bare(`${setting}: the file that it names`, text, schema);
+}
+
+const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
+
+/** Whether a variable has the form of `CATCHWORD_SINK_<NAME>` or of one of its companions (`_FILE`, `_SECRET`). */
+export function isSinkVariable(name: string): boolean {
+  return NAMED.exec(name)?.[1] === 'CATCHWORD_SINK_';
+}
+
+/** The same for `CATCHWORD_NOTIFY_<NAME>`. */
+export function isChannelVariable(name: string): boolean {
+  return NAMED.exec(name)?.[1] === 'CATCHWORD_NOTIFY_';
+}
+
+/** Runs `work`; a CatchwordError is collected instead of thrown. */
+type Attempt = <T>(work: () => T) => T | undefined;
+
+function readNamed(
+  prefix: 'CATCHWORD_SINK_' | 'CATCHWORD_NOTIFY_',
+  environment: Environment,
+  attempt: Attempt,
+  { httpsProxy, httpProxy, noProxy }: ProxySettings,
+): SinkSetting[] {
+  const names = Object.keys(environment).flatMap((variable) => {
+    const [, found, name = ''] = NAMED.exec(variable) ?? [];
+    return found === prefix ? [name] : [];
+  });
+  return [...new Set(names)].sort().flatMap((name) => {
+    const env = `${prefix}${name}`;
+    if (name.endsWith('_SECRET')) return [];
+    const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
+    const url = read(env);
+    const secret = read(`${env}_SECRET`);
+    if (url === undefined || url === '') return [];
+    const proxies = { httpsProxy, httpProxy, noProxy };
+    return [{ env, name: name.toLowerCase(), url, secret: secret || undefined, proxies }];
+  });
+}
+
+/** An invalid value without what may be a credential: everything up to the last `@`, the query and the fragment. */
+export function redactValue(given: string): string {
+  return given.replace(/^(\w+:\/\/)?.*@/s, '$1…@').replace(/([?#]).+/s, '$1…');
+}
+
+/** The error of a required setting that is not set. */
+export function notSet(key: 'baseUrl' | 'apiKey'): CatchwordError {
+  const { env, help } = OPTIONS[key];
+  const hint = 'Set it in the environment or in .env. To try without an account: npx catchword demo.';
+  return new CatchwordError('CONFIG_INVALID', `${env} is not set (${help})`, { setting: env, hint });
+}
+
+function parseSetting({ env, help, schema, secret }: Option, given: string): unknown {
+  const parsed = schema.safeParse(given);
+  if (parsed.success) return parsed.data;
+  const shown = secret ? 'its value' : JSON.stringify(redactValue(given));
+  const hint = `It ${parsed.error.issues[0]?.message ?? 'must have another value'}.`;
+  throw new CatchwordError('CONFIG_INVALID', `${env}: ${shown} cannot be used (${help})`, { setting: env, hint });
+}
+
+export type ReadSettings = ReturnType<typeof readSettings>;
+
+/**
+ * Reads every setting. No error repeats the value of a secret, nor a password, a query or a fragment of an address.
+ * @param needsSource whether the address and the key of the service must be set
+ * @returns the valid settings, and an error for each of the others, which names its variable
+ */
+export function readSettings(environment: Environment, needsSource = false) {
+  const problems: CatchwordError[] = [];
+  const attempt: Attempt = (work) => {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      problems.push(error);
+      return undefined;
+    }
+  };
+  const values: Record<string, unknown> = {};
+  for (const [key, option] of Object.entries<Option>(OPTIONS)) {
+    const value = attempt(() => {
+      const { env, fallback, schema, secret } = option;
+      const given =
+        bare(env, environment[env], schema) ||
+        (secret ? secretFromFile(env, environment, schema) : undefined) ||
+        fallback;
+      if (given !== undefined) return parseSetting(option, given);
+      if (needsSource && (key === 'baseUrl' || key === 'apiKey')) throw notSet(key);
+      return undefined;
+    });
+    if (value !== undefined) values[key] = value;
+  }
+  const read: Partial<Values> = values;
+  const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
+  const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
+  return { values: { ...read, sinks, channels }, problems };
+}
+
+/** Joins all problems in one error: a line with their number, then a line for each. */
+export function settingsError(problems: readonly CatchwordError[]): CatchwordError {
+  const [first] = problems;
+  if (problems.length === 1 && first !== undefined) return first;
+  const lines = problems.map(({ message, hint }) => `  ${message}${hint === undefined ? '' : `. ${hint}`}`);
+  return new CatchwordError('CONFIG_INVALID', [`${problems.length} settings are wrong`, ...lines].join('\n'), {
+    hint: 'Correct them in the environment or in .env.',
+  });
+}
+
+/** The settings of a command that talks to the service. */
+export interface SourceConfig extends Config {
+  readonly baseUrl: string;
+  readonly apiKey: string;
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming what is missing */
+export function requireSource(config: Config): SourceConfig {
+  const problems = (['baseUrl', 'apiKey'] as const).filter((key) => config[key] === undefined).map(notSet);
+  if (problems.length > 0) throw settingsError(problems);
+  return config as SourceConfig;
+}

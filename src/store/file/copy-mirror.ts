@@ -1,0 +1,91 @@
+import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
+import BetterSqlite from 'better-sqlite3';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { LAST_SEQ } from '../rows/changes.ts';
+import { createQueries } from '../schema/queries.ts';
+import { unusable } from './mirror-path.ts';
+import { damaged, explain, openAsItIs } from './open-mirror-file.ts';
+
+/*
+ * A copy of a mirror as it is at one moment, while other processes write it. Two ways of SQLite were compared:
+ *
+ * - `VACUUM INTO` reads one snapshot in one statement. The copy has no free pages and needs no -wal, and a row that
+ *   cannot be read is an error.
+ * - The backup API copies pages in steps. It begins again whenever another process writes between two steps, unless a
+ *   transaction is kept open around it. Its copy opens in WAL mode, so it cannot be read from a read-only directory. And
+ *   better-sqlite3 makes an object for it that cannot be kept from garbage collection (see statements.ts).
+ *
+ * With either, the WAL of the mirror cannot be reused until the copy is complete.
+ */
+
+/** What is in a copy. */
+export interface Copied {
+  readonly bytes: number;
+  /** Living products. */
+  readonly products: number;
+  /** The newest change. */
+  readonly lastSeq: number;
+  /** The source's time up to which it is complete, milliseconds since 1970; null if it never was. */
+  readonly watermark: number | null;
+}
+
+/** @throws CatchwordError MIRROR_UNUSABLE */
+function checkCopy(from: string, to: string): Copied {
+  const sqlite = openAsItIs(to);
+  try {
+    const { row, values } = createQueries(sqlite);
+    const [found = 'no answer'] = values<[], string>('PRAGMA integrity_check(1)')();
+    if (found !== 'ok') throw damaged(from, `its copy is not sound: ${found}`);
+    const counts = row<[], Omit<Copied, 'bytes'>>(
+      `SELECT living AS products, ${LAST_SEQ} AS lastSeq, watermark FROM mirror WHERE id = 1`,
+    )();
+    if (counts === undefined) throw unusable(from, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
+    return { ...counts, bytes: statSync(to).size };
+  } finally {
+    sqlite.close();
+  }
+}
+
+/** Flushes what is in a file. Only for a file that no connection has open: closing it ends their locks. */
+function syncFile(path: string): void {
+  const fd = openSync(path, 'r+');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** Removes a copy that was not completed. */
+export function removeCopy(to: string): void {
+  for (const end of ['', '-journal', '-wal', '-shm']) rmSync(`${to}${end}`, { force: true });
+}
+
+/** The error for a file that cannot be written. @param cause an error of SQLite or of the system */
+export function backupFailed(path: string, cause: unknown): CatchwordError {
+  const hint = 'Free disk space, or use another disk. The mirror was not changed.';
+  return new CatchwordError('BACKUP_FAILED', `${path} cannot be written: ${messageOf(cause)}`, { hint, cause });
+}
+
+/**
+ * Copies a mirror of this or an earlier version into a file of its own, which only this user can read, flushes the copy,
+ * and checks it. Blocks this thread: about 10 seconds per gigabyte.
+ * @param to is replaced
+ * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_BUSY, NOT_FOUND; BACKUP_FAILED if the copy cannot be written
+ */
+export function copyMirror(from: string, to: string): Copied {
+  const source = openAsItIs(from);
+  try {
+    removeCopy(to);
+    // VACUUM accepts an empty file, and keeps its mode.
+    closeSync(openSync(to, 'wx', 0o600));
+    source.prepare('VACUUM INTO ?').run(to);
+    syncFile(to);
+  } catch (error) {
+    const isOfSource = error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB|BUSY)/.test(error.code);
+    throw isOfSource ? explain(from, true, error) : backupFailed(to, error);
+  } finally {
+    source.close();
+  }
+  return checkCopy(from, to);
+}

@@ -1,0 +1,121 @@
+import { accessSync, chmodSync, closeSync, constants, openSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { makeDirectory, syncDirectory } from '../../base/durable-names.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
+
+/*
+ * Where the mirror's files are, and who may use them.
+ *
+ * POSIX drops every lock that a process holds on a file as soon as the process closes any descriptor of that file.
+ * SQLite uses such locks. Without them, another program that closes the mirror assumes that it is the last one and
+ * deletes the WAL, to which this process still writes. So only SQLite may open an existing mirror or its shared
+ * memory; all other code uses the path (`stat`, `access`, `chmod`). The WAL itself is never locked, and may be read.
+ */
+
+/** Suffixes of the files that SQLite keeps next to the mirror, with the mirror's own mode. */
+export const COMPANIONS = ['-wal', '-shm'] as const;
+
+export interface PlaceOptions {
+  /** Fail with NOT_FOUND instead of creating the file. */
+  readonly mustExist?: boolean;
+  /** Also accept a file that this user may only read. */
+  readonly forReading?: boolean;
+  /** Never write to the file, also if this user may: not even to upgrade it. */
+  readonly readOnly?: boolean;
+  /** Permission bits of the mirror's files. Default: 0o600 for a new file; an existing one keeps its own. */
+  readonly mode?: number | undefined;
+}
+
+export function unusable(path: string, what: string, hint: string, cause?: unknown): CatchwordError {
+  return new CatchwordError('MIRROR_UNUSABLE', `${path} ${what}`, { hint, cause });
+}
+
+/** Not MIRROR_UNUSABLE, which exits with 2: process managers do not restart that, and the disk may recover. */
+export function diskFailed(path: string, what: string, cause: unknown): CatchwordError {
+  const hint = 'Free disk space or repair the disk, then restart.';
+  return new CatchwordError('MIRROR_WRITE_FAILED', `${path} ${what}`, { hint, cause });
+}
+
+/** The error for another process that writes for longer than this one waits. */
+export function busy(cause: unknown): CatchwordError {
+  const hint = 'Find it with npx catchword status, or check for a backup tool that locks the file.';
+  return new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', { hint, cause });
+}
+
+/**
+ * Stats a path; undefined if it does not exist.
+ * @throws CatchwordError MIRROR_UNUSABLE if this user may not search its directory
+ */
+export function lookAt(path: string) {
+  try {
+    return statSync(path, { bigint: true, throwIfNoEntry: false });
+  } catch (cause) {
+    const hint = 'Get the right to search the directory from its owner, or set CATCHWORD_DB to another file.';
+    throw unusable(path, `cannot be reached (${messageOf(cause)})`, hint, cause);
+  }
+}
+
+/** Whether a path exists. @throws CatchwordError MIRROR_UNUSABLE if this user may not search its directory */
+export function mirrorExists(path: string): boolean {
+  return lookAt(path) !== undefined;
+}
+
+/** Creates the file, unless another process has created it meanwhile. */
+function createFile(path: string, mode: number): void {
+  try {
+    // Users who may read the files in the directory may search it.
+    // mkdir applies the umask.
+    makeDirectory(dirname(path), (made) => chmodSync(made, mode | ((mode & 0o444) >> 2)));
+    // A new file has no locks, so its descriptor may be closed.
+    closeSync(openSync(path, 'wx', mode));
+    chmodSync(path, mode);
+    syncDirectory(dirname(path));
+  } catch (cause) {
+    if (systemCodeOf(cause) === 'EEXIST' && lookAt(path) !== undefined) return;
+    const what = `cannot be created (${messageOf(cause)})`;
+    if (['EIO', 'ENOSPC', 'EDQUOT'].includes(systemCodeOf(cause) ?? '')) throw diskFailed(path, what, cause);
+    throw unusable(path, what, 'Set CATCHWORD_DB to a path that this user may write.', cause);
+  }
+}
+
+export function mayUse(path: string, right: number): boolean {
+  try {
+    accessSync(path, right);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Sets the mode if this user owns the file; only the owner can. */
+function setMode(path: string, mode: number): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found === undefined || found.uid !== process.geteuid?.() || (found.mode & 0o777) === mode) return;
+  chmodSync(path, mode);
+}
+
+/**
+ * Creates the file if it does not exist, and sets its mode.
+ * @returns whether to open it for reading only
+ * @throws CatchwordError NOT_FOUND (with `mustExist`), MIRROR_UNUSABLE; existing files are not changed then
+ */
+export function preparePlace(path: string, { mustExist, mode, forReading, readOnly }: PlaceOptions): boolean {
+  const found = lookAt(path);
+  if (found === undefined && mustExist) {
+    const hint = 'Create it with npx catchword sync, or set CATCHWORD_DB to its path.';
+    throw new CatchwordError('NOT_FOUND', `no mirror at ${path}`, { hint });
+  }
+  if (found === undefined) createFile(path, mode ?? 0o600);
+  else if (!found.isFile()) throw unusable(path, 'is not a file', 'Set CATCHWORD_DB to a file.');
+  else if (mode !== undefined) for (const end of ['', ...COMPANIONS]) setMode(`${path}${end}`, mode);
+  if (!mayUse(path, constants.R_OK)) {
+    const hint =
+      'Ask its owner to set CATCHWORD_DB_MODE (0640 lets the group read it), or set CATCHWORD_DB to another file.';
+    throw unusable(path, 'cannot be read by this user (EACCES)', hint);
+  }
+  if (readOnly) return true;
+  if (mayUse(path, constants.W_OK)) return false;
+  if (forReading) return true;
+  const hint = 'Run this as its owner, or set CATCHWORD_DB to another file.';
+  throw unusable(path, 'cannot be written by this user', hint);
+}

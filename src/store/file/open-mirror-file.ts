@@ -1,0 +1,265 @@
+import { constants, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite, { type Database } from 'better-sqlite3';
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { PACKAGE } from '../../version.ts';
+import { drizzle, migrate } from '../schema/drizzle.ts';
+import { ensureProductViews } from '../schema/product-views.ts';
+import { keepStatements } from '../schema/statements.ts';
+import { createSameFile, pause, type SameFile } from './file-guard.ts';
+import { nameOf } from './inode-check.ts';
+import {
+  busy,
+  COMPANIONS,
+  diskFailed,
+  lookAt,
+  mayUse,
+  type PlaceOptions,
+  preparePlace,
+  unusable,
+} from './mirror-path.ts';
+
+/** Older ones can corrupt a database in WAL mode while the WAL is reset. */
+const MIN_SQLITE = '3.51.3';
+/** "ctwd": distinguishes a mirror from another program's database. */
+const APPLICATION_ID = 0x63747764;
+const NOT_CHANGED = 'Use another file; this one was not changed.';
+const MIGRATIONS = fileURLToPath(new URL('drizzle', PACKAGE));
+
+export interface OpenOptions extends PlaceOptions {
+  /** Milliseconds to wait for another process's write; default 10,000. */
+  readonly busyTimeoutMs?: number;
+}
+
+export interface MirrorFile {
+  readonly path: string;
+  readonly sqlite: Database;
+  readonly orm: BetterSQLite3Database;
+  readonly sameFile: SameFile;
+  readonly close: () => void;
+}
+
+/** Follows links as SQLite does, also to a file that does not exist yet. */
+export function withoutLinks(path: string): string {
+  try {
+    return realpathSync.native(path);
+  } catch {
+    // The file does not exist, or a later check reports why it cannot be used.
+  }
+  try {
+    return resolve(dirname(path), readlinkSync(path));
+  } catch {
+    return path;
+  }
+}
+
+/** The file's newest migration; 0 for an empty file, null for another program's. */
+export function schemaVersion(sqlite: Database): number | null {
+  const names = sqlite.prepare('SELECT name FROM sqlite_schema').pluck().all();
+  if (names.length === 0) return 0;
+  const applicationId = sqlite.prepare('PRAGMA application_id').pluck().get();
+  if (applicationId !== APPLICATION_ID || !names.includes('__drizzle_migrations')) return null;
+  const newest = sqlite.prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get();
+  return typeof newest === 'number' ? newest : 0;
+}
+
+/** The first and the newest migration of this program. */
+interface Migrations {
+  readonly first: number;
+  readonly newest: number;
+}
+
+/** Only reads, so that a file that cannot be used stays unchanged. @returns the schema's version */
+function checkOwnSchema(path: string, sqlite: Database, { first, newest }: Migrations): number {
+  const version = schemaVersion(sqlite);
+  if (version === null) throw unusable(path, "is another program's database", NOT_CHANGED);
+  if (version > newest) {
+    throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or use another file.');
+  }
+  if (version === 0 || version >= first) return version;
+  const hint = 'Move it away, and load everything: npx catchword sync. Or read it with the version that wrote it.';
+  throw unusable(path, 'was written by a catchword before its first release, 0.1.0', hint);
+}
+
+/** The error of SQLite that drizzle has wrapped, or else the same error. */
+function sqliteErrorOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof BetterSqlite.SqliteError ? error.cause : error;
+}
+
+/** The code of an SQLite error, such as `SQLITE_BUSY`. */
+function sqliteCodeOf(error: unknown): string {
+  const inner = sqliteErrorOf(error);
+  return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
+}
+
+/** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
+function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Database, newest: number) {
+  sqlite.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
+  try {
+    migrate(orm, { migrationsFolder: MIGRATIONS });
+  } catch (error) {
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK');
+    if (schemaVersion(sqlite) === newest) return;
+    // SQLite has rolled back by itself, which it does if the disk fails; drizzle's own attempt hides the first error.
+    const isRolledBack = /cannot rollback/.test(messageOf(sqliteErrorOf(error)));
+    throw isRolledBack ? diskFailed(path, 'cannot be created or upgraded (a write failed)', error) : error;
+  }
+}
+
+function checkVersion(path: string, sqlite: Database): void {
+  const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
+  // Not with localeCompare, whose first use takes 10 ms.
+  const numberOf = (text: string) => text.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
+  if (numberOf(version) >= numberOf(MIN_SQLITE)) return;
+  throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
+}
+
+/** Reads the journal alone: drizzle would also read and hash each migration. */
+function readMigrations(): Migrations {
+  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
+    readonly entries: readonly { readonly when: number }[];
+  };
+  const times = journal.entries.map(({ when }) => when);
+  return { first: Math.min(...times), newest: Math.max(...times) };
+}
+
+function configure(path: string, sqlite: Database): BetterSQLite3Database {
+  const forOrm = keepStatements(sqlite);
+  checkVersion(path, sqlite);
+  const migrations = readMigrations();
+  const { newest } = migrations;
+  const schema = checkOwnSchema(path, sqlite, migrations);
+  const orm = drizzle(forOrm);
+  if (sqlite.readonly) {
+    if (schema === newest) return orm;
+    const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
+    throw unusable(path, 'was written by an older catchword, and is open for reading only', hint);
+  }
+  // Takes effect only while the file is empty. Smaller pages waste more space: products of 2 kB take 11 to 17% more than with
+  // pages of 16 KB, of 4 kB 35 to 50%. Larger ones write more: a night of changes, most in a page of their own, half as much
+  // again with 16 KB.
+  sqlite.exec('PRAGMA page_size = 8192');
+  sqlite.exec('PRAGMA journal_mode = WAL');
+  sqlite.exec('PRAGMA synchronous = FULL');
+  sqlite.exec('PRAGMA foreign_keys = ON');
+  // catchword does its own checkpoints: see file-guard.ts.
+  sqlite.exec('PRAGMA wal_autocheckpoint = 0');
+  sqlite.exec('PRAGMA journal_size_limit = 67108864');
+  // 32 MiB: holds the inner pages of every index at several million products, and keeps memory flat. Set last: SQLite
+  // resets it when the page size changes.
+  sqlite.exec('PRAGMA cache_size = -32768');
+  if (schema !== newest) migrateToNewest(path, sqlite, orm, newest);
+  ensureProductViews(sqlite);
+  return orm;
+}
+
+/**
+ * Closes the file. If other users may read it, its -wal and -shm stay: they could not open it without.
+ * @throws CatchwordError MIRROR_REPLACED; the file stays open then, because closing it would write to the new one
+ */
+function closeFile(path: string, sqlite: Database, sameFile: SameFile): void {
+  if (!sqlite.open) return;
+  if (!sqlite.readonly) sameFile.check();
+  const isReadByOthers = ((lookAt(path)?.mode ?? 0n) & 0o044n) !== 0n;
+  if (sqlite.readonly || !isReadByOthers) {
+    sqlite.close();
+    return;
+  }
+  // Does not wait for other processes: the last one to close does this.
+  sqlite.exec('PRAGMA busy_timeout = 0');
+  if (sameFile.hasWritten()) sameFile.checkpoint('TRUNCATE');
+  // A read-only connection that closes after this one leaves the -wal and -shm in place.
+  const reader = new BetterSqlite(path, { readonly: true });
+  try {
+    keepStatements(reader).prepare('SELECT count(*) FROM sqlite_schema').get();
+    sqlite.close();
+  } finally {
+    reader.close();
+  }
+}
+
+/** The error for a file that is a mirror, but not sound. @param what SQLite's own words */
+export function damaged(path: string, what: string, cause?: unknown): CatchwordError {
+  const hint =
+    'Restore a backup: npx catchword restore FILE. Or move it away, and load everything: npx catchword sync.';
+  return unusable(path, `is damaged (${what})`, hint, cause);
+}
+
+/**
+ * Opens a mirror of this or an earlier version for reading. Changes nothing, and does not upgrade it.
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND, MIRROR_BUSY
+ */
+export function openAsItIs(path: string): Database {
+  preparePlace(path, { mustExist: true, readOnly: true });
+  let opening: Database | undefined;
+  try {
+    const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
+    opening = sqlite;
+    keepStatements(sqlite);
+    checkVersion(path, sqlite);
+    if (checkOwnSchema(path, sqlite, readMigrations()) > 0) return sqlite;
+    throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
+  } catch (error) {
+    opening?.close();
+    throw explain(path, true, error);
+  }
+}
+
+/** Turns an error of SQLite into one that says what to do. */
+export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
+  if (error instanceof CatchwordError) return error;
+  const code = sqliteCodeOf(error);
+  if (code === 'SQLITE_NOTADB') return unusable(path, 'is not an SQLite database', NOT_CHANGED, error);
+  if (code.startsWith('SQLITE_CORRUPT')) return damaged(path, messageOf(sqliteErrorOf(error)), error);
+  if (isReadonly && COMPANIONS.some((end) => lookAt(`${path}${end}`) === undefined)) {
+    const what = `cannot be read now: its -wal and -shm are missing, and this user may not create them`;
+    const hint =
+      'They are there while catchword runs, and stay if its owner sets CATCHWORD_DB_MODE (0640, for example).';
+    return unusable(path, what, hint, error);
+  }
+  if (code.startsWith('SQLITE_BUSY')) return busy(error);
+  const what = `cannot be opened (${messageOf(sqliteErrorOf(error))})`;
+  // The user's rights were checked, so a file that cannot be opened is the disk's fault; SQLite then tries to read it only.
+  const isAllowed = !isReadonly && [path, dirname(path)].every((one) => mayUse(one, constants.W_OK));
+  if (/^SQLITE_(FULL|IOERR)/.test(code) || (/^SQLITE_(CANTOPEN|READONLY)/.test(code) && isAllowed)) {
+    return diskFailed(path, what, error);
+  }
+  const hint =
+    'Check the file with npx catchword doctor, and its directory: owner, rights. Or set CATCHWORD_DB to another file.';
+  return unusable(path, what, hint, error);
+}
+
+/**
+ * Opens the mirror, creates it if it does not exist, and migrates its schema.
+ * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND (with `mustExist`); MIRROR_BUSY, MIRROR_REPLACED,
+ *   MIRROR_WRITE_FAILED, after which a retry may help. The file is not changed then
+ */
+export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place }: OpenOptions = {}): MirrorFile {
+  const path = resolve(file);
+  const real = withoutLinks(path);
+  const isReadonly = preparePlace(real, place);
+  const giveUpAt = performance.now() + busyTimeoutMs;
+  for (;;) {
+    let opening: Database | undefined;
+    try {
+      const opened = nameOf(path);
+      const sqlite = new BetterSqlite(real, { timeout: busyTimeoutMs, readonly: isReadonly });
+      opening = sqlite;
+      const orm = configure(path, sqlite);
+      if (nameOf(path) !== opened) {
+        throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
+      }
+      const sameFile = createSameFile(sqlite, path, real, opened);
+      return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
+    } catch (error) {
+      opening?.close();
+      if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {
+        throw explain(real, isReadonly, error);
+      }
+      // SQLite itself does not wait for other processes when it changes the journal mode or migrates.
+      pause();
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { isPlain } from '../../base/plain.ts';
+import { type EventSpan, eventText, idStart, type RecordedChange, timeText } from '../../catalog/event.ts';
+import type { Reader } from '../schema/reader.ts';
+import type { LineHead, LineRange } from './made-lines.ts';
+
+/** The texts of events, each a line that ends with a line break. */
+export interface EventLines extends EventSpan {
+  readonly bytes: Buffer;
+}
+
+export type Span = Omit<LineRange, 'limit'>;
+
+/** Which texts of events. */
+interface Form {
+  /** Bytes of all together, unless it is one event alone. */
+  readonly most: number;
+  readonly incarnation: string;
+  readonly source: string;
+}
+
+export interface Texts {
+  readonly lines: EventLines | null;
+  /** How far the log was searched. */
+  readonly to: number;
+}
+
+const LINE_BREAK = 10;
+const CARRIAGE_RETURN = 13;
+
+function countLines(bytes: Buffer): number {
+  let lines = 0;
+  for (let at = bytes.indexOf(LINE_BREAK); at !== -1; at = bytes.indexOf(LINE_BREAK, at + 1)) lines++;
+  return lines;
+}
+
+/**
+ * Joins lines, of which one may be longer than `most` bytes but not several.
+ * @returns null if they are, and how many are not
+ */
+function joinedLines(lines: Iterable<Buffer>, most: number): { readonly bytes: Buffer | null; readonly fit: number } {
+  const taken: Buffer[] = [];
+  let size = 0;
+  for (const line of lines) {
+    size += line.length;
+    if (size > most && taken.length > 0) return { bytes: null, fit: taken.length };
+    taken.push(line);
+  }
+  return { bytes: Buffer.concat(taken), fit: taken.length };
+}
+
+function* singleLines(changes: Iterable<RecordedChange>, incarnation: string, source: string): Iterator<Buffer> {
+  for (const change of changes) yield Buffer.from(`${eventText(change, incarnation, source)}\n`);
+}
+
+/** Puts lines in the place of empty ones. */
+function* filled(bytes: Buffer, lines: Iterator<Buffer>): Iterable<Buffer> {
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(LINE_BREAK, at) + 1;
+    yield end - at > 1 ? bytes.subarray(at, end) : (lines.next().value as Buffer);
+    at = end;
+  }
+}
+
+/**
+ * Makes the texts of events: the plain way, or with those that SQLite makes.
+ * @param within reads the changes of a span
+ * @param numbered reads the changes with these numbers
+ */
+export function createEventTexts(
+  store: Reader,
+  within: (span: Span) => Iterable<RecordedChange>,
+  numbered: (seqs: readonly number[]) => Iterable<RecordedChange>,
+) {
+  /** The plain way: one event after the other. @param range within one era, whose ids begin with `start` */
+  function plainLines(range: LineRange, start: string, { most, incarnation, source }: Form): Texts {
+    const { limit, asOf, upTo } = range;
+    const taken: Buffer[] = [];
+    const seqs: number[] = [];
+    let size = 0;
+    let isLong = false;
+    for (const change of within(range)) {
+      const line = Buffer.from(`${eventText(change, incarnation, source)}\n`);
+      size += line.length;
+      isLong = size > most && taken.length > 0;
+      if (isLong || taken.length === limit) break;
+      taken.push(line);
+      seqs.push(change.seq);
+    }
+    const [first, last] = [seqs[0], seqs.at(-1)];
+    if (first === undefined || last === undefined) return { lines: null, to: upTo };
+    const ids = { firstId: `${start}${first}`, lastId: `${start}${last}` };
+    const to = asOf === null || isLong || taken.length === limit ? last : upTo;
+    return { lines: { bytes: Buffer.concat(taken), events: taken.length, first, last, ...ids }, to };
+  }
+
+  /** The same with the texts that SQLite makes; null if a body has line breaks. */
+  function madeLines(range: LineRange, head: LineHead, start: string, form: Form): Texts | null {
+    const { most, incarnation, source } = form;
+    const made = store.lines.make(range, head, {
+      start: `{"specversion":"1.0","id":"${start}`,
+      middle: `","source":${JSON.stringify(source)},"type":"catchword.product.created","subject":`,
+      time: timeText(head.at),
+    });
+    if (made === null) return { lines: null, to: range.upTo };
+    const { events, first, last, unmade } = made;
+    let { bytes } = made;
+    if (bytes.includes(CARRIAGE_RETURN) || countLines(bytes) !== events) return null;
+    if (unmade.length > 0 || bytes.length > most) {
+      const joined = joinedLines(filled(bytes, singleLines(numbered(unmade), incarnation, source)), most);
+      if (joined.bytes === null) return madeLines({ ...range, limit: joined.fit }, head, start, form);
+      bytes = joined.bytes;
+    }
+    const to = range.asOf === null || events === range.limit ? last : range.upTo;
+    return { lines: { bytes, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
+  }
+
+  /** Up to the end of an era. */
+  return (range: LineRange, form: Form): Texts => {
+    const head = store.lines.head(range.after);
+    if (head === null) return { lines: null, to: range.after };
+    const upTo = Math.min(range.upTo, (head.nextEra ?? Number.POSITIVE_INFINITY) - 1);
+    const span = { ...range, upTo };
+    const start = idStart(form.incarnation, head.era);
+    return (isPlain ? null : madeLines(span, head, start, form)) ?? plainLines(span, start, form);
+  };
+}

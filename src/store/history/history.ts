@@ -1,0 +1,197 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { revertMembers } from '../../catalog/content.ts';
+import type { RecordedChange } from '../../catalog/event.ts';
+import { type Fields, named, storedOf } from '../../catalog/field-values.ts';
+import { objectMembers, objectText } from '../../catalog/json-text.ts';
+import type { RunKind } from '../../catalog/run-types.ts';
+import type { ChangeRow, HeadedChange } from '../rows/changes.ts';
+import type { ProductRow } from '../rows/product-rows.ts';
+import type { Reader } from '../schema/reader.ts';
+import { changesBack, createFormerBodies } from './body-history.ts';
+import { createEventTexts, type Span } from './event-texts.ts';
+import type { LineRange } from './made-lines.ts';
+
+/**
+ * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a
+ * removal: before it). The members are valid until the next change is taken. Costs what is walked: a product may have any
+ * number of changes.
+ */
+function* membersBack(
+  store: Reader,
+  { id, body, changedSeq }: ProductRow,
+): Iterable<readonly [ChangeRow, ReadonlyMap<string, string>]> {
+  const members = objectMembers(body);
+  for (const change of changesBack(store, id, changedSeq)) {
+    yield [change, members];
+    if (change.before !== null) revertMembers(members, { before: change.before, added: change.added });
+  }
+}
+
+/** How many changes are read at once that may be of any length. */
+const FEW = 25;
+
+export type History = ReturnType<typeof createHistory>;
+
+/** Reads the change log together with the products as they were. */
+export function createHistory(store: Reader) {
+  const kinds = new Map<number, RunKind>();
+  const bodyAfter = createFormerBodies(store);
+
+  function causeOf(runId: number): RunKind {
+    const known = kinds.get(runId) ?? store.runs.get(runId)?.kind ?? 'full';
+    kinds.set(runId, known);
+    return known;
+  }
+
+  /** @param body the text right after the change; of a removal, the text before it */
+  function recorded(change: ChangeRow, body: string, headSeq: number | undefined): RecordedChange {
+    const { seq, era, at, op, vbid, runId, added } = change;
+    const isRemoval = op === 'removed';
+    // The tombstone holds the last known product; once the product is restored, the record holds it.
+    const before = isRemoval && seq === headSeq ? body : change.before;
+    return { seq, era, at, op, vbid, runId, cause: causeOf(runId), before, added, body: isRemoval ? null : body };
+  }
+
+  function headed(change: HeadedChange): RecordedChange {
+    return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
+  }
+
+  function newest(seq: number, toSeq: number, asOf: number, limit: number) {
+    const found = store.changes.newest(seq, toSeq, asOf, limit);
+    const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
+    return { changes: found.map(headed), to };
+  }
+
+  /** The changes of a span. */
+  function* within({ after, upTo, asOf, withRemoved }: Span): Iterable<RecordedChange> {
+    for (let at = after; at < upTo; ) {
+      const found = asOf === null ? store.changes.after(at, FEW) : store.changes.newest(at, upTo, asOf, FEW);
+      const wanted = found.filter(({ seq, op }) => seq <= upTo && (asOf === null || withRemoved || op !== 'removed'));
+      yield* wanted.map(headed);
+      at = found.at(-1)?.seq ?? upTo;
+    }
+  }
+
+  /** The changes with these numbers. */
+  function* numbered(seqs: readonly number[]): Iterable<RecordedChange> {
+    for (let at = 0; at < seqs.length; at += FEW) {
+      yield* store.changes.numbered(seqs.slice(at, at + FEW)).map(headed);
+    }
+  }
+
+  const lines = createEventTexts(store, within, numbered);
+
+  return {
+    /** Changes after `seq`, oldest first, at most `limit`. */
+    after: (seq: number, limit: number): RecordedChange[] =>
+      store.read(() => store.changes.after(seq, limit).map(headed)),
+    /**
+     * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
+     * of `asOf`. All of them up to `asOf` together are the mirror as it was then.
+     * @returns them, and how far the log was searched
+     */
+    newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
+      store.read(() => newest(seq, toSeq, asOf, limit)),
+    /**
+     * The same changes as the texts of events, which together have at most `most` bytes, if it is not one event alone.
+     * @returns the first ones, and how far the log was searched
+     */
+    lines: (range: LineRange, most: number, incarnation: string, source: string) =>
+      store.read(() => lines(range, { most, incarnation, source })),
+    /** The changes whose texts `lines` returns, all of them up to `upTo`. */
+    within: (span: Span): RecordedChange[] => store.read(() => [...within(span)]),
+    /** The changes of a product that the log still holds, newest first. */
+    of: (vbid: string): RecordedChange[] =>
+      store.read(() => {
+        const product = store.products.get(vbid);
+        if (product === undefined) return [];
+        return Array.from(membersBack(store, product), ([change, members]) =>
+          recorded(change, change.seq === product.changedSeq ? product.body : objectText(members), product.changedSeq),
+        );
+      }),
+  };
+}
+
+/** The texts of a field of JSON before and after a change; null if the product did not have it. */
+export interface FieldChange {
+  readonly field: string;
+  readonly before: string | null;
+  readonly after: string | null;
+}
+
+/** A change of a product. The fields are those that changed: none for a creation or a removal. */
+export interface ProductChange extends Pick<ChangeRow, 'seq' | 'at' | 'op' | 'runId'> {
+  readonly fields: readonly FieldChange[];
+}
+
+function fieldsOf({ op, before, added }: ChangeRow, after: ReadonlyMap<string, string>): FieldChange[] {
+  if (op === 'removed' || before === null) return [];
+  const was = objectMembers(before);
+  return [...was.keys(), ...added].map((field) => ({
+    field,
+    before: was.get(field) ?? null,
+    after: after.get(field) ?? null,
+  }));
+}
+
+/**
+ * The changes of a product before `beforeSeq` that the log holds, newest first, at most `limit`; and whether it holds
+ * older ones.
+ * @param row the product as it is now, or as it was, which costs less for changes before then
+ */
+export function productChanges(
+  store: Reader,
+  row: ProductRow,
+  beforeSeq: number,
+  limit: number,
+): { readonly changes: readonly ProductChange[]; readonly hasOlder: boolean } {
+  const changes: ProductChange[] = [];
+  for (const [change, members] of membersBack(store, row)) {
+    const { seq, at, op, runId } = change;
+    if (changes.length === limit) return { changes, hasOlder: true };
+    if (seq < beforeSeq) changes.push({ seq, at, op, runId, fields: fieldsOf(change, members) });
+  }
+  return { changes, hasOlder: false };
+}
+
+function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | undefined): CatchwordError {
+  if (oldest?.prevSeq == null) {
+    const hint = `It was created with change ${oldest?.seq}.`;
+    return new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, { hint });
+  }
+  const hint = `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
+  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, { hint });
+}
+
+/**
+ * The product as it was right after a change.
+ * @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if the product did not exist yet, or the
+ *   log no longer reaches back so far
+ */
+export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
+  const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
+  requireKnownSeq('--at', at, store.changes.lastSeq(), hint);
+  let oldest: ChangeRow | undefined;
+  for (const [change, members] of membersBack(store, row)) {
+    oldest = change;
+    if (change.seq > at) continue;
+    const { seq: changedSeq, at: changedAt, op } = change;
+    const body = changedSeq === row.changedSeq ? row.body : objectText(members);
+    const columns = named(storedOf(JSON.parse(body) as Fields));
+    return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
+  }
+  throw notHeld(store, row.vbid, at, oldest);
+}
+
+const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';
+
+/**
+ * Checks that the log has reached `seq`: a reader that waits beyond its end would miss what comes before.
+ * @param name the parameter to name in the error
+ * @returns `seq`
+ * @throws CatchwordError USAGE
+ */
+export function requireKnownSeq(name: string, seq: number, lastSeq: number, hint = OTHER_LOG): number {
+  if (seq <= lastSeq) return seq;
+  throw new CatchwordError('USAGE', `${name}: ${seq} is beyond the newest change, which is ${lastSeq}`, { hint });
+}

@@ -1,0 +1,45 @@
+import { eventId, incarnationOf } from '../../catalog/event.ts';
+import type { Reader } from '../schema/reader.ts';
+
+/*
+ * A position in the change log, as readers note it: the id of the newest event that they have. A number alone does not
+ * tell whether the mirror was restored from a backup since: then the same numbers mean other changes.
+ */
+
+/** Why a position is not in this log: the reader must discard what it has. Readers match on the code. */
+export const MISPLACED = {
+  OTHER_MIRROR: 'the last id belongs to another mirror',
+  RESTORED: 'the last id belongs to a later state of this mirror, which was restored from a backup since',
+  UNKNOWN_PLACE: 'the last id is not an id of this stream',
+};
+
+export type Misplaced = keyof typeof MISPLACED;
+
+/** `<seq>`, `<incarnation>_<era>:<seq>` (the id of an event), or `<incarnation>:0` (before all changes). */
+const FORM = /^(?:([\w-]{1,64}):)?(\d{1,16})$/;
+
+/** Whether a text may be a position: a number or an id. */
+export function isPosition(text: string): boolean {
+  const [, , digits] = FORM.exec(text) ?? [];
+  return digits !== undefined && Number.isSafeInteger(Number(digits));
+}
+
+/** The id of the change `seq`, also of one that was pruned; of 0, the position before all changes. */
+export function idAt({ changes, incarnation }: Reader, seq: number): string {
+  const era = changes.eraOf(seq);
+  return era === null ? `${incarnation}:${seq}` : eventId(incarnation, { seq, era });
+}
+
+/**
+ * Finds a position in this log. Call inside a read transaction.
+ * @param text a number, which is believed, or an id
+ */
+export function findPosition(store: Reader, text: string): { readonly seq: number } | { readonly code: Misplaced } {
+  const [, history, digits] = FORM.exec(text) ?? [];
+  const seq = Number(digits);
+  if (!isPosition(text)) return { code: 'UNKNOWN_PLACE' };
+  if (history !== undefined && incarnationOf(`${history}:0`) !== store.incarnation) return { code: 'OTHER_MIRROR' };
+  if (seq > store.changes.lastSeq()) return { code: 'RESTORED' };
+  if (history === undefined || seq === 0) return { seq };
+  return text === idAt(store, seq) ? { seq } : { code: 'RESTORED' };
+}

@@ -1,0 +1,66 @@
+import type { Queries } from '../schema/queries.ts';
+import type { actions } from '../schema/schema.ts';
+
+/** A decision of an operator. See schema.ts. */
+export type ActionRow = Readonly<typeof actions.$inferSelect>;
+
+/** A decision to record: asked, or one that was carried out at once. */
+export type NewAction = Omit<ActionRow, 'id'>;
+
+/** How an asked decision ended. */
+type ActionEnd = Required<Pick<ActionRow, 'outcome' | 'endedAt'>> & { readonly state: 'done' | 'failed' };
+
+/** Older decisions are dropped, unless they are still asked. For safety. */
+const KEPT = 10_000;
+
+const COLUMNS = 'id, at, who, action, target, argument, state, outcome, ended_at AS endedAt';
+
+type ActionReader = ReturnType<typeof createActionReader>;
+
+/** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
+export function createActionReader({ row, rows, number }: Queries) {
+  const list = rows<[{ before: number; limit: number }], ActionRow>(
+    `SELECT ${COLUMNS} FROM actions WHERE id < :before ORDER BY id DESC LIMIT :limit`,
+  );
+  const of = rows<[{ target: string; names: string; limit: number }], ActionRow>(
+    `SELECT ${COLUMNS} FROM actions WHERE target = :target AND action IN (SELECT value FROM json_each(:names))
+     ORDER BY id DESC LIMIT :limit`,
+  );
+  return {
+    get: row<[id: number], ActionRow>(`SELECT ${COLUMNS} FROM actions WHERE id = ?`),
+    /** The newest first. @param before only decisions with a lower id */
+    list: (limit: number, before = Number.MAX_SAFE_INTEGER) => list({ limit, before }),
+    /** The newest first, about one target and with one of these actions. */
+    of: (target: string, names: readonly string[], limit: number) =>
+      of({ target, names: JSON.stringify(names), limit }),
+    /** Decisions after the one with this id that wait to be carried out, in the order of asking. */
+    asked: rows<[after: number], ActionRow>(
+      `SELECT ${COLUMNS} FROM actions WHERE id > ? AND state = 'asked' ORDER BY id`,
+    ),
+    lastId: number('SELECT max(id) FROM actions'),
+  };
+}
+
+export type ActionWriter = ReturnType<typeof createActionWriter>;
+
+export function createActionWriter({ number, write }: Queries, reader: ActionReader) {
+  const add = number<[NewAction]>(
+    `INSERT INTO actions (at, who, action, target, argument, state, outcome, ended_at)
+     VALUES (:at, :who, :action, :target, :argument, :state, :outcome, :endedAt) RETURNING id`,
+  );
+  const prune = write<[upTo: number]>("DELETE FROM actions WHERE id <= ? AND state <> 'asked'");
+  const end = write<[ActionEnd & { id: number }]>(
+    `UPDATE actions SET state = :state, outcome = :outcome, ended_at = :endedAt WHERE id = :id AND state = 'asked'`,
+  );
+  return {
+    ...reader,
+    /** Records a decision, and drops the oldest ones beyond the newest 10,000. @returns its id */
+    add: (action: NewAction): number => {
+      const id = add(action);
+      prune(id - KEPT);
+      return id;
+    },
+    /** Notes what came of an asked decision. @returns false, without writing, if it has ended already */
+    end: (id: number, ended: ActionEnd): boolean => end({ ...ended, id }) === 1,
+  };
+}

@@ -1,0 +1,122 @@
+import type { Queries } from '../schema/queries.ts';
+import type { episodes, notices } from '../schema/schema.ts';
+
+/** Something that is wrong, or was. See schema.ts. */
+export type Episode = Readonly<typeof episodes.$inferSelect>;
+
+/** A message that a channel has not got yet, with the episode that it is about. */
+export interface WaitingNotice extends Omit<Episode, 'id'> {
+  readonly episodeId: number;
+  readonly phase: (typeof notices.$inferSelect)['phase'];
+  /** Whether the channel has got the message about the beginning. */
+  readonly knowsBeginning: boolean;
+  readonly attempts: number;
+  /** Milliseconds since 1970. */
+  readonly nextTryAt: number;
+}
+
+/** Which message. */
+type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'>;
+
+/** What a channel has got, and what it has not. Times are milliseconds since 1970. */
+export interface ChannelState {
+  readonly channel: string;
+  readonly deliveredAt: number | null;
+  /** Messages that are still tried. */
+  readonly waiting: number;
+  /** Messages that were given up since the last one that was delivered. */
+  readonly givenUp: number;
+  /** Why the newest message has not been delivered; null if it has been. */
+  readonly error: string | null;
+  /** When the waiting messages are tried again; null before the first try. */
+  readonly nextTryAt: number | null;
+}
+
+const IS_WAITING = 'delivered_at IS NULL AND next_try_at > 0';
+
+type EpisodeReader = ReturnType<typeof createEpisodeReader>;
+
+export function createEpisodeReader({ rows, number }: Queries) {
+  const columns = 'topic, message, began_at AS beganAt, ended_at AS endedAt';
+  const waiting = rows<[string], Omit<WaitingNotice, 'knowsBeginning'> & { readonly knowsBeginning: 0 | 1 }>(
+    `SELECT episode_id AS episodeId, phase, attempts, next_try_at AS nextTryAt, ${columns},
+       EXISTS (SELECT 1 FROM notices AS first WHERE first.channel = notices.channel
+         AND first.episode_id = notices.episode_id AND first.phase = 'began' AND first.delivered_at IS NOT NULL)
+         AS knowsBeginning
+     FROM notices JOIN episodes ON episodes.id = episode_id
+     WHERE channel = ? AND ${IS_WAITING} ORDER BY episode_id, phase`,
+  );
+  return {
+    /** Episodes that have not ended, oldest first. */
+    open: rows<[], Episode>(`SELECT id, ${columns} FROM episodes WHERE ended_at IS NULL ORDER BY id`),
+    /** How many episodes of the topic began since a time. */
+    countSince: number<[topic: string, sinceMs: number]>(
+      'SELECT count(*) FROM episodes WHERE topic = ? AND began_at >= ?',
+    ),
+    /** What a channel is to get, oldest first; without what was given up. */
+    waiting: (channel: string): WaitingNotice[] =>
+      waiting(channel).map((row) => ({ ...row, knowsBeginning: row.knowsBeginning === 1 })),
+    /** The state of each channel that was ever to get a message that is still kept. */
+    channels: rows<[], ChannelState>(
+      `SELECT channel, max(delivered_at) AS deliveredAt, sum(${IS_WAITING}) AS waiting,
+         sum(delivered_at IS NULL AND next_try_at = 0) AS givenUp,
+         max(CASE WHEN ${IS_WAITING} AND attempts > 0 THEN next_try_at END) AS nextTryAt,
+         (SELECT error FROM notices AS newest WHERE newest.channel = notices.channel
+            ORDER BY episode_id DESC, phase DESC LIMIT 1) AS error
+       FROM notices GROUP BY channel ORDER BY channel`,
+    ),
+  };
+}
+
+/** Written by the active daemon, or the keeper. */
+export function createEpisodeWriter({ number, write }: Queries, reader: EpisodeReader) {
+  const begin = number<[Omit<Episode, 'id' | 'endedAt'>]>(
+    'INSERT INTO episodes (topic, message, began_at) VALUES (:topic, :message, :beganAt) RETURNING id',
+  );
+  const end = write<[atMs: number, id: number]>('UPDATE episodes SET ended_at = ? WHERE id = ? AND ended_at IS NULL');
+  const note = write<[{ id: number; phase: NoticeKey['phase']; atMs: number; channels: string }]>(
+    `INSERT OR IGNORE INTO notices (channel, episode_id, phase, next_try_at)
+     SELECT value, :id, :phase, :atMs FROM json_each(:channels)`,
+  );
+  const drop = write<[channels: string]>(
+    'DELETE FROM notices WHERE delivered_at IS NULL AND channel NOT IN (SELECT value FROM json_each(?))',
+  );
+  const delivered = write<[atMs: number, channel: string, episodeId: number, phase: string]>(
+    `UPDATE notices SET delivered_at = ?, attempts = attempts + 1, error = NULL
+     WHERE channel = ? AND episode_id = ? AND phase = ?`,
+  );
+  const failed = write<[error: string, nextTryAtMs: number, channel: string, episodeId: number, phase: string]>(
+    `UPDATE notices SET error = ?, next_try_at = ?, attempts = attempts + 1
+     WHERE channel = ? AND episode_id = ? AND phase = ?`,
+  );
+  const pruneEpisodes = write<[beforeMs: number]>('DELETE FROM episodes WHERE ended_at < ?');
+  const pruneNotices = write<[]>('DELETE FROM notices WHERE episode_id NOT IN (SELECT id FROM episodes)');
+
+  return {
+    ...reader,
+    /** Begins an episode, with a message to each channel. */
+    begin: (topic: string, message: string, atMs: number, channels: readonly string[]): void => {
+      const id = begin({ topic, message, beganAt: atMs });
+      note({ id, phase: 'began', atMs, channels: JSON.stringify(channels) });
+    },
+    /** Ends an episode, with a message to each channel. */
+    end: (id: number, atMs: number, channels: readonly string[]): void => {
+      if (end(atMs, id) > 0) note({ id, phase: 'ended', atMs, channels: JSON.stringify(channels) });
+    },
+    /** Notes which channels the settings name: a new one gets a message about what is open, others get nothing more. */
+    setChannels: (channels: readonly string[], atMs: number): void => {
+      const names = JSON.stringify(channels);
+      drop(names);
+      for (const { id } of reader.open()) note({ id, phase: 'began', atMs, channels: names });
+    },
+    delivered: (channel: string, { episodeId, phase }: NoticeKey, atMs: number) =>
+      delivered(atMs, channel, episodeId, phase),
+    /** @param nextTryAtMs 0 to give it up */
+    failed: (channel: string, { episodeId, phase }: NoticeKey, error: string, nextTryAtMs: number) =>
+      failed(error, nextTryAtMs, channel, episodeId, phase),
+    /** Forgets episodes that ended before a time, with their messages. */
+    prune: (beforeMs: number): void => {
+      if (pruneEpisodes(beforeMs) > 0) pruneNotices();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import BetterSqlite from 'better-sqlite3';
+import type { KnownProducts, Neighbours } from '../../catalog/unchanged-page.ts';
+import { createQueries, type Queries } from '../schema/queries.ts';
+import { keepStatements } from '../schema/statements.ts';
+import { createReadTransaction } from '../schema/transaction.ts';
+import { LAST_SEQ } from './changes.ts';
+
+/** Numbers as a JSON array, which costs less to read than rows. */
+function numbers(text: string | null): readonly number[] {
+  return text === null ? [] : (JSON.parse(text) as number[]);
+}
+
+function createKnownProducts({ tuple, number }: Queries) {
+  const lastSeq = number(`SELECT ${LAST_SEQ}`);
+  const find = number<[{ vbid: string; body: Uint8Array }]>(
+    `SELECT CASE WHEN body = CAST(:body AS TEXT) AND removed_at IS NULL THEN id ELSE -id END
+     FROM products WHERE vbid = :vbid`,
+  );
+  // `+ 0`, because SQLite prepares a statement again at each call if a parameter alone is its limit.
+  const after = tuple<[id: number, limit: number], [string, string, Buffer | null, string | null]>(
+    `SELECT json_group_array(id), json_group_array(octet_length(body)), CAST(group_concat(body, ',') AS BLOB),
+       json_group_array(id) FILTER (WHERE withdrawn)
+     FROM (SELECT id, body, withdrawn FROM products WHERE id > ? AND removed_at IS NULL ORDER BY id LIMIT ? + 0)`,
+  );
+  return {
+    lastSeq,
+    find: (vbid: string, body: Uint8Array): number => find({ vbid, body }),
+    after: (id: number, limit: number): Neighbours => {
+      const [ids, lengths, texts, withdrawn] = after(id, limit) ?? ['[]', '[]', null, null];
+      return {
+        ids: numbers(ids),
+        lengths: numbers(lengths),
+        texts: texts ?? new Uint8Array(),
+        withdrawn: numbers(withdrawn),
+      };
+    },
+  };
+}
+
+/** A connection that only compares pages with the mirror. */
+export interface KnownProductsFile {
+  /** Random id of this file's history. */
+  readonly incarnation: string | null;
+  /** Calls `work` with the mirror as of one moment. */
+  read<T>(work: (mirror: KnownProducts) => T): T;
+  close(): void;
+}
+
+/**
+ * Opens a mirror only to compare pages with it. Loads little, so that a thread starts quickly that does nothing else.
+ * @param path of a mirror that this process has opened with `openStore`, which checks it
+ */
+export function openKnownProducts(path: string): KnownProductsFile {
+  const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
+  keepStatements(sqlite);
+  const transact = createReadTransaction(sqlite);
+  const queries = createQueries(sqlite);
+  const { lastSeq, ...products } = createKnownProducts(queries);
+  return {
+    incarnation: queries.value<[], string>('SELECT incarnation FROM mirror WHERE id = 1')(),
+    read: (work) => transact(() => work({ ...products, seq: lastSeq() })),
+    close: () => void sqlite.close(),
+  };
+}

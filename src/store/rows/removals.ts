@@ -1,0 +1,146 @@
+import type { IdSet } from '../../catalog/id-set.ts';
+import { listed, type Queries } from '../schema/queries.ts';
+import type { ChangeWriter, NewChange } from './changes.ts';
+import type { ProductReader, ProductRow, ProductWriter } from './product-rows.ts';
+
+/** A product that a held run would remove. */
+export type HeldProduct = Pick<ProductRow, 'id' | 'vbid' | 'title'>;
+
+/** The same for a person who decides about it. */
+export type HeldRow = Pick<ProductRow, 'id' | 'vbid' | 'title'> & {
+  readonly publisher: string | null;
+  readonly withdrawn: 0 | 1;
+};
+
+type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
+
+/** The `seq` of a living product's newest change. */
+const HEAD = 'SELECT changed_seq FROM products WHERE id = ? AND removed_at IS NULL';
+
+const HELD = `FROM held_removals JOIN products ON products.id = held_removals.product_id
+  WHERE held_removals.run_id = ? AND products.removed_at IS NULL`;
+
+export type RemovalReader = ReturnType<typeof createRemovalReader>;
+
+/** Reads products that runs did not see: those that may have to be removed, missing products and held removals. */
+export function createRemovalReader({ row, rows, value, number }: Queries, products: ProductReader) {
+  const head = value<[number], number>(HEAD);
+  const held = rows<[number, number], HeldProduct>(
+    `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
+  );
+
+  return {
+    /** Living products that `seen` does not hold, by id. */
+    unseen: (seen: IdSet): number[] => {
+      const ids: number[] = [];
+      const last = products.lastId();
+      for (let id = 1; id <= last; id++) {
+        if (!seen.has(id) && head(id) !== null) ids.push(id);
+      }
+      return ids;
+    },
+    living: row<[id: number], LivingProduct>(
+      'SELECT id, vbid, title, body FROM products WHERE id = ? AND removed_at IS NULL',
+    ),
+    /** Living products that are neither missing nor held: lookups are trusted only if they find one of these. */
+    controls: rows<[limit: number], LivingProduct>(
+      `SELECT id, vbid, title, body FROM products
+       WHERE removed_at IS NULL AND id NOT IN (SELECT product_id FROM missing)
+         AND id NOT IN (SELECT product_id FROM held_removals)
+         AND NOT withdrawn
+       ORDER BY id DESC LIMIT ?`,
+    ),
+    /** How many full runs in a row did not see the product. */
+    missingRuns: number<[id: number]>('SELECT runs FROM missing WHERE product_id = ?'),
+    /** Living products that the held run would remove, by id; the first `limit` of them. */
+    held: (runId: number, limit = -1) => held(runId, limit),
+    /** At most `limit` of them, with ids above `after`. */
+    heldAfter: rows<[runId: number, after: number, limit: number], HeldRow>(
+      `SELECT products.id, products.vbid, ${listed('title')}, ${listed('publisher')}, products.withdrawn ${HELD}
+         AND held_removals.product_id > ? ORDER BY held_removals.product_id LIMIT ?`,
+    ),
+    /** The same with products that were removed since; it reads no product, so 100,000 take 2 ms. */
+    heldListed: number<[runId: number]>('SELECT count(*) FROM held_removals WHERE run_id = ?'),
+    heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
+    /** As `heldCount`, but counts at most `limit`. */
+    heldUpTo: number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`),
+  };
+}
+
+export type RemovalWriter = ReturnType<typeof createRemovalWriter>;
+
+export function createRemovalWriter(
+  { tuples, value, values, write }: Queries,
+  reader: RemovalReader,
+  products: ProductWriter,
+  changes: ChangeWriter,
+) {
+  const head = value<[number], number>(HEAD);
+  const removedBy = tuples<[number], [id: number, seq: number]>(
+    `SELECT changes.product_id, changes.seq FROM changes
+       JOIN products ON products.id = changes.product_id AND products.changed_seq = changes.seq
+     WHERE changes.run_id = ? AND changes.op = 2 ORDER BY changes.seq`,
+  );
+  const addMissing = write(
+    `INSERT INTO missing (product_id, runs) SELECT value, 1 FROM json_each(?) WHERE true
+     ON CONFLICT (product_id) DO UPDATE SET runs = runs + 1`,
+  );
+  const keepMissing = write('DELETE FROM missing WHERE product_id NOT IN (SELECT value FROM json_each(?))');
+  const dropMissing = write('DELETE FROM missing WHERE product_id = ?');
+  const dropHeld = write('DELETE FROM held_removals WHERE product_id = ?');
+  const noted = values<[], number>('SELECT product_id FROM missing UNION SELECT product_id FROM held_removals');
+  const hold = write('INSERT OR IGNORE INTO held_removals (run_id, product_id) SELECT ?, value FROM json_each(?)');
+  const spare = write('DELETE FROM held_removals WHERE run_id = ? AND product_id IN (SELECT value FROM json_each(?))');
+
+  return {
+    ...reader,
+    /** Turns living products into tombstones, each with a `removed` change. @returns how many were living */
+    remove: (ids: Iterable<number>, runId: number, atMs: number): number => {
+      const records: NewChange[] = [];
+      let seq = changes.lastSeq();
+      for (const id of ids) {
+        const prevSeq = head(id);
+        if (prevSeq === null) continue;
+        seq++;
+        products.bury(id, seq, atMs);
+        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });
+      }
+      changes.append(records, runId, atMs);
+      products.addLiving(-records.length);
+      return records.length;
+    },
+    /** Restores products that `runId` removed and that have not changed since. @returns how many */
+    restore: (runId: number, atMs: number): number => {
+      const records: NewChange[] = [];
+      let seq = changes.lastSeq();
+      for (const [id, prevSeq] of removedBy(runId)) {
+        seq++;
+        products.revive(id, seq, atMs);
+        records.push({ seq, op: 'restored', productId: id, prevSeq, before: '{}', added: [] });
+      }
+      changes.append(records, runId, atMs);
+      products.addLiving(records.length);
+      return records.length;
+    },
+    /** Notes that a full run did not see these products, and clears the count of all others. */
+    noteMissing: (ids: readonly number[]): void => {
+      keepMissing(JSON.stringify(ids));
+      addMissing(JSON.stringify(ids));
+    },
+    /** Notes that these products were seen: they are not missing, and no held run may remove them. */
+    noteSeen: (pages: Iterable<readonly number[]>): void => {
+      const waiting = new Set(noted());
+      if (waiting.size === 0) return;
+      for (const ids of pages) {
+        for (const id of ids) {
+          if (!waiting.delete(id)) continue;
+          dropMissing(id);
+          dropHeld(id);
+        }
+      }
+    },
+    hold: (runId: number, ids: Iterable<number>) => hold(runId, JSON.stringify([...ids])),
+    release: write<[runId: number]>('DELETE FROM held_removals WHERE run_id = ?'),
+    spare: (runId: number, ids: Iterable<number>) => spare(runId, JSON.stringify([...ids])),
+  };
+}

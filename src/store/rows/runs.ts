@@ -1,0 +1,171 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import type { RejectedItem, Window } from '../../catalog/page-types.ts';
+import type { ListEvidence, NotedSeams, Run, RunCounts, RunState } from '../../catalog/run-types.ts';
+import { getTableColumns, sql } from '../schema/drizzle.ts';
+import { onFirstUse, type Queries } from '../schema/queries.ts';
+import { checkpoints, passes, runs } from '../schema/schema.ts';
+import { decodeIds } from './ids.ts';
+import { createKeptRunReader } from './run-retention.ts';
+
+/** One reading of a list, or of part of it, within a run. See schema.ts. */
+export type Pass = Readonly<typeof passes.$inferSelect>;
+
+export type PassKind = Pass['kind'];
+
+/** A window that was applied. See schema.ts. */
+export interface Checkpoint extends Readonly<Omit<typeof checkpoints.$inferSelect, 'ids'>> {
+  /** Product ids in the order of the response; 0 for a rejected item. */
+  readonly ids: readonly number[];
+}
+
+/** The wait of a run that settles. */
+export interface SettleWait {
+  /** When it ends, for display; local clock. */
+  readonly until: number;
+  /** How much of it is left, counted by timers; milliseconds. */
+  readonly leftMs: number;
+}
+
+/** A checkpoint as `after` reads it: only what a picture of the run needs. */
+export interface ReadWindow {
+  /** Grows with each checkpoint. */
+  readonly rowid: number;
+  readonly pass: number;
+  readonly page: number;
+  readonly perPage: number;
+  readonly numItems: number;
+  readonly totalPages: number;
+  readonly requestedAt: number;
+  readonly items: number;
+  readonly rejected: number;
+  readonly requests: number;
+  readonly doubt: string | null;
+}
+
+/** A rejected item; its body is cut. */
+export interface RejectedRow extends RejectedItem, Window {
+  /** Of the whole body, in characters. */
+  readonly length: number;
+}
+
+/** A run as it is stored: before it ends, it has only the seams that it has noted. */
+type RunRow = Omit<Run, 'evidence'> & { readonly evidence: Run['evidence'] | NotedSeams };
+
+const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
+const {
+  tick: _tick,
+  selection: _selection,
+  settleLeft: _left,
+  usedBytes: _used,
+  ...runColumns
+} = getTableColumns(runs);
+
+const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
+const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
+type OfWindow = [runId: number, pass: number, page: number, perPage: number];
+
+export type RunReader = ReturnType<typeof createRunReader>;
+
+export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
+  const { number, row, rows, tuple, value } = queries;
+  const sums = row<[number], RunCounts>(
+    `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
+       total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
+       total(requests) AS requests FROM checkpoints WHERE run_id = ?`,
+  );
+  const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
+  const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
+  const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
+    'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
+  );
+  const readAfter = rows<[rowid: number, runId: number, limit: number], ReadWindow>(
+    `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
+       requested_at AS requestedAt, items, rejected, requests, doubt
+     FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
+  );
+  const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
+  const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
+  const settleWait = row<[number], SettleWait>(
+    `SELECT settles_at AS until, settle_left AS leftMs FROM runs
+     WHERE id = ? AND settles_at IS NOT NULL AND settle_left IS NOT NULL`,
+  );
+
+  // Prepared once: drizzle takes longer to build these than SQLite to run them, and a run repeats them often.
+  const selectRuns = (rest: ReturnType<typeof sql>) =>
+    onFirstUse(() => orm.select(runColumns).from(runs).where(rest).prepare());
+  const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
+  const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const older = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
+  const held = selectRuns(sql`state = 'held' ORDER BY id`);
+  const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
+  const passesOf = onFirstUse(() => orm.select().from(passes).where(ofRun).prepare());
+  const ofPass = sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`;
+  const checkpointsOf = onFirstUse(() => orm.select(checkpointColumns).from(checkpoints).where(ofPass).prepare());
+
+  /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
+  function counts(id: number): RunCounts {
+    return sums(id) as RunCounts;
+  }
+
+  /** The row has the counts of a run that has ended; `missing` is not a sum over checkpoints. */
+  function runOf({ evidence: noted, ...row }: RunRow): Run {
+    const evidence = noted !== null && 'requests' in noted ? noted : null;
+    return row.finishedAt === null
+      ? { ...row, ...counts(row.id), missing: row.missing, evidence }
+      : { ...row, evidence };
+  }
+
+  return {
+    get: (id: number): Run | undefined => get().all({ id }).map(runOf)[0],
+    /** Only the state: read once per batch, so without the sums that `get` adds. */
+    state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
+    /** The newest runs first. */
+    list: (limit: number): Run[] => newest().all({ limit }).map(runOf),
+    /** Runs with smaller numbers, the newest first. */
+    before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(runOf),
+    /** Which products the run reads (`selectionText`); null for a run that is not kept. */
+    selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
+    unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],
+    hasTick: (tick: string) => runOfTick(tick) !== null,
+    /** The wait as it was last noted; null while the run does not wait. */
+    settleWait: (id: number) => settleWait(id) ?? null,
+    /** Runs whose removals wait for a decision, oldest first. */
+    held: (): Run[] => held().all().map(runOf),
+    counts,
+    /** Of each list: its seams as the run judged them last. None before it first judged them. */
+    notedSeams: (id: number): readonly ListEvidence[] => JSON.parse(notedSeams(id) ?? '[]') as ListEvidence[],
+    ...createKeptRunReader(queries),
+    /** Start of the pass's first request, milliseconds since 1970 of the machine that made it; null for none. */
+    passStart: value<[runId: number, pass: number], number | null>(`SELECT min(requested_at) ${OF_PASS}`),
+    passEnd: value<[runId: number, pass: number], number | null>(`SELECT max(requested_at) ${OF_PASS}`),
+    /** The offset after the last product that readings of the list before this pass found; 0 if they found none. */
+    heldUpTo: number<[runId: number, beforePass: number]>(
+      `SELECT max((page - 1) * checkpoints.per_page + items) FROM checkpoints JOIN passes USING (run_id, pass)
+       WHERE run_id = ? AND pass < ? AND kind = 'list' AND items > 0`,
+    ),
+    passes: (runId: number): Pass[] => passesOf().all({ run: runId }),
+
+    hasCheckpoint: (runId: number, pass: number, { page, perPage }: Window) =>
+      checkpointOf(runId, pass, page, perPage) !== null,
+    /** Without ids, which may be many. */
+    checkpoints: (runId: number, pass: number): Omit<Checkpoint, 'ids'>[] => checkpointsOf().all({ run: runId, pass }),
+    idsOf: (runId: number, pass: number, { page, perPage }: Window): number[] =>
+      decodeIds(idsOf(runId, pass, page, perPage) ?? new Uint8Array()),
+    /** The ids of each window in turn, so that memory does not grow with the catalog. */
+    eachIds: function* (runId: number): Generator<readonly number[]> {
+      for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
+    },
+    /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
+    after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
+    rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
+      `SELECT page, per_page AS perPage, position, reason, body FROM rejected
+       WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
+    ),
+    /** As `rejected`, but with at most `chars` characters of each body, and without the first `offset` items. */
+    rejectedFrom: rows<[chars: number, runId: number, limit: number, offset: number], RejectedRow>(
+      `SELECT page, per_page AS perPage, position, reason, substr(body, 1, ?) AS body, length(body) AS length
+       FROM rejected WHERE run_id = ? ORDER BY pass, page, per_page, position LIMIT ? OFFSET ?`,
+    ),
+  };
+}

@@ -1,0 +1,100 @@
+import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
+import type { RecordedChange } from '../../catalog/event.ts';
+import { sql } from '../schema/drizzle.ts';
+import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
+import { type parked as parkedEvents, type sinkGaps, sinks } from '../schema/schema.ts';
+
+/**
+ * ```
+ *            pause            refused for good, by policy; 410; another mirror's target
+ * running ─────────► paused      running ─────────► stopped
+ *    ▲                  │           ▲                  │       the log would grow beyond its cap
+ *    └───── resume ─────┘           └───── resume ─────┘       any ─────────► disabled ── resume ──► running
+ * ```
+ * Sinks in any state but `disabled` hold the change log: records that they have not confirmed are not pruned.
+ */
+export type SinkState = SinkRow['state'];
+
+/** A sink as the mirror knows it: see schema.ts. */
+export type SinkRow = Readonly<typeof sinks.$inferSelect>;
+
+/** An event that a sink refused, or that waits for such an event. See schema.ts. */
+export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSelect, 'sinkId' | 'change'>> {
+  readonly change: RecordedChange;
+}
+
+export type ParkedState = ParkedEvent['state'];
+
+/** An event that waits for a decision or for its delivery, without its change. */
+export interface WaitingEvent extends Pick<ParkedEvent, 'seq' | 'vbid' | 'state' | 'reason' | 'at'> {
+  /** The product's newest title. */
+  readonly title: string | null;
+}
+
+/** An event to park. */
+export type Refused = Pick<ParkedEvent, 'seq' | 'reason' | 'at' | 'change'>;
+
+/** Records that a sink missed, because they were pruned: after `after`, up to `upTo`. */
+export type SinkGap = Readonly<Omit<typeof sinkGaps.$inferSelect, 'sinkId'>>;
+
+type RawParked = Omit<ParkedEvent, 'change'> & { readonly change: string };
+
+function eventOf(raw: RawParked): ParkedEvent {
+  return { ...raw, change: JSON.parse(raw.change) as RecordedChange };
+}
+
+export type SinkReader = ReturnType<typeof createSinkReader>;
+
+/** Reads sinks and how far each is; see write-sinks.ts for what changes them. */
+export function createSinkReader({ rows, tuples, value, values, number }: Queries, orm: BetterSQLite3Database) {
+  const list = onFirstUse(() => orm.select().from(sinks).orderBy(sinks.name).prepare());
+  const ofName = sql`name = ${sql.placeholder('name')}`;
+  const get = onFirstUse(() => orm.select().from(sinks).where(ofName).prepare());
+  const parked = rows<[{ id: number; state: ParkedState | null }], RawParked>(
+    `SELECT seq, vbid, state, reason, at, freed, change FROM parked
+     WHERE sink_id = :id AND (:state IS NULL OR state = :state) ORDER BY seq`,
+  );
+  const ready = rows<[{ id: number; events: number; chars: number }], RawParked>(
+    `SELECT seq, vbid, state, reason, at, freed, change FROM
+       (SELECT *, sum(length(change)) OVER (ORDER BY seq) AS size FROM parked
+        WHERE sink_id = :id AND state = 'ready' ORDER BY seq LIMIT :events + 0)
+     WHERE size <= :chars OR size = length(change) ORDER BY seq`,
+  );
+  const blocked = tuples<[number], [vbid: string, seq: number]>(
+    "SELECT vbid, min(seq) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting') GROUP BY vbid",
+  );
+  const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
+
+  return {
+    list: (): SinkRow[] => list().all(),
+    get: (name: string): SinkRow | undefined => get().get({ name }),
+    parked: (id: number, state: ParkedState | null = null) => parked({ id, state }).map(eventOf),
+    /** Events after `seq` that wait for a decision or for their delivery, oldest first. */
+    waiting: rows<[id: number, afterSeq: number, limit: number], WaitingEvent>(
+      `SELECT seq, parked.vbid, state, reason, at, ${listed('title')}
+       FROM parked LEFT JOIN products ON products.vbid = parked.vbid
+       WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
+    ),
+    parkedCount: number<[id: number]>(
+      "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
+    ),
+    /** As `parkedCount`, but counts at most `limit`. */
+    parkedUpTo: number<[id: number, limit: number]>(
+      `SELECT count(*) FROM
+         (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
+    ),
+    freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(
+      'SELECT seq, freed FROM parked WHERE sink_id = ? AND state = ? ORDER BY seq',
+    ),
+    /** The first ready events, within these limits but at least one if there is one. */
+    ready: (id: number, most: { readonly events: number; readonly chars: number }) =>
+      ready({ id, ...most }).map(eventOf),
+    stateOf: value<[id: number, seq: number], ParkedState>('SELECT state FROM parked WHERE sink_id = ? AND seq = ?'),
+    /** Products with a refused or waiting event, and its `seq`: later events of them have to wait. */
+    blocked: (id: number) => new Map(blocked(id)),
+    skipped: (id: number) => new Set(skipped(id)),
+    gaps: rows<[id: number], SinkGap>(
+      'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
+    ),
+  };
+}

@@ -1,0 +1,236 @@
+import type { Queries } from '../schema/queries.ts';
+import { LAST_SEQ } from './changes.ts';
+import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
+
+/** What a sink confirmed. */
+export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
+
+export interface SinkPosition {
+  /** The sink is being filled up to here at most; from here on it gets every change. */
+  readonly filledTo?: number;
+  /** Generations before this one do not count. */
+  readonly began?: number;
+}
+
+type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
+
+/** Writes that several of the writers below make. */
+function createSharedWrites({ write }: Queries) {
+  // An event that is parked already stays as it is when it would have to wait.
+  const park = write(
+    `INSERT INTO parked (sink_id, seq, vbid, state, reason, at, change)
+     VALUES (:id, :seq, :vbid, :state, :reason, :at, :change)
+     ON CONFLICT (sink_id, seq) DO UPDATE SET state = excluded.state, reason = excluded.reason, at = excluded.at
+       WHERE excluded.state <> 'waiting'`,
+  );
+  const addGap = write(
+    `INSERT INTO sink_gaps (sink_id, after, up_to, at) VALUES (?, ?, ?, ?)
+     ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
+  );
+
+  return {
+    setError: write<[error: string | null, atMs: number | null, retryAtMs: number | null, id: number]>(
+      'UPDATE sinks SET error = ?, error_at = ?, retry_at = ? WHERE id = ?',
+    ),
+    setState: write<[state: SinkState, id: number]>(
+      'UPDATE sinks SET state = ?, retry_at = NULL, stopped_at = NULL WHERE id = ?',
+    ),
+    addGap: (id: number, { after, upTo, at }: SinkGap) => addGap(id, after, upTo, at),
+    park: (id: number, { seq, reason, at, change }: Refused, state: ParkedState) =>
+      park({ id, seq, vbid: change.vbid, state, reason, at, change: JSON.stringify(change) }),
+    setParkedState: write<[state: ParkedState, reason: string, atMs: number, id: number, seq: number]>(
+      'UPDATE parked SET state = ?, reason = ?, at = ? WHERE sink_id = ? AND seq = ?',
+    ),
+    /** Changes the state of later events of the product of `seq`. */
+    setLaterState: write<[{ id: number; seq: number; from: ParkedState; to: ParkedState }]>(
+      `UPDATE parked SET state = :to, freed = (SELECT generation FROM sinks WHERE id = :id)
+         WHERE sink_id = :id AND seq > :seq AND state = :from
+           AND vbid = (SELECT vbid FROM parked WHERE sink_id = :id AND seq = :seq)`,
+    ),
+    dropParkedAfter: write<[id: number, seq: number]>('DELETE FROM parked WHERE sink_id = ? AND seq > ?'),
+  };
+}
+
+export type SinkWriter = ReturnType<typeof createSinkWriter>;
+
+/** What the relay writes about sinks. */
+export function createSinkWriter(queries: Queries, reader: SinkReader) {
+  const { write } = queries;
+  const { setError, addGap, park, setParkedState, setLaterState } = createSharedWrites(queries);
+  const dropUnlessParked = write(
+    `DELETE FROM sinks WHERE id = :id AND NOT EXISTS (SELECT 1 FROM parked WHERE sink_id = :id)
+       AND NOT EXISTS (SELECT 1 FROM sink_gaps WHERE sink_id = :id)`,
+  );
+  const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
+  const configure = write(
+    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state)
+     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state)
+     ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
+  );
+  const configureOnly = write(
+    'UPDATE sinks SET configured = 0 WHERE configured = 1 AND name NOT IN (SELECT value FROM json_each(?))',
+  );
+  const ack = write(
+    `UPDATE sinks SET cursor = :cursor, delivered = delivered + :delivered, rate = :rate, acked_at = :at, error = NULL,
+       error_at = NULL, retry_at = NULL, take_over = 0 WHERE id = :id AND :generation >= began_generation`,
+  );
+  const setPosition = write(
+    `UPDATE sinks SET generation = :generation, cursor = :cursor, backfill_to = min(backfill_to, :filledTo), opened = 1,
+       began_generation = max(began_generation, :began) WHERE id = :id`,
+  );
+  const refill = write(
+    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, opened = 1 WHERE id = ?`,
+  );
+  const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
+  const dropUnskippedAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
+  const ofSeqs = 'WHERE sink_id = ? AND seq IN (SELECT value FROM json_each(?))';
+  const unpark = write(`DELETE FROM parked ${ofSeqs}`);
+  const setFreed = write(`UPDATE parked SET state = ? ${ofSeqs}`);
+
+  /** Takes its name from a store. A row with parked events or gaps stays, under a name that no setting can have. */
+  function leaveName({ id, name }: SinkRow): void {
+    if (dropUnlessParked({ id }) === 1) return;
+    let former = `${name}-former`;
+    for (let number = 2; reader.get(former) !== undefined; number++) former = `${name}-former-${number}`;
+    setAside({ id, former });
+  }
+
+  return {
+    ...reader,
+    /**
+     * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
+     * own, because events that were parked for one store must not be delivered to another. A new row starts with the
+     * products as of now.
+     */
+    configure: ({ name, kind, address, identity }: NamedSink): void => {
+      const before = reader.get(name);
+      if (before !== undefined && before.identity !== identity) leaveName(before);
+      // An operator who paused the name has not allowed deliveries to another store.
+      configure({ name, kind, address, identity, state: before?.state === 'paused' ? 'paused' : 'running' });
+    },
+    /** Notes which sinks the settings no longer name: these no longer hold the log. */
+    configureOnly: (sinks: readonly Pick<NamedSink, 'name'>[]) =>
+      configureOnly(JSON.stringify(sinks.map(({ name }) => name))),
+    /** @returns false, without writing, if delivery has restarted meanwhile */
+    ack: ({ id, generation }: Pick<SinkRow, 'id' | 'generation'>, confirmed: Ack): boolean =>
+      ack({ ...confirmed, id, generation }) === 1,
+    /** Notes how far an opened sink is. Forgets later parked events: they are judged again when they are read again. */
+    reconcile: (id: number, generation: number, cursor: number, position: SinkPosition = {}): void => {
+      setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
+      dropUnskippedAfter(id, cursor);
+    },
+    /** Fills the sink again with the products as of now: its store lost events that it had confirmed. */
+    refill: (id: number): void => {
+      refill(id);
+      // Events that are delivered again are judged again.
+      dropUnskippedAfter(id, 0);
+    },
+    clearError: (id: number) => setError(null, null, null, id),
+    fail: (id: number, error: string, atMs: number, retryAtMs: number | null) => setError(error, atMs, retryAtMs, id),
+    /** @param seq the refused event before which it stops; null if it stops for another reason */
+    stop: (id: number, error: string, atMs: number, seq: number | null): void => {
+      setError(error, atMs, null, id);
+      stop(seq, id);
+    },
+    park: (id: number, event: Refused) => park(id, event, 'refused'),
+    /** Parks changes that wait for an earlier one of their product. Events that are parked already stay as they are. */
+    parkWaiting: (id: number, events: readonly Refused[]): void => {
+      for (const event of events) park(id, event, 'waiting');
+    },
+    /** Parks a freed event again as refused, and all later events of its product as waiting. */
+    refuseReady: (id: number, seq: number, reason: string, atMs: number): void => {
+      setLaterState({ id, seq, from: 'ready', to: 'waiting' });
+      setParkedState('refused', reason, atMs, id, seq);
+    },
+    unpark: (id: number, seqs: readonly number[]) => unpark(id, JSON.stringify(seqs)),
+    /** Notes that freed events were delivered, or that the sink has lost them. */
+    setFreed: (id: number, seqs: readonly number[], state: 'ready' | 'delivered') =>
+      setFreed(state, id, JSON.stringify(seqs)),
+    forgetFreed: write<[id: number, beforeMs: number]>(
+      "DELETE FROM parked WHERE sink_id = ? AND at < ? AND state = 'delivered'",
+    ),
+    addGap,
+  };
+}
+
+const SKIPPED = 'skipped by the operator';
+
+/** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
+export function createSinkRequests(queries: Queries, reader: SinkReader) {
+  const { write } = queries;
+  const { setState, park, setParkedState, setLaterState, dropParkedAfter } = createSharedWrites(queries);
+  const replay = write(
+    `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
+       cursor = :cursor, take_over = :backfill, retry_at = NULL,
+       backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
+       backfill_removed = :backfill WHERE id = :id`,
+  );
+  const nextGeneration = write('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?');
+  const freeAll = write(
+    `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
+       WHERE sink_id = :id AND state IN ('refused', 'waiting')`,
+  );
+  const freeWaiting = write(
+    `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
+       WHERE sink_id = :id AND state = 'waiting'`,
+  );
+  const skipRefused = write(
+    `UPDATE parked SET state = 'skipped', reason = '${SKIPPED}', at = ? WHERE sink_id = ? AND state = 'refused'`,
+  );
+  const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
+  const dropSink = write('DELETE FROM sinks WHERE id = ?');
+  const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
+
+  return {
+    ...reader,
+    setState: (id: number, state: SinkState) => setState(state, id),
+    /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
+    replay: (id: number, cursor: number, backfill: boolean): void => {
+      replay({ id, cursor, backfill: backfill ? 1 : 0 });
+      dropParkedAfter(id, cursor);
+    },
+    /** Skips a parked event, and frees the events of its product that wait for it. */
+    skip: (id: number, seq: number, atMs: number): void => {
+      nextGeneration(id);
+      setLaterState({ id, seq, from: 'waiting', to: 'ready' });
+      setParkedState('skipped', SKIPPED, atMs, id, seq);
+    },
+    /** Skips every refused event, and frees the events that wait for one. @returns how many were skipped */
+    skipAll: (id: number, atMs: number): number => {
+      const skipped = skipRefused(atMs, id);
+      // What is delivered now is not sent again in vain.
+      if (skipped === 0) return 0;
+      nextGeneration(id);
+      freeWaiting({ id });
+      return skipped;
+    },
+    /** Notes an event that is not parked as skipped. */
+    skipUnparked: (id: number, event: Pick<Refused, 'seq' | 'at' | 'change'>) =>
+      park(id, { ...event, reason: SKIPPED }, 'skipped'),
+    /** Frees all refused events and those that wait for them, so that they are delivered again. @returns how many */
+    retry: (id: number): number => {
+      nextGeneration(id);
+      return freeAll({ id });
+    },
+    rename: (id: number, name: string) => rename(name, id),
+    /** Removes a sink with all its parked events. */
+    forget: (id: number): void => {
+      dropParkedAfter(id, -1);
+      dropGaps(id);
+      dropSink(id);
+    },
+  };
+}
+
+/** What the keeper writes about sinks when it prunes the change log. */
+export function createSinkPruning(queries: Queries, reader: SinkReader) {
+  const { setError, setState, addGap } = createSharedWrites(queries);
+  return {
+    ...reader,
+    disable: (id: number, error: string, atMs: number): void => {
+      setError(error, atMs, null, id);
+      setState('disabled', id);
+    },
+    addGap,
+  };
+}

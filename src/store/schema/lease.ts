@@ -1,0 +1,131 @@
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { CatchwordError } from '../../base/errors.ts';
+import type { Queries } from './queries.ts';
+import type { Transact } from './transaction.ts';
+
+export interface Holder {
+  readonly pid: number;
+  readonly host: string;
+  /** Ids of the boot and of the process namespace in which `pid` is valid; null if unknown. */
+  readonly boot: string | null;
+  readonly pidNamespace: string | null;
+}
+
+/** One row of the table for each lease. See writers.ts for what each protects. */
+export const LEASES = {
+  keeper: { id: 1, doing: 'is running a run on this mirror' },
+  relay: { id: 2, doing: 'feeds the sinks of this mirror' },
+  daemon: { id: 3, doing: 'is the daemon of this mirror' },
+} as const;
+
+/** How long a holder may be silent, in milliseconds: others, which look every few seconds, take over within 30 s. */
+export const LEASE_TTL_MS = 25_000;
+/** The most that a process waits between reading its clock and writing the lease; milliseconds. */
+const LOCK_WAIT_MS = 20_000;
+
+export function leaseLost(): CatchwordError {
+  const hint = 'Nothing was lost: the other process resumes from the last checkpoint.';
+  return new CatchwordError('LEASE_LOST', 'another process has taken over this mirror', { hint });
+}
+
+export function thisProcess(): Holder {
+  const self = { pid: process.pid, host: hostname() };
+  try {
+    const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+    return { ...self, boot, pidNamespace: readlinkSync('/proc/self/ns/pid') };
+  } catch {
+    // Not Linux: whether another process is alive is unknown, so only expiry ends its lease.
+    return { ...self, boot: null, pidNamespace: null };
+  }
+}
+
+/** True only if it is certain: the holder ran here, before a reboot or under a process id that is free now. */
+function isDead(holder: Holder, self: Holder): boolean {
+  if (self.boot === null || holder.host !== self.host || holder.pidNamespace !== self.pidNamespace) return false;
+  if (holder.boot !== self.boot) return true;
+  if (holder.pid === self.pid) return false;
+  try {
+    process.kill(holder.pid, 0);
+    return false;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ESRCH';
+  }
+}
+
+/** A lease that was acquired: the only way to its writer. */
+export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
+export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
+
+/**
+ * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before. One that stops
+ * renewing loses the lease when it expires; one that is known to be dead loses it at once.
+ */
+export function createLease<Writer>(
+  { value, number, write }: Queries,
+  { id, doing }: (typeof LEASES)[keyof typeof LEASES],
+  writer: Writer,
+  self: Holder,
+  transact: Transact,
+) {
+  const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
+  // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
+  const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
+  const holderOf = value<[{ id: number; nowMs: number }], string | null>(
+    `SELECT holder FROM lease WHERE id = :id AND expires_at > :nowMs AND expires_at <= :nowMs + ${longestMs}`,
+  );
+  const take = number<[{ id: number; holder: string; until: number }]>(
+    `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)
+     ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, holder = :holder, expires_at = :until RETURNING epoch`,
+  );
+  const extend = write('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const free = write('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
+
+  /** The process that holds a lease which has not expired. */
+  function holder(nowMs: number): Holder | null {
+    const text = holderOf({ id, nowMs });
+    const found = text === null ? null : (JSON.parse(text) as Holder);
+    return found === null || isDead(found, self) ? null : found;
+  }
+
+  function leased(epoch: number) {
+    let isReleased = false;
+
+    /** @throws CatchwordError LEASE_LOST */
+    function check(): void {
+      if (!isReleased && epochOf(id) === epoch) return;
+      throw leaseLost();
+    }
+
+    return {
+      check,
+      /**
+       * Runs `work` in one transaction, after checking in it that the lease is still held.
+       * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
+       */
+      write: <T>(work: (writer: Writer) => T): T =>
+        transact(() => {
+          check();
+          return work(writer);
+        }),
+      /** @returns false when the lease was lost */
+      renew: (nowMs: number): boolean => transact(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
+      release: (): void => {
+        isReleased = true;
+        transact(() => free(id, epoch));
+      },
+    };
+  }
+
+  return {
+    holder,
+    /** @throws CatchwordError MIRROR_BUSY naming the holder */
+    acquire: (nowMs: number) =>
+      transact(() => {
+        const other = holder(nowMs);
+        if (other === null) return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        const hint = 'Wait until it ends, or see what it does: npx catchword status.';
+        throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, { hint });
+      }),
+  };
+}

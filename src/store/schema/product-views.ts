@@ -1,0 +1,98 @@
+import type { Database } from 'better-sqlite3';
+import { type Field, MEMBER, PRICE_FIELDS, READ, STORED } from '../../catalog/fields.ts';
+
+/*
+ * The views of products: what users may rely on. They are made of the table of fields when a mirror is opened for writing,
+ * and read what catalog/field-values.ts reads. Programs of users run them, with SQLite from 3.38 on.
+ */
+
+/** SQL: a scalar as text, null if there is none. @param type its JSON type */
+function textSql(type: string, value: string): string {
+  const size = `abs(${value})`;
+  const isShort = `${size} >= 1e-4 AND ${size} < 1e15 AND CAST(printf('%.15g', ${value}) AS REAL) = ${value}`;
+  return `CASE WHEN ${type} = 'text' THEN nullif(nullif(${value}, ''), 'null')
+    WHEN ${type} IN ('integer', 'real') AND (${value} = 0 OR (${isShort})) THEN printf('%.15g', ${value} + 0) END`;
+}
+
+/** SQL: a member as text. @param path of it in `json`, an expression */
+const memberSql = (json: string, path: string): string =>
+  textSql(`json_type(${json}, '$.${path}')`, `json_extract(${json}, '$.${path}')`);
+
+/** SQL: a name, or the name in an object. */
+function nameSql(type: string, value: string): string {
+  const named = ['name', 'value'].map((key) => memberSql(value, key)).join(', ');
+  return `CASE ${type} WHEN 'object' THEN coalesce(${named}) ELSE ${textSql(type, value)} END`;
+}
+
+/** SQL: a list as JSON, empty if it is something else. */
+function listSql(json: string, path: string): string {
+  return `CASE json_type(${json}, '$.${path}') WHEN 'array' THEN json_extract(${json}, '$.${path}') ELSE '[]' END`;
+}
+
+/** SQL: a field of a row of `products`. */
+function fieldSql({ form, path }: Field): string {
+  if (form === 'sellable') return 'NOT withdrawn';
+  if (form === 'name') return nameSql(`json_type(body, '$.${path}')`, `json_extract(body, '$.${path}')`);
+  if (form !== 'names') return memberSql('body', path);
+  const names = `SELECT ${nameSql('one.type', 'one.value')} AS name FROM json_each(${listSql('body', path)}) AS one`;
+  return `(SELECT group_concat(name, '; ') FROM (${names}))`;
+}
+
+/** SQL: a number, or the text of one; up to 2^53. */
+function numberSql(json: string, path: string): string {
+  const [type, value] = [`json_type(${json}, '$.${path}')`, `json_extract(${json}, '$.${path}')`];
+  const text = `ltrim(trim(${value}), '+-')`;
+  const isNumber = `${text} GLOB '*[0-9]*' AND ${text} NOT GLOB '*[^0-9.]*' AND ${text} NOT GLOB '*.*.*'
+    AND trim(${value}) NOT GLOB '[+-][+-]*'`;
+  return `(SELECT number FROM (SELECT CASE WHEN ${type} IN ('integer', 'real') THEN ${value}
+    WHEN ${type} = 'text' AND ${isNumber} THEN CAST(trim(${value}) AS NUMERIC) END AS number)
+    WHERE abs(number) <= ${Number.MAX_SAFE_INTEGER})`;
+}
+
+/** SQL: a time. An index has this expression of `changed_at`, to the letter, or SQLite does not use it. */
+const time = (column: string, from = column): string =>
+  `strftime('%Y-%m-%dT%H:%M:%fZ', ${from} / 1000.0, 'unixepoch') AS ${column}`;
+
+/** Living products. Columns keep their places: users may have written `SELECT *`. */
+function catalogView(): string {
+  return `CREATE VIEW catalog AS
+SELECT
+  vbid, ${STORED.map(({ column }) => column).join(', ')}, body,
+  ${time('first_seen_at', 'coalesce(first_seen_at, changed_at)')},
+  ${time('changed_at')},
+  changed_seq,
+  id,
+  ${READ.map((field) => `${fieldSql(field)} AS ${field.column}`).join(',\n  ')}
+FROM products
+WHERE removed_at IS NULL`;
+}
+
+/** A row for each price of each variant of a living product. */
+function pricesView(): string {
+  const columns = PRICE_FIELDS.map(
+    ({ column, of, form }) => `${form === 'number' ? numberSql(of, column) : memberSql(of, column)} AS ${column}`,
+  );
+  const ofVariant = `CASE variants.type WHEN 'object' THEN ${listSql('variants.value', MEMBER.prices)} ELSE '[]' END`;
+  return `CREATE VIEW prices AS
+SELECT
+  vbid,
+  ${columns.join(',\n  ')}
+FROM (
+  SELECT
+    products.vbid AS vbid,
+    variants.value AS variant,
+    CASE prices.type WHEN 'object' THEN prices.value ELSE '{}' END AS price
+  FROM products, json_each(${listSql('products.body', MEMBER.variants)}) AS variants, json_each(${ofVariant}) AS prices
+  WHERE products.removed_at IS NULL
+)`;
+}
+
+/** Creates the views, or replaces those of a version with other fields. A program that reads them goes on. */
+export function ensureProductViews(sqlite: Database): void {
+  const wanted = { catalog: catalogView(), prices: pricesView() };
+  const found = sqlite.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?").pluck();
+  const replace = Object.entries(wanted).filter(([name, text]) => found.get(name) !== text);
+  if (replace.length === 0) return;
+  const statements = replace.map(([name, text]) => `DROP VIEW IF EXISTS ${name}; ${text};`);
+  sqlite.transaction(() => sqlite.exec(statements.join('\n'))).immediate();
+}

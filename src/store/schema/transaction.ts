@@ -1,0 +1,71 @@
+import BetterSqlite, { type Database } from 'better-sqlite3';
+import { CatchwordError, hasCode } from '../../base/errors.ts';
+import type { SameFile } from '../file/file-guard.ts';
+import { busy } from '../file/mirror-path.ts';
+import { isOtherSchema, type SameHistory } from '../file/restore-detector.ts';
+
+/** Runs its argument in one transaction. */
+export type Transact = <T>(work: () => T) => T;
+
+/** Runs reads on one snapshot of the file, under one lock. */
+export function createReadTransaction(sqlite: Database): Transact {
+  const run = sqlite.transaction((work: () => unknown) => work());
+  return <T>(work: () => T): T => run.deferred(work) as T;
+}
+
+/**
+ * Runs `work` in one immediate transaction: when this returns, all is durable; when it throws, nothing was written.
+ *
+ * After SQLITE_FULL or an I/O error SQLite has rolled back by itself, and a further statement would run outside any
+ * transaction. So after the first failed write every later call fails at once, until the file is opened again.
+ * @param onChanges called after a transaction that has recorded changes; must not throw
+ * @throws CatchwordError MIRROR_BUSY if another process writes for longer than the busy timeout;
+ *   MIRROR_WRITE_FAILED if the file cannot be written; MIRROR_REPLACED if it is not the file at its path any more;
+ *   MIRROR_UNUSABLE if this user may only read it; or what `work` throws, after the rollback
+ */
+export function createWriteTransaction(
+  sqlite: Database,
+  sameFile: SameFile,
+  sameHistory: SameHistory,
+  onChanges: () => void,
+): Transact {
+  let broken: CatchwordError | undefined;
+  const run = sqlite.transaction((work: () => unknown) => {
+    if (!sameFile.begun()) return null;
+    sameHistory.check();
+    const result = work();
+    sameHistory.ending();
+    return { result };
+  });
+  const runWithin = sqlite.transaction((work: () => unknown) => work());
+  return <T>(work: () => T): T => {
+    if (broken !== undefined) throw broken;
+    if (sqlite.inTransaction) return runWithin(work) as T;
+    if (sqlite.readonly) {
+      const hint = 'Run this as the owner of the file.';
+      throw new CatchwordError('MIRROR_UNUSABLE', 'this user may not write the mirror', { hint });
+    }
+    try {
+      for (;;) {
+        sameFile.check();
+        const done = run.immediate(work);
+        if (done === null) continue;
+        const hasChanges = sameHistory.committed();
+        sameFile.written();
+        if (hasChanges) onChanges();
+        return done.result as T;
+      }
+    } catch (thrown) {
+      const error = isOtherSchema(thrown) ? sameHistory.replaced() : thrown;
+      if (hasCode(error, 'MIRROR_REPLACED')) broken = error;
+      if (!(error instanceof BetterSqlite.SqliteError)) throw error;
+      if (error.code.startsWith('SQLITE_BUSY')) throw busy(error);
+      // A bug in the written values: SQLite has undone the statement, and the transaction is rolled back.
+      if (error.code.startsWith('SQLITE_CONSTRAINT')) throw error;
+      const what = `writing the mirror failed: ${error.message} (${error.code})`;
+      const hint = 'The transaction was rolled back. Free disk space or repair the disk and restart; the run resumes.';
+      broken = new CatchwordError('MIRROR_WRITE_FAILED', what, { hint, cause: error });
+      throw broken;
+    }
+  };
+}

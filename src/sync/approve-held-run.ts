@@ -1,0 +1,72 @@
+import { CatchwordError } from '../base/errors.ts';
+import type { Run } from '../catalog/run-types.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { LeasedKeeper } from '../store/schema/writers.ts';
+import { requireRun } from './finish-run.ts';
+
+/** @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE if the run is not held */
+export function requireHeld(store: Reader, runId: number): Run {
+  const run = requireRun(store, runId);
+  if (run.state === 'held') return run;
+  const hint = run.error ?? 'Only a held run can be approved or rejected: npx catchword runs.';
+  throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it does not hold removals`, { hint });
+}
+
+/** An unfinished run may have seen products that the held run would remove. */
+function requireNoneUnfinished(store: Reader): void {
+  const id = store.runs.unfinished()?.id;
+  if (id === undefined) return;
+  const what = `run ${id} is unfinished, and may have seen products that this run removes`;
+  const hint = `Finish it with npx catchword sync, or cancel it: npx catchword cancel ${id}.`;
+  throw new CatchwordError('RUN_NOT_ACTIVE', what, { hint });
+}
+
+/**
+ * Removes the products that a held run would have removed, except those that were seen since.
+ * @param spared products that were found alive when this was decided
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE (also while another run is unfinished)
+ */
+export function approveRun(leased: LeasedKeeper, runId: number, nowMs: number, spared: readonly number[] = []): Run {
+  return leased.write((writer) => {
+    const run = requireHeld(writer, runId);
+    requireNoneUnfinished(writer);
+    writer.removals.spare(runId, spared);
+    const ids = writer.removals.held(runId).map(({ id }) => id);
+    const removed = writer.removals.remove(ids, runId, nowMs);
+    writer.removals.release(runId);
+    const missing = Math.max(0, run.missing - removed);
+    writer.runs.amend(runId, { state: 'complete', removed: run.removed + removed, missing });
+    return requireRun(writer, runId);
+  });
+}
+
+/** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
+export function rejectRun(leased: LeasedKeeper, runId: number): Run {
+  return leased.write((writer) => {
+    requireHeld(writer, runId);
+    writer.removals.release(runId);
+    writer.runs.amend(runId, { state: 'complete' });
+    return requireRun(writer, runId);
+  });
+}
+
+/**
+ * Restores products that a run removed and that have not changed since, as `restored` changes.
+ * @returns how many
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
+ */
+export function undoRun(leased: LeasedKeeper, runId: number, nowMs: number): number {
+  return leased.write((writer) => {
+    const run = requireRun(writer, runId);
+    requireNoneUnfinished(writer);
+    if (run.finishedAt === null) {
+      const hint = 'Wait for its end, or cancel it: npx catchword runs.';
+      throw new CatchwordError('RUN_NOT_ACTIVE', `run ${runId} is ${run.state}: it has not removed anything yet`, {
+        hint,
+      });
+    }
+    const restored = writer.removals.restore(runId, nowMs);
+    writer.runs.amend(runId, { state: run.state, restored: run.restored + restored });
+    return restored;
+  });
+}

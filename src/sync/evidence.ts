@@ -1,0 +1,204 @@
+import { isWithdrawnBody } from '../catalog/field-values.ts';
+import { createIdSet } from '../catalog/id-set.ts';
+import { type Window, windowKey } from '../catalog/page-types.ts';
+import { endOf, holdsEnd, startOf, windowsOver } from '../proof/plan.ts';
+import { examineSeams } from '../proof/seams.ts';
+import type { Clocks } from '../proof/watermark.ts';
+import type { Pass } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { Applied } from './apply-page.ts';
+import { isUnreadable } from './unread-windows.ts';
+import { isControl } from './untold.ts';
+
+/** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */
+const REPAIRS = 0.1;
+const REPAIRS_LEAST = 20;
+/** Half the width of the first repair of a gap, as a share of the largest window. Each further one is twice as wide. */
+const REPAIR_REACH = 0.4;
+
+/** Whether the pass shows what was modified while the run read. */
+export function isDelta({ kind }: Pick<Pass, 'kind'>): boolean {
+  return kind === 'delta' || kind === 'settle';
+}
+
+/** Whether one response held the whole list. */
+export function isExact(windows: readonly Applied[]): boolean {
+  const [only] = windows;
+  return windows.length === 1 && only?.page === 1 && holdsEnd(only);
+}
+
+/** Returns whether a product is still as it was in a window. */
+function createSteady({ products }: Reader) {
+  return (id: number, { seq }: Applied): boolean => products.changedSeq(id) <= seq;
+}
+
+/** Whether overlapping windows of a pass hold the same products where they overlap, and none has changed since. */
+function stoodStill(store: Reader, pass: Pass): boolean {
+  const windows = store.runs.checkpoints(pass.runId, pass.pass);
+  if (pass.seam === 0) return false;
+  const idsOf = (window: Applied) => store.runs.idsOf(pass.runId, pass.pass, window);
+  // Treats every product as modified, which saves joining windows by products: that does not count here.
+  const modifiedIn = () => Number.POSITIVE_INFINITY;
+  const about = { windows, root: pass.pass, idsOf, modifiedIn, steady: createSteady(store) };
+  return examineSeams({ ...about, highest: store.products.lastId() }).stoodStill;
+}
+
+/**
+ * Whether what a pass read cannot have changed meanwhile: one response held it, or it is a delta that stood still. Then
+ * the pass needs no delta of its own.
+ */
+export function isClosed(store: Reader, pass: Pass): boolean {
+  if (pass.kind === 'repair' || pass.kind === 'lookup') return false;
+  if (isExact(store.runs.checkpoints(pass.runId, pass.pass))) return true;
+  return pass.kind !== 'list' && stoodStill(store, pass);
+}
+
+function newestTotal(windows: readonly Applied[]): number {
+  const later = (a: Applied, b: Applied) => b.pass > a.pass || (b.pass === a.pass && b.requestedAt >= a.requestedAt);
+  return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
+}
+
+/**
+ * What a run has read so far, and how complete it is.
+ * @param before assess only passes before this one
+ */
+export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
+  const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
+  const reads = new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)]));
+  const highest = store.products.lastId();
+  const seen = createIdSet(highest);
+  const listed = createIdSet(highest);
+  const newest = passes.findLast(({ kind }) => kind === 'list')?.pass;
+  const wholeList = new Set(passes.filter(({ root }) => root === newest).map(({ pass }) => pass));
+  const deltas = new Set(passes.filter(isDelta).map(({ pass }) => pass));
+  const controls = new Set(passes.filter((pass) => isControl(pass, passes)).map(({ pass }) => pass));
+  /** The last pass that showed a product as modified, plus one. */
+  const modified = new Uint8Array(highest + 1);
+
+  function idsOf(window: Applied): number[] {
+    const ids = store.runs.idsOf(runId, window.pass, window);
+    // A control also shows what was withdrawn long before.
+    if (!controls.has(window.pass)) seen.addAll(ids);
+    if (wholeList.has(window.pass)) listed.addAll(ids);
+    return ids;
+  }
+
+  const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
+  const steady = createSteady(store);
+
+  /** Withdrawn items that the mirror does not have, at offsets that no window before them covers. */
+  function unknownIn(windows: readonly Applied[]): number {
+    let reach = 0;
+    let unknown = 0;
+    for (const window of [...windows].sort((a, b) => startOf(a) - startOf(b))) {
+      const own = idsOf(window).slice(Math.max(0, reach - startOf(window)));
+      if (window.rejected === 0) unknown += own.filter((id) => id === 0).length;
+      reach = Math.max(reach, endOf(window));
+    }
+    return unknown;
+  }
+
+  /** Whether the list should count the product: it shows it, or it is sold. Deltas also show what was withdrawn. */
+  function isCounted(id: number): boolean {
+    if (!seen.has(id) || listed.has(id)) return listed.has(id);
+    const product = store.removals.living(id);
+    return product !== undefined && !isWithdrawnBody(product.body);
+  }
+
+  function assessList(root: Pass) {
+    const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
+    const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
+    const exact = isExact(reads.get(root.pass) ?? []);
+    const seamed = !exact && root.seam > 0;
+    const seams = seamed ? examineSeams({ windows, root: root.pass, idsOf, modifiedIn, steady, highest }) : null;
+    const changed = seamed ? [] : windows.filter((window) => idsOf(window).some((id) => modifiedIn(id) > root.pass));
+    const end = windows.reduce((last, window) => Math.max(last, endOf(window)), 0);
+    return {
+      pass: root,
+      /** Windows of the first reading and of all repairs. */
+      windows,
+      /** The total in the most recent response. */
+      total: newestTotal(windows),
+      /** Items that were rejected, over all windows. */
+      rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
+      /** Items that were withdrawn before the mirror knew them. */
+      unknown: () => unknownIn(reads.get(root.pass) ?? []),
+      /** One response held the whole list. */
+      exact,
+      /** Null for an exact list, and for one of plain pages. */
+      seams,
+      /**
+       * No product can be missing: its seams are joined, or nothing moved between its plain pages. These lose products
+       * that move to the previous page; if only products on the last page changed, none has moved across a boundary.
+       */
+      complete: seams?.sealed ?? (exact || changed.every((window) => endOf(window) === end)),
+      repairs: repairs.length,
+    };
+  }
+
+  // A repair of a delta shows what was modified, too.
+  for (const { pass, root } of passes.filter((one) => deltas.has(one.root))) {
+    for (const window of reads.get(pass) ?? []) {
+      for (const id of idsOf(window)) modified[id] = Math.max(modified[id] ?? 0, root + 1);
+    }
+  }
+  for (const { kind, pass } of passes) if (kind === 'lookup') reads.get(pass)?.forEach(idsOf);
+  const read = passes.filter(({ kind }) => kind !== 'repair' && kind !== 'lookup').map(assessList);
+  const lists = read.filter(({ pass }) => !controls.has(pass.pass));
+  const last = passes.at(-1);
+  const closed = last !== undefined && isClosed(store, last);
+  return {
+    /** In the order in which they were read, without the control. */
+    lists,
+    /** The delta that controls what the others tell; undefined if the run has none. */
+    control: read.find(({ pass }) => controls.has(pass.pass)),
+    /** The newest reading of the whole list; none in a delta run. */
+    list: lists.findLast(({ pass }) => pass.kind === 'list'),
+    /** Products in any window, delta or lookup of the run. */
+    seen,
+    /** Products in the newest reading of the whole list. */
+    listed,
+    /** How many of the products that were seen the source's total should count. */
+    counted: () => {
+      let count = 0;
+      for (let id = 1; id <= highest; id++) if (isCounted(id)) count++;
+      return count;
+    },
+    /** The last list that was read cannot have changed meanwhile. */
+    closed,
+  };
+}
+
+export type Assessment = ReturnType<typeof assessRun>;
+/** A list that the run read: the catalog, or a delta. */
+export type ReadList = Assessment['lists'][number];
+
+/** The source's clock and this machine's at the start of each pass. */
+export function passClocks(store: Reader, runId: number): Clocks[] {
+  return store.runs.passes(runId).flatMap(({ pass, sourceTime }) => {
+    const local = store.runs.passStart(runId, pass);
+    return sourceTime === null || local === null ? [] : [{ source: sourceTime, local }];
+  });
+}
+
+/** Windows over the gaps of a list, wider than in the previous round; empty if there would be too many. */
+export function repairsOf({ pass: { pass, perPage, seam }, windows, total, seams, repairs }: ReadList): Window[] {
+  if (seams === null || seams.disorder > 0 || windows.some(({ doubt }) => isUnreadable(doubt))) return [];
+  const own = windows.filter((window) => window.pass === pass);
+  // If many pages are shorter than their totals say, repairs would be too.
+  if (own.filter(({ doubt }) => doubt !== null).length > REPAIRS * own.length) return [];
+  const reach = REPAIR_REACH * perPage * 2 ** repairs;
+  const layout = { perPage, seam: Math.min(seam * 2 ** (repairs + 1), perPage >> 2) };
+  const found = new Map<string, Window>();
+  // The source's total may be wrong, but the end of the list is not far behind what was read.
+  const end = Math.min(total, windows.reduce((most, window) => Math.max(most, endOf(window)), 0) + perPage);
+  for (const { offset, shift } of seams.gaps) {
+    const centre = (offset ?? end) - (offset === null ? 0 : shift);
+    const low = Math.floor(centre - reach);
+    // A window that reaches beyond the end comes back short, which shows that it holds the end.
+    const high = offset === null ? centre + 1 : Math.ceil(centre + reach);
+    for (const window of windowsOver(low, high, layout)) found.set(windowKey(window), window);
+  }
+  const most = Math.max(REPAIRS_LEAST, REPAIRS * own.length);
+  return windows.length - own.length + found.size > most ? [] : [...found.values()];
+}

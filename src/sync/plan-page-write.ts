@@ -1,0 +1,136 @@
+import type { Difference } from '../catalog/content.ts';
+import type { IdSet } from '../catalog/id-set.ts';
+import { type PageItems, productAt } from '../catalog/page-items.ts';
+import type { CapturedPage, Page } from '../catalog/page-types.ts';
+import type { Product } from '../catalog/product.ts';
+import { momentOf } from '../proof/watermark.ts';
+import type { KnownProduct, NewRows } from '../store/rows/product-rows.ts';
+import type { Checkpoint } from '../store/rows/runs.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { AppliedReads } from './applied-reads.ts';
+import { newRows } from './fast/new-rows.ts';
+import { judgeItem } from './judge-item.ts';
+import type { RunSettings } from './run-settings.ts';
+
+/** The items of a page in the batch. */
+type WaitingItems =
+  | {
+      readonly items: PageItems;
+      /** In the order of the response: the id if the mirror has the same text, 0 for a rejected item, otherwise null. */
+      readonly ids: readonly (number | null)[];
+    }
+  | { readonly items: null; readonly ids: readonly number[] };
+
+/** A page in the batch. */
+export type WaitingPage = Omit<CapturedPage, 'page'> & Omit<Page, 'items'> & WaitingItems;
+
+export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
+  readonly store: Reader;
+  readonly runId: number;
+  readonly reads: Pick<AppliedReads, 'productsAfter'>;
+}
+
+/** The positions of items without an id. */
+function open(ids: readonly (number | null)[]): number[] {
+  const positions: number[] = [];
+  for (let position = 0; position < ids.length; position++) if (ids[position] === null) positions.push(position);
+  return positions;
+}
+
+/**
+ * Compares a page with the mirror, without writing. Call it in the transaction that writes the draft.
+ * @param lookUpAll as `newRows`
+ */
+export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
+  const { store, reads } = context;
+  const created = new Map<string, { id: number; product: Product }>();
+  const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
+  /** Ids of products that the source withdrew. */
+  const withdrawn = new Set<number>();
+  /** Without their changes, which are numbered when they are written. */
+  const rows: Omit<NewRows, 'seq'>[] = [];
+  let later: Pick<IdSet, 'has'> | undefined;
+  /** The oldest change that an outdated read of this page does not show. */
+  let outdatedFrom = Number.POSITIVE_INFINITY;
+  let nextId = 0;
+
+  function newId(count = 1): number {
+    nextId ||= store.products.lastId() + 1;
+    nextId += count;
+    return nextId - count;
+  }
+
+  /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
+  function judge(product: Product): number {
+    const { vbid } = product;
+    const known = store.products.find(vbid);
+    const isOutdated = (): boolean => {
+      later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
+      return known !== undefined && later.has(known.id);
+    };
+    const found = judgeItem(product, known, { ...context, isDelta: captured.task.from !== null, isOutdated });
+    const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
+    // If a product is on the page twice, the later one counts, even if it equals the mirror's.
+    changed.delete(vbid);
+    withdrawn.delete(id);
+    if (found.kind === 'new') created.set(vbid, { id, product });
+    if (found.kind === 'withdrawn' || (found.kind === 'absent' && id > 0)) withdrawn.add(id);
+    if (known === undefined) return id;
+    if (found.kind === 'changed') changed.set(vbid, { known, product, change: found.change });
+    // The product exists, as the later read shows, but it is not as this page shows it: so it must not join windows.
+    if (found.kind === 'outdated') outdatedFrom = Math.min(outdatedFrom, known.changedSeq);
+    return id;
+  }
+
+  /** The ids of all items. */
+  function idsOf(items: PageItems, given: readonly (number | null)[]): number[] {
+    const ids = [...given];
+    const parts = newRows(store.products, context, items, open(ids), lookUpAll);
+    const isRow = new Uint8Array(ids.length);
+    for (const { from, to } of parts) isRow.fill(1, from, to + 1);
+    for (const position of open(ids)) {
+      if (isRow[position] === 0) ids[position] = judge(productAt(items, position));
+    }
+    // Last, so that products of both kinds get ids in a row.
+    for (const part of parts) {
+      const id = newId(part.to - part.from + 1);
+      for (let at = part.from; at <= part.to; at++) ids[at] = id + at - part.from;
+      rows.push({ ...part, id });
+    }
+    return ids.map((id) => id ?? 0);
+  }
+
+  const ids = captured.items === null ? captured.ids : idsOf(captured.items, captured.ids);
+  const restored = [...changed.values()].filter(({ known }) => known.removed).length;
+  return { ids, created, changed, withdrawn, restored, items: captured.items, rows, outdatedFrom };
+}
+
+/** What a page changes, before anything is written. */
+export type Draft = ReturnType<typeof draftPage>;
+
+/** Number of products that the page creates. */
+export function newProducts({ created, rows }: Draft): number {
+  return rows.reduce((sum, { from, to }) => sum + to - from + 1, created.size);
+}
+
+export function checkpointOf({ store, runId }: DraftContext, captured: WaitingPage, draft: Draft): Checkpoint {
+  const { task, envelope, response, rejected, requests } = captured;
+  return {
+    runId,
+    pass: task.pass,
+    ...task.window,
+    numItems: envelope.numItems,
+    totalPages: envelope.totalPages,
+    requestedAt: momentOf(response),
+    items: draft.ids.length,
+    created: newProducts(draft),
+    updated: draft.changed.size - draft.restored,
+    removed: draft.withdrawn.size,
+    restored: draft.restored,
+    rejected: rejected.length,
+    requests,
+    doubt: captured.doubt,
+    seq: Math.min(store.changes.lastSeq(), draft.outdatedFrom - 1),
+    ids: draft.ids,
+  };
+}

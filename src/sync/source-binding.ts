@@ -1,0 +1,75 @@
+import { CatchwordError } from '../base/errors.ts';
+import type { Notice } from '../base/log.ts';
+import type { Selection, SourceIdentity } from '../catalog/source-identity.ts';
+import type { NotedSource } from '../store/rows/source-state.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { KeeperWriter } from '../store/schema/writers.ts';
+
+/** Whether the mirror holds nothing from any source yet: then it may become the mirror of any source. */
+function isUnread(store: Reader): boolean {
+  const unfinished = store.runs.unfinished();
+  return store.watermark() === null && store.products.lastId() === 0 && (unfinished?.pages ?? 0) === 0;
+}
+
+/**
+ * Rejects another source than the mirror's own. Call it before the first request for this mirror.
+ * @throws CatchwordError MIRROR_OTHER_SOURCE
+ */
+export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
+  const noted = store.source.noted();
+  if (noted === null || noted.address === address || isUnread(store)) return;
+  const what = `${store.path} is the mirror of ${noted.address}, and CATCHWORD_BASE_URL is ${address}`;
+  const hint = 'Set CATCHWORD_DB to another file. If the same service has a new address: npx catchword adopt.';
+  throw new CatchwordError('MIRROR_OTHER_SOURCE', what, { hint });
+}
+
+const VARIABLES = [
+  ['includeDetails', 'CATCHWORD_INCLUDE_DETAILS'],
+  ['currency', 'CATCHWORD_CURRENCY'],
+] as const;
+
+/** Such as `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that changed; empty if none did. */
+export function selectionChanges(before: string, after: string): string {
+  const changes = VARIABLES.flatMap(([name, variable]) => {
+    const [old, now] = [before, after].map((text) => (JSON.parse(text) as Selection)[name].join() || '(none)');
+    return old === now ? [] : `${variable} changed from ${old} to ${now}`;
+  });
+  return changes.join('; ');
+}
+
+/** What the mirror has noted, if every product has to be read again; otherwise null. */
+function toReread(store: Reader, selection: string): NotedSource | null {
+  const noted = isUnread(store) ? null : store.source.noted();
+  return noted !== null && (noted.unfinished || noted.selection !== selection) ? noted : null;
+}
+
+/**
+ * Why every product has to be read again: the settings that select the catalog changed, or such a full run has not
+ * completed yet. Null if a delta is enough.
+ */
+export function rereadNotice(store: Reader, { selection }: SourceIdentity): Notice | null {
+  const noted = toReread(store, selection);
+  if (noted === null) return null;
+  const reason =
+    selectionChanges(noted.selection, selection) ||
+    'the source or the settings of the mirror changed, or a backup was restored, and a full load has not completed since';
+  return { message: 'reading every product again; those that differ are recorded as updated', fields: { reason } };
+}
+
+/**
+ * Notes at the start of a run what it reads. The noted selection stays until a full run has completed with the new one.
+ * @returns whether the run must be a full one
+ */
+export function noteRunStart(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
+  const noted = toReread(writer, selection);
+  writer.source.note({ address, selection: noted?.selection ?? selection, unfinished: noted !== null });
+  return noted !== null;
+}
+
+/** Notes the selection of a full run that has read everything. */
+export function noteFullRead(writer: KeeperWriter, runId: number): void {
+  const noted = writer.source.noted();
+  const selection = writer.runs.selectionOf(runId);
+  if (noted === null || selection === null) return;
+  writer.source.note({ address: noted.address, selection, unfinished: false });
+}

@@ -1,0 +1,182 @@
+import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
+import { FROM_CACHE } from '../proof/watermark.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { Assessment, ReadList } from './evidence.ts';
+import type { RunSettings } from './run-settings.ts';
+import { isUnreadable } from './unread-windows.ts';
+import { isWholeCatalog, whyUntold } from './untold.ts';
+
+export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>;
+
+/** The newest reading of the whole list, and each delta unless a later one tells of all its changes, and of later ones. */
+export function proofLists({ lists, list }: Assessment): ReadList[] {
+  return lists.filter((read, at) => {
+    if (read.pass.kind === 'list') return read === list;
+    const { from } = read.pass;
+    return !lists.slice(at + 1).some(({ pass }) => pass.from !== null && from !== null && pass.from <= from);
+  });
+}
+
+/** Why a list does not prove that nothing is missing from it; null if it does. */
+function whyOpen({ pass, windows, exact, seams }: ReadList): string | null {
+  const what = pass.kind === 'list' ? '' : ' of a delta';
+  // What cannot be read is a reason of its own, and opens the seams around it.
+  if (exact || windows.some(({ doubt }) => isUnreadable(doubt))) return null;
+  if (seams === null) {
+    return pass.sizeIgnored
+      ? `the source answers ${pass.perPage} products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=${pass.perPage})`
+      : 'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them';
+  }
+  if (seams.disorder > 0) return `the source lists products in no stable order${what}`;
+  if (seams.sealed) return null;
+  return `${seams.gaps.length} of ${seams.states.length + 1} seams${what} did not close: the windows there share no product that stayed as it was`;
+}
+
+/** Why fewer products were read than the list has, if its windows show that. */
+function whyFewer({ removals }: Reader, { seams }: ReadList): string | null {
+  const [first, ...others] = seams?.doubled ?? [];
+  if (first === undefined) return null;
+  const more = others.length === 0 ? 'is' : `and ${others.length} more are`;
+  return `${removals.living(first)?.vbid} ${more} at two distant places: the list has it twice, or has no stable order`;
+}
+
+/** Every reason why a run is open. @param needed as `proofLists` */
+function reasonsOf(
+  store: Reader,
+  assessment: Assessment,
+  needed: readonly ReadList[],
+  settings: ConcludeSettings,
+): string[] {
+  const { lists, list, closed } = assessment;
+  const counted = assessment.counted();
+  const doubts = lists.flatMap(({ windows }) => windows.flatMap(({ doubt }) => doubt ?? []));
+  const contradiction = doubts.find((doubt) => !doubt.startsWith(FROM_CACHE) && !isUnreadable(doubt));
+  const unreadable = doubts.filter(isUnreadable);
+  const open = needed.flatMap((read) => whyOpen(read) ?? []);
+  const isFewer = list !== undefined && !countAgrees(counted, list, settings);
+  const reasons = [
+    ...unreadable,
+    ...open,
+    !closed && unreadable.length === 0 && 'the source changed faster than its deltas could be read',
+    open.length > 0 &&
+      lists.some(({ pass }) => pass.kind !== 'list' && isWholeCatalog(store, pass)) &&
+      'a delta shows nearly every product: either a job changed them, or the source ignores the time from which deltas ask',
+    doubts.find((doubt) => doubt.startsWith(FROM_CACHE)),
+    contradiction !== undefined && `the source contradicts itself: ${contradiction}`,
+    isFewer && `the source says that it has ${list.total} products, and ${counted} were read`,
+    // Narrower windows overlap others that are not their neighbours.
+    isFewer && unreadable.length === 0 && whyFewer(store, list),
+    list !== undefined &&
+      lists.some(({ rejected }) => rejected > 0) &&
+      'items were rejected, and each may be a product that was not seen',
+  ];
+  return [...new Set(reasons.filter((reason) => typeof reason === 'string'))];
+}
+
+/** Whether as many products were read as the source's total. @param products how many count as read */
+export function countAgrees(
+  products: number,
+  list: ReadList,
+  { withdrawnAs }: Pick<ConcludeSettings, 'withdrawnAs'>,
+): boolean {
+  // The mirror does not take up products that were withdrawn before it knew them.
+  const unknown = withdrawnAs === 'removed' ? list.unknown() : 0;
+  return products + unknown + list.rejected + (list.seams?.repeated ?? 0) >= list.total;
+}
+
+/** What the deltas did not tell, if the run has read all that they should. */
+function untoldIn(
+  store: Reader,
+  run: Run,
+  { control }: Assessment,
+  { untoldFields }: Pick<ConcludeSettings, 'untoldFields'>,
+): string[] {
+  if (control?.complete !== true || control.windows.some(({ doubt }) => doubt !== null)) return [];
+  // Repairs of deltas included.
+  const told = store.runs.passes(run.id).filter(({ from }) => from !== null);
+  return [whyUntold(store, run, told, untoldFields) ?? []].flat();
+}
+
+function evidenceOf(list: ReadList): ListEvidence {
+  const { pass, windows, seams } = list;
+  const own = windows.filter((window) => window.pass === pass.pass).length;
+  const states = seams?.states ?? [];
+  return {
+    pass: pass.pass,
+    kind: pass.kind === 'list' ? 'list' : 'delta',
+    windows: own,
+    repairs: windows.length - own,
+    overlap: states.length === 0 ? 0 : Math.round((seams?.sharedSum ?? 0) / states.length),
+    overlapLeast: seams?.sharedLeast ?? 0,
+    seams: states.length === 0 && !list.exact ? 'o'.repeat(own - 1) : states.join(''),
+  };
+}
+
+/** The seams of each list that the run has read. A delta of one response has none. */
+export function seamsOf({ lists }: Assessment): ListEvidence[] {
+  return lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf);
+}
+
+/**
+ * Concludes what a run has proven, from everything that it has read.
+ * @param settled whether its last delta was read late enough to show every change
+ */
+export function conclude(
+  store: Reader,
+  run: Run,
+  assessment: Assessment,
+  settled: boolean,
+  settings: ConcludeSettings,
+) {
+  const { lists, list, closed, seen, listed } = assessment;
+  const untold = untoldIn(store, run, assessment, settings);
+  const needed = proofLists(assessment);
+  const reasons = [...reasonsOf(store, assessment, needed, settings), ...untold];
+  const neededDeltas = needed.filter(({ pass }) => pass.kind !== 'list');
+  const deltas = lists.filter(({ pass }) => pass.kind !== 'list');
+  const isExactDelta = run.kind === 'delta' && lists.length === 1 && lists[0]?.exact === true;
+  const isOpen = reasons.length > 0;
+  const isSealed = !isOpen && !isExactDelta;
+  const lookups = store.runs.passes(run.id).filter(({ kind }) => kind === 'lookup');
+  const doubtful = deltas.some(({ windows }) => windows.some(({ doubt }) => doubt !== null));
+  const allRead = neededDeltas.every(({ complete }) => complete);
+  // A delta of which nothing could be used shows that changes have another form, not that there are none.
+  const isUsable = deltas.every(({ windows }) =>
+    windows.every(({ items, rejected }) => items === 0 || rejected < items),
+  );
+  const deltasRead = closed && allRead && isUsable && !doubtful;
+  const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
+  const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
+  return {
+    assessment,
+    /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
+    proof: (isOpen ? 'open' : isSealed ? 'sealed' : null) as Proof | null,
+    /** Why it is open. */
+    reasons,
+    evidence: {
+      requests: store.runs.counts(run.id).requests,
+      deltas: deltas.length,
+      lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
+      seen: seen.size,
+      numItems: list?.total ?? 0,
+      lists: seamsOf(assessment),
+    },
+    /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
+    mustSettle:
+      !settled &&
+      (absent || untold.length > 0 || restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
+    /** Every change since `deltaFrom` has been read. */
+    deltasRead,
+    /** Start of the run's earliest delta; milliseconds since 1970. */
+    deltaFrom: Math.min(...deltas.map(({ pass }) => pass.from ?? Number.POSITIVE_INFINITY)),
+    /** The run read as many products as the source's total, so products that it did not see count as missing. */
+    countAgrees:
+      list !== undefined &&
+      // Not `seen`: deltas also hold products that are gone.
+      countAgrees(listed.size, list, settings) &&
+      lists.every(({ rejected }) => rejected === 0) &&
+      list.windows.every(({ doubt }) => doubt === null),
+  };
+}
+
+export type Conclusion = ReturnType<typeof conclude>;
