@@ -3,7 +3,7 @@ import { openSearch } from '../store/history/search-connection.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
 
 /*
- * The program of the process that searches for another one: see search-apart.ts. Its argument is the path of the mirror.
+ * The program of the process that searches for another one: see search-subprocess.ts. Its argument is the path of the mirror.
  */
 
 export interface SearchRequest {

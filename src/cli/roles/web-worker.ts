@@ -10,7 +10,7 @@ import type { HttpConfig } from './http-config.ts';
 import { startHttp } from './start-http.ts';
 
 /*
- * The program of the thread that serves HTTP for a daemon: see start-web-thread.ts.
+ * The program of the thread that serves HTTP for a daemon: see web-worker-client.ts.
  *
  *     daemon                              this thread
  *       │ ── WebThreadData ────────────────► │  starts

@@ -11,7 +11,7 @@ import { changeSink } from './sink-actions.ts';
  *   approve, reject, undo, start ─────► asked ── the process that keeps the mirror ─────► done | failed
  *
  * A decision and its record are written in one transaction. The second kind changes what only the holder of the
- * keeper's lease may write: carry-out.ts does, in the daemon between two runs (decision-queue.ts), or in a command without one.
+ * keeper's lease may write: carry-out-review.ts does, in the daemon between two runs (decision-queue.ts), or in a command without one.
  */
 
 /** Cancels a run, in a write transaction of the caller or its own. @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE */

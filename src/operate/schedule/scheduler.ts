@@ -9,7 +9,7 @@ import { type MissedTicks, tickName, tickTime } from '../../catalog/tick.ts';
 import { checkCron } from './check-cron.ts';
 import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
-/** The served ticks. Kept in the mirror (store/schedule.ts), or in memory by a scheduler without a mirror. */
+/** The served ticks. Kept in the mirror (store/rows/served-ticks.ts), or in memory by a scheduler without a mirror. */
 interface ServedTicks {
   /** The newest served tick, milliseconds since 1970; null if there is none. */
   served(kind: RunKind): number | null;

@@ -21,7 +21,7 @@ function tooMany(): CatchwordError {
 }
 
 /**
- * Which products exist, in which version and order. Their content is a pure function (`item.ts`).
+ * Which products exist, in which version and order. Their content is a pure function (`catalog-item.ts`).
  *
  * A product is *living*, then *withdrawn* for a while (included in deltas and found by point lookup), then gone. A
  * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It

@@ -108,7 +108,7 @@ const isbn = z.string().nullable();
 const item = z.looseObject({
   vbid: z.string(),
   identifiers: z.looseObject({
-    /** A number is an oddity of services: see `catalog/item.ts`. */
+    /** A number is an oddity of services: see `catalog/catalog-item.ts`. */
     print_isbn_canonical: z.union([isbn, z.int()]),
     eisbn_canonical: isbn,
   }),

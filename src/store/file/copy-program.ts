@@ -2,7 +2,7 @@ import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../.
 import { type Copied, copyMirror } from './copy-mirror.ts';
 
 /*
- * The program of the process that copies a mirror for another one: see copy-apart.ts. Its arguments are the two paths.
+ * The program of the process that copies a mirror for another one: see copy-subprocess.ts. Its arguments are the two paths.
  */
 
 /** What is in the copy; or an error, which is only a message if it is a defect. */

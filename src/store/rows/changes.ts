@@ -94,7 +94,7 @@ export type ChangeReader = ReturnType<typeof createChangeReader>;
 
 export function createChangeReader({ rows, tuples, value, values, number }: Queries) {
   const lastSeq = number(`SELECT ${LAST_SEQ}`);
-  // `+ 0` as in event-lines.ts, here and below.
+  // `+ 0` as in made-lines.ts, here and below.
   const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ? + 0`);
   const numbered = tuples<[seqs: string], HeadedRaw>(
     `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,

@@ -140,7 +140,7 @@ export const eras = sqliteTable('eras', {
 });
 
 /**
- * See Run in catalog/run.ts.
+ * See Run in catalog/run-types.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
  * - selection: which products it reads, as in mirror.source_selection
  * - evidence: of a run that has read everything; before, and for good if it fails, only the seams that it has noted
@@ -347,7 +347,7 @@ export const sinkGaps = sqliteTable(
 );
 
 /**
- * What operators decided, on the page or with a command. See operator/actions.ts.
+ * What operators decided, on the page or with a command. See operator/decision-rows.ts.
  * - who: the name that the operator gave and the address of the browser, or the user of the command
  * - target: the number of a run, the name of a sink, or the kind of a run to start
  * - argument: a `seq`; null if the action needs none
