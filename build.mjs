@@ -75,7 +75,9 @@ function withShared(file) {
     loaded.some((one) => ofStatus.has(one)) ? 'status' : [],
     loaded.some((one) => ofSync.has(one) && !ofStatus.has(one)) ? 'sync' : [],
   ].flat();
-  return own.map((verb) => `import ${JSON.stringify(resolve(`dist/cli/commands/${verb}-command.js`))};\n`).join('') + text;
+  return (
+    own.map((verb) => `import ${JSON.stringify(resolve(`dist/cli/commands/${verb}-command.js`))};\n`).join('') + text
+  );
 }
 
 /** @type {import('esbuild').Plugin} */
@@ -121,7 +123,11 @@ const programs = {
   plugins: [modules],
   metafile: true,
 };
-const large = await build({ ...programs, entryPoints: ['dist/cli.js', 'dist/cli/roles/web-worker.js'], splitting: true });
+const large = await build({
+  ...programs,
+  entryPoints: ['dist/cli.js', 'dist/cli/roles/web-worker.js'],
+  splitting: true,
+});
 // Small ones start faster as a file each.
 const SMALL = ['sync/fast/page-worker', 'store/file/copy-program', 'http/search-program'];
 const small = await build({ ...programs, entryPoints: SMALL.map((name) => `dist/${name}.js`) });
