@@ -37,7 +37,7 @@ function fileIn(directory = temporaryDirectory()): string {
 }
 
 function startProcesses(source: string, path: string, count: number) {
-  const script = new URL('../dist/file-lock.js', import.meta.url).href;
+  const script = new URL('../dist/base/file-lock.js', import.meta.url).href;
   const args = ['--input-type=module', '-e', source, script, path];
   return Array.from({ length: count }, () => {
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });

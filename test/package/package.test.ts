@@ -120,7 +120,7 @@ describe('the published package', () => {
 
   it('has no effect when imported, and exports only its public entries', async () => {
     const script = `import 'catchword';
-      const tried = await Promise.allSettled([import('catchword/dist/config.js'), import('catchword/sink'), import('catchword/sink-contract'),
+      const tried = await Promise.allSettled([import('catchword/dist/settings/config.js'), import('catchword/sink'), import('catchword/sink-contract'),
         import('catchword/events'), import('catchword/mirror'), import('catchword/schemas/event.json', { with: { type: 'json' } })]);
       process.stdout.write(JSON.stringify(tried.map(({ status }) => status)));`;
     writeFileSync(join(project, 'entries.js'), script);

@@ -109,7 +109,7 @@ it('an error of catchword itself ends the process', async () => {
   const script = join(directory, 'main.mjs');
   writeFileSync(
     script,
-    `import { createConfinement } from ${JSON.stringify(join(process.cwd(), 'dist/relay/confine.js'))};
+    `import { createConfinement } from ${JSON.stringify(join(process.cwd(), 'dist/relay/error-boundary.js'))};
     const { confined } = createConfinement(() => console.log('failed'));
     await confined(() => { setTimeout(() => { throw new Error('inside') }, 1); return new Promise(() => {}); })
       .catch((error) => console.log(error.message));
