@@ -98,9 +98,19 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     return unknown;
   }
 
+  /** Whether a later delta of the run told all that this one told: what it does not show any more is erased. */
+  function isRetold(delta: Pass): boolean {
+    const from = delta.from ?? 0;
+    return passes.some(
+      (later) => deltas.has(later.pass) && later.pass > delta.pass && (later.from ?? from + 1) <= from,
+    );
+  }
+  const retold = new Set(passes.filter((pass) => deltas.has(pass.pass) && isRetold(pass)).map(({ pass }) => pass));
+
   /** Whether the list should count the product: it shows it, or it is sold. Deltas also show what was withdrawn. */
   function isCounted(id: number): boolean {
     if (!seen.has(id) || listed.has(id)) return listed.has(id);
+    if (retold.has(modifiedIn(id))) return false;
     const product = store.removals.living(id);
     return product !== undefined && !isWithdrawnBody(product.body);
   }

@@ -8,8 +8,11 @@ const SEEDS = [1, 2, 5, 9, 10, 14, 20, 27, 33, 35];
 /** It once found that an outdated read makes up for a product that was not read. */
 const FOUND = 100_343;
 const RUNS = 20;
-/** These find that the wait is skipped. */
-const KEEPER_SEEDS = [27, 45];
+/**
+ * The first one once found that a product which was erased just before the run, and that only its first delta showed,
+ * makes up for a product that was not read. The others find that the wait is skipped.
+ */
+const KEEPER_SEEDS = [28, 27, 45];
 const KEEPER_RUNS = 10;
 
 it('hides no living product from a sealed run, whatever it moves between two requests', () => {

@@ -124,6 +124,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),
   bugFor(
+    'test/sync/assess-run.test.ts',
+    'a product that a later delta does not show any more counts as read',
+    'src/sync/evidence.ts',
+    'if (retold.has(modifiedIn(id))) return false;',
+    '',
+  ),
+  bugFor(
     'test/sync/hostile-sources.test.ts',
     'products that were withdrawn before the mirror knew them do not count',
     'src/sync/verdict.ts',

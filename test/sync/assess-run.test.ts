@@ -144,6 +144,21 @@ describe('the count of products', () => {
     expect(concluded(listed, { withdrawn: [14] })).toMatchObject({ proof: 'sealed' });
   });
 
+  it('leaves out a product that a later delta from the same time does not show any more: it is erased', () => {
+    const first = { ...DELTA, from: START, windows: [{ ids: [14] }] };
+    const whole = { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] };
+    const later = (from: number, shown: number[]) => [
+      whole,
+      first,
+      { ...DELTA, kind: 'settle' as const, from, windows: [{ ids: shown }] },
+    ];
+    expect(concluded(later(START, []))).toMatchObject({ proof: 'open', reasons: [reason] });
+    expect(concluded(later(START - 1, []))).toMatchObject({ proof: 'open', reasons: [reason] });
+    expect(concluded(later(START, [14]))).toMatchObject({ proof: 'sealed' });
+    // It does not tell what changed before.
+    expect(concluded(later(START + 1, []))).toMatchObject({ proof: 'sealed' });
+  });
+
   it('includes products that were withdrawn before the mirror knew them, if it does not take up these', () => {
     const passes = [list({ ids: [...ids(9, 13), 0] }), DELTA];
     expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason], countAgrees: false });
