@@ -128,7 +128,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a product that a later delta does not show any more counts as read',
     'src/sync/evidence.ts',
     'if (retold.has(modifiedIn(id))) return false;',
-    '',
+    'if (retold.has(-2 - modifiedIn(id))) return false;',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
