@@ -1,8 +1,8 @@
-import { unlessAborted } from '../base/abort.ts';
 import { type Clock, createPauses, type Pauses } from '../base/clock.ts';
-import { CatchwordError } from '../base/errors.ts';
+import type { CatchwordError } from '../base/errors.ts';
 import { createLearner, type LearnedLimit } from './learned-rate.ts';
 import type { Pace } from './pace.ts';
+import { createWaitingLine, type Wait } from './waiting-line.ts';
 
 export interface PacerOptions {
   /** Null if none is configured. */
@@ -18,14 +18,6 @@ export interface PacerOptions {
   readonly onWait?: (wait: Wait) => void;
 }
 
-export interface Wait {
-  /** `asked`: the source asked for a pause. `pace`: the rate limit allows no earlier request. */
-  readonly reason: 'asked' | 'pace';
-  readonly ms: number;
-  /** Milliseconds since 1970. */
-  readonly until: number;
-}
-
 /**
  * Reserves `slots` requests, one interval apart, for this process among all that share the limit.
  * @returns the time of the first one if that is `nowMs` or earlier; a later time means that nothing was reserved and
@@ -33,16 +25,6 @@ export interface Wait {
  */
 export type Reserve = (nowMs: number, request: Pace & { readonly slots: number }) => number | null;
 
-function blocked(retryAfterMs: number): CatchwordError {
-  const message = `the service accepts no request for another ${Math.ceil(retryAfterMs / 1_000)} s`;
-  const hint = 'Retry after that time; the request was not sent.';
-  return new CatchwordError('SOURCE_RATE_LIMITED', message, { hint, retryAfterMs });
-}
-
-/** Shorter waits are not reported. */
-const LONG_WAIT_MS = 5_000;
-/** Waits are split into steps, so that a new block or a corrected clock is noticed. */
-const STEP_MS = 1_000;
 /** How far ahead requests are reserved: at high rates, several at a time, to spare the mirror that stores them. */
 const RESERVED_MS = 200;
 
@@ -93,71 +75,27 @@ export type Pacer = ReturnType<typeof createPacer>;
 export function createPacer({ pace, learned, clock, pauses = createPauses(), reserve, onWait }: PacerOptions) {
   const slots = createSlots(reserve);
   const learner = createLearner(clock, learned);
-  const paceNow = (): Pace | null => pace ?? learned?.pace() ?? null;
-  let queue: Promise<unknown> = Promise.resolve();
-  let announcedUntil = 0;
-  let hasPaceWaited = false;
 
-  function announce(wait: Wait): void {
-    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announcedUntil) < LONG_WAIT_MS) return;
-    if (wait.reason === 'pace' && hasPaceWaited) return;
-    hasPaceWaited ||= wait.reason === 'pace';
-    announcedUntil = wait.until;
-    onWait?.(wait);
-  }
-
-  function waitOf(now: number): Pick<Wait, 'ms' | 'reason'> {
+  function take(now: number): Omit<Wait, 'until'> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
-    const current = paceNow();
-    return { ms: current === null ? 0 : Math.max(0, slots.at(now, current) - now), reason: 'pace' };
-  }
-
-  function take(now: number): void {
-    const current = paceNow();
+    const current = pace ?? learned?.pace() ?? null;
+    const ms = current === null ? 0 : Math.max(0, slots.at(now, current) - now);
+    if (ms > 0) return { ms, reason: 'pace' };
     if (current !== null) slots.take(now, current);
     learner.asked(1);
-  }
-
-  async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
-    for (;;) {
-      signal.throwIfAborted();
-      if (!isWanted()) return false;
-      const now = clock.now();
-      const { ms, reason } = waitOf(now);
-      if (reason === 'asked' && ms > patienceMs) throw blocked(ms);
-      if (ms === 0) {
-        take(now);
-        return true;
-      }
-      announce({ reason, ms, until: now + ms });
-      await clock.sleep(Math.min(ms, STEP_MS), signal);
-    }
+    return { ms: 0, reason: 'pace' };
   }
 
   return {
-    /**
-     * Resolves when the caller may send one request; first come, first served. Rejects when `signal` aborts, and leaves
-     * the queue.
-     * @param patienceMs the longest block to wait for, in milliseconds; default: any
-     * @param isWanted checked while the caller waits at the head of the queue; default: always true
-     * @returns true if the request may be sent; false if it was no longer wanted, and the next caller gets the turn
-     * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs` if the block lasts longer than `patienceMs`
-     */
-    acquire(signal: AbortSignal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true): Promise<boolean> {
-      const turn = queue.then(() => waitUntilFree(signal, patienceMs, isWanted));
-      // A caller that aborts while queued is rejected at once; its place in the queue is skipped when its turn comes.
-      const granted = unlessAborted(turn, signal);
-      queue = turn.catch(() => {});
-      return granted;
-    },
+    acquire: createWaitingLine({ clock, take, onWait }),
     /** Learns from a request that succeeded. */
     succeeded: (): void => learner.succeeded(),
     /**
      * Blocks every request, those already waiting included, for as long as the source asks with an error, and learns
      * from a refusal.
      */
-    heed({ code, retryAfterMs }: Pick<CatchwordError, 'code' | 'retryAfterMs'>): void {
+    async heed({ code, retryAfterMs }: Pick<CatchwordError, 'code' | 'retryAfterMs'>): Promise<void> {
       const since = clock.now();
       // Another process may have noted the refusal.
       const isKnown = pauses.current(since) !== null;

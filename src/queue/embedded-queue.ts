@@ -1,22 +1,13 @@
 import { setMaxListeners } from 'node:events';
-import { retryDelayMs } from '../base/backoff.ts';
-import type { Clock } from '../base/clock.ts';
-import { CatchwordError, toErrorRecord } from '../base/errors.ts';
-import { errorFields, type Logger } from '../base/log.ts';
+import { CatchwordError } from '../base/errors.ts';
+import { errorFields } from '../base/log.ts';
 import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
-import type { Pacer } from '../pace/pacer.ts';
-import { type PageQueue, type ReadWindow, toReadError } from './queue-port.ts';
+import type { PageQueue } from './queue-port.ts';
+import { type ReadOptions, readUntilDone } from './read-until-done.ts';
 
-interface EmbeddedQueueOptions {
-  readonly read: ReadWindow;
+interface EmbeddedQueueOptions extends ReadOptions {
   /** Maximum number of requests in flight, those that wait for a retry included. */
   readonly concurrency: number;
-  /** Delays requests to keep the rate limit and the pauses that the source asks for. */
-  readonly pacer: Pacer;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Called before a retry whose delay the source did not ask for. */
-  readonly onRetry?: (error: CatchwordError, delayMs: number) => void;
 }
 
 /**
@@ -28,7 +19,7 @@ const AHEAD_BYTES = 16_000_000;
 
 /** Creates a queue inside the process. Nothing in it needs to survive: SQLite knows which windows are missing. */
 export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
-  const { read, concurrency, pacer, clock, log, onRetry } = options;
+  const { concurrency, log } = options;
   const waiting = new Map<string, FetchTask>();
   const active = new Map<string, Promise<void>>();
   const slots = createSlots(concurrency, fill);
@@ -37,33 +28,6 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   setMaxListeners(0, stop.signal);
   let handle: ((outcome: FetchOutcome) => Promise<void>) | undefined;
   let delivered = Promise.resolve();
-
-  /** Retries until there is an outcome; null if the queue was closed. */
-  async function readUntilDone(task: FetchTask): Promise<FetchOutcome | null> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        await slots.take(taskId(task), stop.signal);
-        await pacer.acquire(stop.signal);
-        const { page, response } = await read(task, stop.signal, attempt, (bytes) => {
-          slots.hold(taskId(task), bytes);
-        });
-        pacer.succeeded();
-        return { kind: 'captured', captured: { task, page, response, requests: attempt } };
-      } catch (thrown) {
-        if (stop.signal.aborted) return null;
-        const error = toReadError(thrown);
-        const askedMs = error.retryAfterMs ?? 0;
-        pacer.heed(error);
-        const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
-        if (delayMs === null) return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
-        if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
-        log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'retrying page');
-        // The pacer waits for as long as the source asked, because an operator may end that pause.
-        await clock.sleep(delayMs - askedMs, stop.signal).catch(() => {});
-        if (stop.signal.aborted) return null;
-      }
-    }
-  }
 
   async function deliver(outcome: FetchOutcome): Promise<void> {
     if (stop.signal.aborted) return;
@@ -75,7 +39,9 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
   }
 
   async function work(task: FetchTask): Promise<void> {
-    const outcome = await readUntilDone(task);
+    const id = taskId(task);
+    const slot = { take: () => slots.take(id, stop.signal), hold: (bytes: number) => slots.hold(id, bytes) };
+    const outcome = await readUntilDone(task, options, stop.signal, slot);
     if (outcome === null) return;
     delivered = delivered.then(() => deliver(outcome));
     await delivered;

@@ -7,6 +7,9 @@ import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS, type Unreadable } from './unread-windows.ts';
 
+/** New windows are requested when this part of the lookahead is free: each request takes round trips to Redis. */
+const LEAST_PART = 4;
+
 /**
  * The windows of a pass, and where each one is.
  *
@@ -80,8 +83,9 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       const taken = (key: string) =>
         [pending, arrived, givenUp, read].some((keys) => keys.has(key)) || unread.skips(key);
       const pieces = unread.pieces().filter((window) => !taken(windowKey(window)));
-      const free = unread.isFull() ? 0 : Math.max(0, limits.lookahead - pending.size - pieces.length);
-      const tasks = [...pieces, ...plan.missing(free, taken)].map(taskOf);
+      const free = limits.lookahead - pending.size - pieces.length;
+      const wanted = unread.isFull() || free < limits.lookahead / LEAST_PART ? 0 : free;
+      const tasks = [...pieces, ...plan.missing(wanted, taken)].map(taskOf);
       for (const task of tasks) pending.set(windowKey(task.window), task);
       return tasks;
     },

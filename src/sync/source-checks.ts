@@ -42,7 +42,7 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
       pacer.succeeded();
       return answer;
     } catch (error) {
-      if (error instanceof CatchwordError) pacer.heed(error);
+      if (error instanceof CatchwordError) await pacer.heed(error);
       throw error;
     }
   }

@@ -72,11 +72,6 @@ export function useRedis() {
   return {
     url: () => server.url,
     admin: () => admin,
-    /** When jobs became active, as noted by Redis: up to a millisecond after the time that its limiter used. */
-    activeTimes: async (source: string): Promise<number[]> => {
-      const events = await admin.xrange(`catchword:fetch-${source}:events`, '-', '+');
-      return events.filter(([, fields]) => fields[1] === 'active').map(([id]) => Number(id.split('-')[0]));
-    },
   };
 }
 

@@ -2,40 +2,25 @@ import { describe, expect, it } from 'vitest';
 import type { Pause } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';
 import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
-import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';
 import { createGate, createScriptedSource, task } from './scripted-source.ts';
 
-describe('limiter', () => {
-  it.each([
-    [1_212, [1, 1_212]],
-    [101.2, [1, 102]],
-    [12.5, [1, 13]],
-    [4, [5, 20]],
-    [0.3, [66, 20]],
-  ])('spaces requests %s ms apart', (intervalMs, limiter) => {
-    expect(limiterOf(intervalMs)).toEqual(limiter);
-  });
-});
-
 describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
   const redis = useRedis();
 
-  it('shares one rate limit among fetchers', async () => {
+  it('of several fetchers is one', async () => {
     const intervalMs = 30;
     const place = await openPlace(redis.url(), { intervalMs });
     const source = createScriptedSource(clock);
     await place.fetcher({ read: () => source.read });
     await place.fetcher({ read: () => source.read });
     const { count } = await collect(place.queue);
+    const since = clock.now();
     await place.queue.add(pages(16));
     await count(16);
-    const times = await redis.activeTimes(place.source);
-    expect(times).toHaveLength(16);
-    const gaps = times.slice(1).map((at, index) => at - (times[index] ?? 0));
-    expect(Math.min(...gaps)).toBeGreaterThanOrEqual(intervalMs - 1);
+    expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(15 * intervalMs - 1);
     await place.close();
   });
 
@@ -64,11 +49,11 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     // It is of the same moment.
     expect(refusals).toHaveLength(1);
     pausing = false;
+    const since = clock.now();
     await place.queue.add(pages(9).slice(3));
     await count(9);
-    const times = (await redis.activeTimes(place.source)).slice(5);
-    expect(times.length).toBeGreaterThanOrEqual(12);
-    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(39);
+    expect(source.requests.length).toBeGreaterThanOrEqual(17);
+    expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(11 * 40 - 1);
     await place.close();
   });
 
@@ -105,10 +90,10 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.fetcher({ read: () => source.read, concurrency: 1 });
     await place.queue.add([task(1)]);
     await refused.passed;
-    const limiter = `catchword:fetch-${place.source}:limiter`;
-    await expect.poll(() => redis.admin().pttl(limiter)).toBeGreaterThan(7_000_000);
+    const pause = `catchword:fetch-${place.source}:pause`;
+    await expect.poll(() => redis.admin().pttl(pause)).toBeGreaterThan(7_000_000);
     await expect.poll(() => redis.admin().llen(`catchword:apply-${place.source}-mirror-a:wait`)).toBe(2);
-    await redis.admin().pexpire(limiter, 60_000);
+    await redis.admin().pexpire(pause, 60_000);
     const { count } = await collect(place.queue);
     await count(1);
     expect(pauses).toHaveLength(1);
@@ -117,7 +102,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('forgets a pause, also in the fetcher that noted it and for a delayed retry', async () => {
+  it('goes on when a pause is forgotten, also in the fetcher that noted it and for its retry', async () => {
     const place = await openPlace(redis.url());
     const refused = createGate();
     const source = createScriptedSource(clock, (_, nth) => {
@@ -129,7 +114,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.fetcher({ read: () => source.read, concurrency: 1 });
     await place.queue.add([task(1)]);
     await refused.passed;
-    await expect.poll(() => redis.admin().zcard(`catchword:fetch-${place.source}:delayed`)).toBe(1);
+    await expect.poll(() => redis.admin().pttl(`catchword:fetch-${place.source}:pause`)).toBeGreaterThan(0);
     await place.queue.forgetPause();
     await count(1);
     expect(outcomes[0]).toMatchObject({ kind: 'captured' });
@@ -190,13 +175,13 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     const place = await openPlace(redis.url(), { learned });
     await place.queue.add(pages(5));
     intervalMs = 50;
+    const since = clock.now();
     await place.queue.add(pages(5));
     const source = createScriptedSource(clock);
     const { count } = await collect(place.queue);
     await place.fetcher({ read: () => source.read });
     await count(5);
-    const times = await redis.activeTimes(place.source);
-    expect(Math.min(...times.slice(1).map((at, index) => at - (times[index] ?? 0)))).toBeGreaterThanOrEqual(49);
+    expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(4 * intervalMs - 1);
     await place.close();
   });
 
@@ -207,16 +192,17 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.fetcher({ read: () => source.read });
     const { count } = await collect(place.queue);
     await place.queue.add(pages(1));
-    const limiter = `catchword:fetch-${place.source}:limiter`;
-    expect(await redis.admin().pttl(limiter)).toBeGreaterThan(3_500_000);
+    const pause = `catchword:fetch-${place.source}:pause`;
+    expect(await redis.admin().pttl(pause)).toBeGreaterThan(3_500_000);
     await redis.admin().flushall();
     await place.queue.add(pages(1));
-    expect(await redis.admin().pttl(limiter)).toBeGreaterThan(3_500_000);
+    expect(await redis.admin().pttl(pause)).toBeGreaterThan(3_500_000);
     expect(source.requests).toEqual([]);
     until = 0;
     await place.queue.forgetPause();
     await count(1);
-    expect(source.requests).toHaveLength(1);
+    // A fetcher had the task already when Redis was flushed, so it may be read twice.
+    expect(source.requests).not.toEqual([]);
     await place.close();
   });
 });

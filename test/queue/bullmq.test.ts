@@ -39,7 +39,6 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
         lose: async () => {
           await redis.admin().flushall();
         },
-        requestTimes: () => redis.activeTimes(place.source),
         close: place.close,
       };
     });

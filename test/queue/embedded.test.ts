@@ -25,7 +25,6 @@ describe('embedded queue', () => {
     return {
       queue,
       lose: () => queue.drop(1),
-      requestTimes: async ({ requests }) => requests.map(({ at }) => at),
       close: () => queue.close(),
     };
   });

@@ -452,6 +452,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     'const DECREASE = 1;',
   ),
   bugFor(
+    'test/queue/shared-rate.test.ts',
+    'fetchers make requests although Redis was flushed and no keeper has stated a rate',
+    'src/queue/bullmq/redis-pace.ts',
+    "if not slowest then return {0, '${RETRY_MS}'} end",
+    "if not slowest then return {0, '0'} end",
+  ),
+  bugFor(
+    'test/queue/shared-rate.test.ts',
+    'the fastest keeper of a source sets the rate of its fetchers',
+    'src/queue/bullmq/redis-pace.ts',
+    'tonumber(interval) > slowest)',
+    'tonumber(interval) < slowest)',
+  ),
+  bugFor(
     'test/queue/bullmq.test.ts',
     'deltas wait for the pages of lists',
     'src/queue/bullmq/jobs.ts',

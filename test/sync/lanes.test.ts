@@ -3,7 +3,6 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Clock } from '../../src/base/clock.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import type { Rate } from '../../src/pace/pace.ts';
-import { limiterOf } from '../../src/queue/bullmq/jobs.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { fetcherPace, mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -18,12 +17,10 @@ function busiest(times: readonly number[], windowMs: number): number {
   return Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
 }
 
-/** When BullMQ starts jobs that all wait: its counter of at most `max` jobs expires `durationMs` after the first. */
-function jobTimes([max, durationMs]: readonly [number, number], untilMs: number): number[] {
+/** When fetchers make requests, if they always have one to make. */
+function fetchTimes(intervalMs: number, untilMs: number): number[] {
   const times: number[] = [];
-  for (let first = 0; first < untilMs; first += durationMs) {
-    for (let job = 0; job < max; job++) times.push(first);
-  }
+  for (let at = 0; at < untilMs; at += intervalMs) times.push(at);
   return times;
 }
 
@@ -44,7 +41,7 @@ function optionsFor(rateLimit: Rate | null, clock = createVirtualClock()) {
 async function mostTogether(rate: Rate, mirror: Store, clock: Clock): Promise<number> {
   const options = optionsFor(rate, clock);
   const untilMs = WINDOWS * rate.windowMs;
-  const byFetchers = jobTimes(limiterOf(fetcherPace(mirror, options).pace()?.intervalMs ?? null), untilMs);
+  const byFetchers = fetchTimes(fetcherPace(mirror, options).pace()?.intervalMs ?? Number.NaN, untilMs);
   const pacer = mirrorPacer(options, mirror);
   const byCommands: number[] = [];
   for (const from = clock.now(); clock.now() < from + untilMs; byCommands.push(clock.now())) {

@@ -72,9 +72,9 @@ export async function callOnce<Result>(
 
 export function createCaller({ transport, tokens, pacer, clock, closed }: CallerOptions): Caller {
   /** Milliseconds until the next attempt, in addition to the pause that the pacer keeps; null if there is none. */
-  function pauseAfter(error: unknown, { repeatable }: Request, attempt: number): number | null {
+  async function pauseAfter(error: unknown, { repeatable }: Request, attempt: number): Promise<number | null> {
     if (!(error instanceof CatchwordError)) return null;
-    pacer.heed(error);
+    await pacer.heed(error);
     // A body that is too large or not text stays so; one that was cut short is SOURCE_UNAVAILABLE.
     if (error.code === 'SOURCE_BODY') return null;
     // A request over the rate limit was not carried out.
@@ -98,7 +98,7 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
         pacer.succeeded();
         return result;
       } catch (error) {
-        const pauseMs = pauseAfter(error, operation, attempt);
+        const pauseMs = await pauseAfter(error, operation, attempt);
         if (pauseMs === null) throw error;
         await clock.sleep(pauseMs, signal);
       }

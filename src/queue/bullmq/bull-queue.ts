@@ -1,21 +1,20 @@
-import { randomUUID } from 'node:crypto';
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import { LONGEST_PAUSE_MS, type Pause } from '../../base/clock.ts';
-import { createLog } from '../../base/log.ts';
+import type { Clock, Pause } from '../../base/clock.ts';
+import { createLog, type Logger } from '../../base/log.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
+import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue, ValidatePage } from '../queue-port.ts';
 import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
 import { createDelivery, type Handle } from './apply-consumer.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
-import { createFetcherControl, type FetcherControlOptions } from './fetcher-control.ts';
+import { createFetcherWatch } from './fetcher-watch.ts';
 import {
   fetchJobOptions,
   jobId,
   openQueue,
-  PAUSE_ENDED_KEY,
   PAUSE_JOB,
   PAUSE_MESSAGE,
   type QueuePlace,
@@ -23,11 +22,16 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { startLateRetries } from './promote-stuck-jobs.ts';
 import { connectRedis, cutRedis, reasonOf } from './redis-connection.ts';
-import { createSharedRate } from './shared-rate.ts';
+import { createStatedPace } from './redis-pace.ts';
 
-interface BullQueueOptions extends QueuePlace, FetcherControlOptions {
+interface BullQueueOptions extends QueuePlace {
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** The pace of all fetchers together; null for no limit. */
+  readonly pace: () => Pace | null;
+  /** The pause that the mirror notes; default: none. Fetchers do not know it if a command was told, or Redis was flushed. */
+  readonly pause?: () => Pause | null;
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;
   /** Default: in this thread. */
@@ -93,7 +97,7 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function createBullQueue(options: BullQueueOptions): Promise<BullQueue> {
-  const { redisUrl, clock, log, mirror, learned, onRateLimited, isTemporary } = options;
+  const { redisUrl, clock, log, mirror, learned, pace, onRateLimited, isTemporary } = options;
   const { trouble = createRedisTrouble(options) } = options;
   const learner = createLearner(clock, learned);
   await checkRedis(redisUrl);
@@ -103,8 +107,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchQueue = openQueue(options, names.fetch, producer);
   const applyQueue = openQueue(options, names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
-  const rate = createSharedRate(fetchQueue, producer, mirror, clock);
-  const fetchers = createFetcherControl(fetchQueue, rate, options);
+  const stated = createStatedPace(fetchQueue, producer, mirror, clock);
+  const watchFetchers = createFetcherWatch(fetchQueue, log);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
   const delivery = createDelivery(mirror, learner, options);
@@ -122,12 +126,18 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
+  /** Milliseconds that are left of the pause that the mirror notes. */
+  function pauseMs(): number {
+    const now = clock.now();
+    return Math.max(0, (options.pause?.()?.until ?? now) - now);
+  }
+
   /** Reports a pause, whose remaining time Redis knows, because the job may have waited for this process; and a refusal. */
   async function notePause(data: unknown): Promise<void> {
     const { pauseMs, refused } = PAUSE_MESSAGE.parse(data);
     if (refused) learner.refused(pauseMs === 0 ? undefined : pauseMs);
     if (pauseMs === 0) return;
-    const leftMs = Math.min(pauseMs, await fetchQueue.getRateLimitTtl());
+    const leftMs = Math.min(pauseMs, await stated.pauseMs());
     const since = clock.now();
     if (leftMs > 0) onRateLimited?.({ since, until: since + leftMs });
   }
@@ -143,7 +153,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     await consumer?.close(delivery.idle);
     if (isTemporary === true) {
       await applyQueue.obliterate({ force: true }).catch(() => {});
-      await rate.end().catch(() => {});
+      await stated.end().catch(() => {});
     }
     await Promise.all(queues.map((queue) => queue.close()));
     cutRedis(producer);
@@ -154,13 +164,13 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     add: (tasks) =>
       attempt('add tasks', async () => {
         const isDelivered = delivery.ask(tasks);
-        for (const gone of await fetchers.setPace()) await forget(gone, options, producer);
+        // Again and again, because a limit may have been learned, and Redis flushed, since.
+        for (const gone of await stated.state(pace(), pauseMs())) await forget(gone, options, producer);
         const jobless = await withoutJob(tasks, queues, producer);
         // A page that was delivered while Redis answered has no job any more.
         const missing = jobless.filter((task) => !isDelivered(task));
         if (missing.length === 0) {
-          await startLateRetries(fetchQueue, producer);
-          await fetchers.watch();
+          await watchFetchers();
           return;
         }
         await fetchQueue.addBulk(missing.map((task) => ({ name: 'fetch', data: task, opts: fetchJobOptions(task) })));
@@ -189,14 +199,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
           await Promise.all(own.map((id) => queue.remove(id)));
         }
       }),
-    forgetPause: () =>
-      attempt('end the pause', async () => {
-        // First, because a fetcher that does not know that the pause ended would block all of them again.
-        await producer.set(fetchQueue.toKey(PAUSE_ENDED_KEY), randomUUID(), 'PX', LONGEST_PAUSE_MS);
-        await fetchQueue.removeRateLimitKey();
-        // Starts the retries that were delayed until the end of the pause.
-        await fetchQueue.promoteJobs();
-      }),
+    forgetPause: () => attempt('end the pause', stated.endPause),
     handOver: delivery.handOver,
     close: () => {
       closed ??= close();

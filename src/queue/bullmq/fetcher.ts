@@ -1,12 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import type { Job, Queue } from 'bullmq';
-import { backoffMs, retryDelayMs } from '../../base/backoff.ts';
+import { backoffMs } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
-import { CatchwordError, messageOf, toErrorRecord } from '../../base/errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
-import { type FetchOutcome, type FetchTask, taskId } from '../../catalog/page-types.ts';
+import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import type { Pacer } from '../../pace/pacer.ts';
-import { type ReadWindow, toReadError } from '../queue-port.ts';
+import type { ReadWindow } from '../queue-port.ts';
+import { readUntilDone } from '../read-until-done.ts';
 import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
 import type { BullQueue } from './bull-queue.ts';
 import { checkRedis } from './check-redis.ts';
@@ -22,8 +23,9 @@ import {
   startWorker,
 } from './jobs.ts';
 import { reasonOf } from './redis-connection.ts';
-import { createTurns } from './request-limiter.ts';
-import { createSharedPause } from './shared-pause.ts';
+import { createRedisTurns } from './redis-pace.ts';
+
+type Refusal = Parameters<Pacer['heed']>[0];
 
 export interface FetcherOptions extends QueuePlace {
   /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */
@@ -38,13 +40,9 @@ export interface FetcherOptions extends QueuePlace {
   readonly trouble?: RedisTrouble | undefined;
 }
 
-/** How often a paused fetcher checks whether an operator has ended the pause. */
-const PAUSE_CHECK_MS = 1_000;
-
 /**
- * Starts a worker for fetch jobs. One attempt of a job is one request, so retries pass the limiter of the queue too,
- * which the keeper sets. The outcome is added to the apply queue of the task's mirror, unless the
- * keeper in this process takes it.
+ * Starts a worker for fetch jobs. A job ends when its windows have outcomes; its requests take turns in Redis. An outcome
+ * is added to the apply queue of the task's mirror, unless the keeper in this process takes it.
  * @throws CatchwordError QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED as `checkRedis`
  */
 export async function startFetcher(options: FetcherOptions) {
@@ -58,7 +56,7 @@ export async function startFetcher(options: FetcherOptions) {
   const applyQueues = new Map<string, Queue>();
   let closed: Promise<void> | undefined;
 
-  function applyQueueOf({ mirror }: FetchTask): Queue {
+  function applyQueueOf(mirror: string): Queue {
     const queue = applyQueues.get(mirror) ?? openQueue(options, names.apply(mirror), fetching.connection);
     applyQueues.set(mirror, queue);
     return queue;
@@ -70,7 +68,7 @@ export async function startFetcher(options: FetcherOptions) {
     const encoded = await encodeOutcome(outcome);
     for (let attempt = 1; ; attempt++) {
       try {
-        await applyQueueOf(task).add('apply', encoded, { ...JOB_OPTIONS, jobId: jobId(task) });
+        await applyQueueOf(task.mirror).add('apply', encoded, { ...JOB_OPTIONS, jobId: jobId(task) });
         return;
       } catch (error) {
         if (stop.signal.aborted) throw error;
@@ -81,58 +79,36 @@ export async function startFetcher(options: FetcherOptions) {
     }
   }
 
-  async function tryOnce(task: FetchTask, attempt: number): Promise<FetchOutcome> {
-    try {
-      // Another process validates the page again, and then makes the rows that a mirror is filled with.
-      const asked = task.mirror === keeper?.mirror ? task : { ...task, filling: false };
-      const { page, response } = await read(asked, stop.signal, attempt);
-      return { kind: 'captured', captured: { task, page, response, requests: attempt } };
-    } catch (thrown) {
-      if (stop.signal.aborted) throw thrown;
-      const error = toReadError(thrown);
-      const pauseMs = error.retryAfterMs ?? 0;
-      const refused = error.code === 'SOURCE_RATE_LIMITED';
-      // The keeper notes the pause in its mirror, and learns from a refusal.
-      if (pauseMs > 0 ? await pause.begin(pauseMs) : refused) {
-        await applyQueueOf(task).add(PAUSE_JOB, { pauseMs, refused }, JOB_OPTIONS);
-      }
-      if (retryDelayMs(error, attempt, task.maxAttempts, () => clock.random()) !== null) throw error;
-      log.warn({ task: taskId(task), attempt, code: error.code, reason: error.message }, 'a page cannot be read');
-      return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
-    }
+  /** Tells the keeper of `mirror`, which notes the pause there, and learns from a refusal. */
+  async function heed(mirror: string, { code, retryAfterMs: pauseMs = 0 }: Refusal): Promise<void> {
+    const refused = code === 'SOURCE_RATE_LIMITED';
+    const isNew = pauseMs > 0 ? await turns.pause(pauseMs) : refused;
+    if (isNew) await applyQueueOf(mirror).add(PAUSE_JOB, { pauseMs, refused }, JOB_OPTIONS);
   }
 
   async function work(job: Job, token: string | undefined): Promise<void> {
-    if (stop.signal.aborted) return returnToQueue(job, token);
-    // The job may have started just before the pause was set, and a flushed Redis has forgotten the pause.
-    await pause.check();
     const task = parseTask(job.data);
-    const attempt = job.attemptsMade + 1;
-    try {
-      await deliver(task, await tryOnce(task, attempt));
-    } catch (error) {
+    const pacer = { ...client, heed: (error: Refusal) => heed(task.mirror, error) };
+    const outcome = await readUntilDone(task, { read: readFor, pacer, clock, log }, stop.signal);
+    if (outcome === null) return returnToQueue(job, token);
+    await deliver(task, outcome).catch((error: unknown) => {
       if (stop.signal.aborted) return returnToQueue(job, token);
-      log.warn({ task: taskId(task), attempt, reason: messageOf(error) }, 'retrying page');
       throw error;
-    }
+    });
   }
 
-  const fetching = startWorker({ ...options, trouble }, names.fetch, work, {
-    concurrency,
-    maximumRateLimitDelay: PAUSE_CHECK_MS,
-    settings: {
-      // -1 means never in BullMQ: the job is deleted, and the keeper, still missing the page, adds it again.
-      backoffStrategy: (attempt, _type, error, job) =>
-        Math.ceil(retryDelayMs(toReadError(error), attempt, job?.opts.attempts ?? 1, () => clock.random()) ?? -1),
-    },
-  });
-  const pause = createSharedPause(fetching.connection, fetching.worker, clock);
-  const turns = createTurns(fetching.connection, fetching.worker, clock);
+  const fetching = startWorker({ ...options, trouble }, names.fetch, work, { concurrency });
+  const turns = createRedisTurns(fetching.connection, (part) => fetching.worker.toKey(part), { clock, trouble });
+  // The queue heeds the errors of the client, too.
+  const client: Pacer = { acquire: turns.acquire, succeeded: () => {}, heed: async () => {} };
   // A setting of the client may be wrong; an open worker would then keep the process from ending.
-  const read = await (async () => options.read(turns))().catch(async (error: unknown) => {
+  const read = await (async () => options.read(client))().catch(async (error: unknown) => {
     await fetching.close();
     throw error;
   });
+  /** Another process validates the page again, and then makes the rows that a mirror is filled with. */
+  const readFor: ReadWindow = (task, ...more) =>
+    read(task.mirror === keeper?.mirror ? task : { ...task, filling: false }, ...more);
   await fetching.worker.waitUntilReady();
 
   async function close(): Promise<void> {

@@ -36,9 +36,6 @@ export const PAUSE_MESSAGE = z.object({
   refused: z.boolean(),
 });
 
-/** Last part of the key whose value changes when an operator ends a pause; fetchers then forget earlier pauses. */
-export const PAUSE_ENDED_KEY = 'forgotten-pauses';
-
 /** Identifies the jobs of a task. Contains no `:`, which BullMQ reserves. */
 export function jobId(task: FetchTask): string {
   return `${task.mirror}_${taskId(task)}`;
@@ -50,33 +47,10 @@ export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTr
 /** Lower than that of a job without a priority. */
 const LIST_PRIORITY = 1;
 
-/**
- * The fetcher's `backoffStrategy` delays each retry of a fetch job. Deltas and lookups come before the pages of a list,
- * which another mirror of the source may be reading for hours.
- */
+/** Deltas and lookups come before the pages of a list, which another mirror of the source may be reading for hours. */
 export function fetchJobOptions(task: FetchTask) {
   const isList = task.from === null && task.vbid === undefined;
-  return {
-    ...JOB_OPTIONS,
-    attempts: task.maxAttempts,
-    backoff: { type: 'custom' },
-    jobId: jobId(task),
-    ...(isList && { priority: LIST_PRIORITY }),
-  };
-}
-
-/** The shortest pause worth a round trip to Redis. With a higher rate, requests come in bursts, one in each pause. */
-const MIN_PAUSE_MS = 20;
-
-/**
- * The arguments of BullMQ's limiter, which counts jobs as they become active, over all workers of a queue. Without a rate
- * limit it is never reached: a queue without a limiter would ignore the pause of `Retry-After`.
- * @param intervalMs time between two requests of all fetchers together; null for no limit
- */
-export function limiterOf(intervalMs: number | null): readonly [max: number, durationMs: number] {
-  if (intervalMs === null) return [1_000_000_000, 1];
-  const max = Math.max(1, Math.floor(MIN_PAUSE_MS / intervalMs));
-  return [max, Math.ceil(max * intervalMs)];
+  return { ...JOB_OPTIONS, jobId: jobId(task), ...(isList && { priority: LIST_PRIORITY }) };
 }
 
 /** A job whose worker died is restarted after `lockDuration` and up to two `stalledInterval`s (milliseconds). */

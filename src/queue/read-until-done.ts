@@ -1,0 +1,60 @@
+import { retryDelayMs } from '../base/backoff.ts';
+import type { Clock } from '../base/clock.ts';
+import { type CatchwordError, toErrorRecord } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import { type FetchOutcome, type FetchTask, taskId } from '../catalog/page-types.ts';
+import type { Pacer } from '../pace/pacer.ts';
+import { type ReadWindow, toReadError } from './queue-port.ts';
+
+export interface ReadOptions {
+  readonly read: ReadWindow;
+  /** Delays requests to keep the rate limit and the pauses that the source asks for. */
+  readonly pacer: Pacer;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Called before a retry whose delay the source did not ask for. */
+  readonly onRetry?: ((error: CatchwordError, delayMs: number) => void) | undefined;
+}
+
+/** The place of a task among those that may make a request; default: the task may. */
+export interface RequestSlot {
+  /** Waits until the task may make a request. */
+  readonly take: () => Promise<void>;
+  /** Called with the size of the response, before validation. */
+  readonly hold: (bytes: number) => void;
+}
+
+const ALWAYS: RequestSlot = { take: async () => {}, hold: () => {} };
+
+/** Reads a window, and retries until there is an outcome. @returns null if `signal` was aborted */
+export async function readUntilDone(
+  task: FetchTask,
+  { read, pacer, clock, log, onRetry }: ReadOptions,
+  signal: AbortSignal,
+  slot: RequestSlot = ALWAYS,
+): Promise<FetchOutcome | null> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await slot.take();
+      await pacer.acquire(signal);
+      const { page, response } = await read(task, signal, attempt, slot.hold);
+      pacer.succeeded();
+      return { kind: 'captured', captured: { task, page, response, requests: attempt } };
+    } catch (thrown) {
+      if (signal.aborted) return null;
+      const error = toReadError(thrown);
+      const askedMs = error.retryAfterMs ?? 0;
+      await pacer.heed(error);
+      const delayMs = retryDelayMs(error, attempt, task.maxAttempts, () => clock.random());
+      if (delayMs === null) {
+        log.warn({ task: taskId(task), attempt, code: error.code, reason: error.message }, 'a page cannot be read');
+        return { kind: 'failed', task, error: toErrorRecord(error), requests: attempt };
+      }
+      if (error.retryAfterMs === undefined) onRetry?.(error, delayMs);
+      log.warn({ task: taskId(task), attempt, delayMs, code: error.code, reason: error.message }, 'retrying page');
+      // The pacer waits for as long as the source asked, because an operator may end that pause.
+      await clock.sleep(delayMs - askedMs, signal).catch(() => {});
+      if (signal.aborted) return null;
+    }
+  }
+}
