@@ -1,12 +1,12 @@
-import { isWithdrawnBody } from '../catalog/field-values.ts';
 import { createIdSet } from '../catalog/id-set.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
-import { endOf, holdsEnd, startOf, windowsOver } from '../proof/plan.ts';
+import { endOf, holdsEnd, windowsOver } from '../proof/plan.ts';
 import { examineSeams } from '../proof/seams.ts';
 import type { Clocks } from '../proof/watermark.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
+import { countProducts, countUnknown } from './count-products.ts';
 import { isUnreadable } from './unread-windows.ts';
 import { isControl } from './untold.ts';
 
@@ -86,35 +86,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
   const modifiedIn = (id: number): number => (modified[id] ?? 0) - 1;
   const steady = createSteady(store);
 
-  /** Withdrawn items that the mirror does not have, at offsets that no window before them covers. */
-  function unknownIn(windows: readonly Applied[]): number {
-    let reach = 0;
-    let unknown = 0;
-    for (const window of [...windows].sort((a, b) => startOf(a) - startOf(b))) {
-      const own = idsOf(window).slice(Math.max(0, reach - startOf(window)));
-      if (window.rejected === 0) unknown += own.filter((id) => id === 0).length;
-      reach = Math.max(reach, endOf(window));
-    }
-    return unknown;
-  }
-
-  /** Whether a later delta of the run told all that this one told: what it does not show any more is erased. */
-  function isRetold(delta: Pass): boolean {
-    const from = delta.from ?? 0;
-    return passes.some(
-      (later) => deltas.has(later.pass) && later.pass > delta.pass && (later.from ?? from + 1) <= from,
-    );
-  }
-  const retold = new Set(passes.filter((pass) => deltas.has(pass.pass) && isRetold(pass)).map(({ pass }) => pass));
-
-  /** Whether the list should count the product: it shows it, or it is sold. Deltas also show what was withdrawn. */
-  function isCounted(id: number): boolean {
-    if (!seen.has(id) || listed.has(id)) return listed.has(id);
-    if (retold.has(modifiedIn(id))) return false;
-    const product = store.removals.living(id);
-    return product !== undefined && !isWithdrawnBody(product.body);
-  }
-
   function assessList(root: Pass) {
     const repairs = passes.filter((pass) => pass.kind === 'repair' && pass.root === root.pass);
     const windows = [root, ...repairs].flatMap(({ pass }) => reads.get(pass) ?? []);
@@ -132,7 +103,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       /** Items that were rejected, over all windows. */
       rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
       /** Items that were withdrawn before the mirror knew them. */
-      unknown: () => unknownIn(reads.get(root.pass) ?? []),
+      unknown: () => countUnknown(reads.get(root.pass) ?? [], idsOf),
       /** One response held the whole list. */
       exact,
       /** Null for an exact list, and for one of plain pages. */
@@ -169,11 +140,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     /** Products in the newest reading of the whole list. */
     listed,
     /** How many of the products that were seen the source's total should count. */
-    counted: () => {
-      let count = 0;
-      for (let id = 1; id <= highest; id++) if (isCounted(id)) count++;
-      return count;
-    },
+    counted: () => countProducts({ store, deltas: passes.filter(isDelta), listed, modifiedIn, highest }),
     /** The last list that was read cannot have changed meanwhile. */
     closed,
   };

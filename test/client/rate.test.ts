@@ -72,7 +72,7 @@ describe('pace', () => {
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const until = clock.now() + 5_000;
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER).then(() => clock.now()));
-    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
+    void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
     const [first = 0, second = 0, third = 0] = await Promise.all(waiting);
     expect(second).toBeGreaterThanOrEqual(Math.max(until, first + 100));
     expect(third).toBeGreaterThanOrEqual(second + 100);
@@ -130,7 +130,7 @@ describe('pace', () => {
     clock.putBack(200_000);
     await pacer.acquire(NEVER);
     expect(clock.now()).toBe(800_000 + 1_200);
-    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 60_000 });
+    void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 60_000 });
     clock.putBack(200_000);
     await pacer.acquire(NEVER);
     // The pause, and at most one interval after it.
@@ -147,7 +147,7 @@ describe('pace', () => {
     });
     for (let request = 0; request < 3; request++) await pacer.acquire(NEVER);
     const until = clock.now() + 60_000;
-    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
+    void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
     await pacer.acquire(NEVER);
     expect(waits).toEqual([
       { reason: 'pace', ms: 10_000, until: 1_010_000 },
@@ -159,7 +159,7 @@ describe('pace', () => {
     const clock = lateClock();
     const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
-    pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_600_000 });
+    void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_600_000 });
     const late = pacer.acquire(NEVER, 60_000);
     const results = await Promise.allSettled([...waiting, late]);
     for (const result of results) {

@@ -119,16 +119,16 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/hostile-sources.test.ts',
     'withdrawn products that only a delta shows count as read',
-    'src/sync/evidence.ts',
+    'src/sync/count-products.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),
   bugFor(
     'test/sync/assess-run.test.ts',
     'a product that a later delta does not show any more counts as read',
-    'src/sync/evidence.ts',
-    'if (retold.has(modifiedIn(id))) return false;',
-    'if (retold.has(-2 - modifiedIn(id))) return false;',
+    'src/sync/count-products.ts',
+    '|| retold.has(told)) return',
+    '|| retold.has(-2 - told)) return',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
@@ -452,11 +452,18 @@ export const SABOTAGES: readonly Sabotage[] = [
     'const DECREASE = 1;',
   ),
   bugFor(
+    'test/sync/assess-run.test.ts',
+    'a product that only a lookup finds makes up for one that was not read',
+    'src/sync/count-products.ts',
+    'listed.has(id) || told < 0 || retold.has(told)) return',
+    'listed.has(id) || retold.has(told)) return',
+  ),
+  bugFor(
     'test/queue/shared-rate.test.ts',
     'fetchers make requests although Redis was flushed and no keeper has stated a rate',
     'src/queue/bullmq/redis-pace.ts',
-    "if not slowest then return {0, '${RETRY_MS}'} end",
-    "if not slowest then return {0, '0'} end",
+    'if not slowest then return',
+    'if not slowest then slowest, slack = 0, 0 end if false then return',
   ),
   bugFor(
     'test/queue/shared-rate.test.ts',
@@ -631,7 +638,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/simulate/adversary.test.ts',
     'a withdrawn product makes up for one that was not read',
-    'src/sync/evidence.ts',
+    'src/sync/count-products.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),

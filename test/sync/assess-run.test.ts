@@ -16,6 +16,7 @@ function list(second: Partial<WindowSketch> = {}, more: Partial<PassSketch> = {}
 
 const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
 const EXACT: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 14) }] };
+const EXACT_BUT_ONE: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] };
 
 function concluded(
   passes: readonly PassSketch[],
@@ -133,10 +134,7 @@ describe('the count of products', () => {
   const reason = 'the source says that it has 14 products, and 13 were read';
 
   it('leaves out withdrawn products that only a delta shows: as many living ones may be unseen', () => {
-    const passes = [
-      { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] },
-      { ...DELTA, windows: [{ ids: [14] }] },
-    ];
+    const passes = [EXACT_BUT_ONE, { ...DELTA, windows: [{ ids: [14] }] }];
     expect(concluded(passes, { withdrawn: [14] })).toMatchObject({ proof: 'open', reasons: [reason] });
     expect(concluded(passes)).toMatchObject({ proof: 'sealed' });
     // The list counts those that it shows.
@@ -146,9 +144,8 @@ describe('the count of products', () => {
 
   it('leaves out a product that a later delta from the same time does not show any more: it is erased', () => {
     const first = { ...DELTA, from: START, windows: [{ ids: [14] }] };
-    const whole = { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] };
     const later = (from: number, shown: number[]) => [
-      whole,
+      EXACT_BUT_ONE,
       first,
       { ...DELTA, kind: 'settle' as const, from, windows: [{ ids: shown }] },
     ];
@@ -157,6 +154,13 @@ describe('the count of products', () => {
     expect(concluded(later(START, [14]))).toMatchObject({ proof: 'sealed' });
     // It does not tell what changed before.
     expect(concluded(later(START + 1, []))).toMatchObject({ proof: 'sealed' });
+  });
+
+  it.each<[string, readonly PassSketch[]]>([
+    ['a lookup', [EXACT_BUT_ONE, DELTA, { kind: 'lookup', windows: [{ page: 14, perPage: 1, ids: [14] }] }, DELTA]],
+    ['an earlier reading', [list(), DELTA, list({ ids: ids(9, 13) }), DELTA]],
+  ])('leaves out a product that only %s shows: the list may not hold it any more', (_what, passes) => {
+    expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason] });
   });
 
   it('includes products that were withdrawn before the mirror knew them, if it does not take up these', () => {
@@ -172,6 +176,16 @@ describe('the count of products', () => {
       ],
     };
     expect(concluded([twice, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
+    // Also if the list moves by one between the two.
+    const moved: PassSketch = {
+      windows: [
+        { ids: [...ids(1, 9), 0], total: 16 },
+        { page: 2, perPage: 8, ids: [8, 9, 0, ...ids(10, 13)], total: 16 },
+      ],
+    };
+    expect(concluded([moved, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
+    const all: PassSketch = { windows: moved.windows.map((window) => ({ ...window, total: 14 })) };
+    expect(concluded([all, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'sealed' });
   });
 });
 

@@ -52,7 +52,7 @@ async function use(pacer: Pacer, { ask }: ReturnType<typeof limitedSource>, cloc
       await clock.sleep(LATENCY_MS);
       const error = ask();
       if (error === null) pacer.succeeded();
-      else pacer.heed(error);
+      else void pacer.heed(error);
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, one));
@@ -139,7 +139,7 @@ it.each([0, 20, 980])('measures the last second, %s ms after one began', async (
     if (request < 100) await clock.sleep(20);
   }
   expect(clock.now() % 1_000).toBe(offsetMs);
-  pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: 1_000 });
+  void pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: 1_000 });
   const refusedAt = store.source.learnedRate()?.refusedAt ?? 0;
   expect(refusedAt).toBeGreaterThanOrEqual(0.9 * 3_000);
   expect(refusedAt).toBeLessThanOrEqual(3_000);
@@ -171,16 +171,16 @@ it('several requests that are refused at once lower the rate once', async () => 
   const pacer = mirrorPacer({ config: { rateLimit: null }, clock, tell: ({ fields }) => said.push(fields) }, store);
   for (let request = 0; request < 100; request++) await pacer.acquire(new AbortController().signal);
   pacer.succeeded();
-  for (const retryAfterMs of [30_000, 30_000, 0]) pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs });
+  for (const retryAfterMs of [30_000, 30_000, 0]) void pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs });
   expect(store.source.learnedRate()).toEqual({ refusedAt: 100, perMinute: 70 });
   const reason = 'it refused 100 requests a minute; 70 are made now';
   expect(said).toEqual([{ refusedPerMinute: 100, limitPerMinute: 70, reason }]);
   // A server that is in trouble says nothing about its limit.
   await clock.sleep(MINUTE_MS);
-  pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 30_000 });
+  void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 30_000 });
   expect(store.source.learnedRate()).toEqual({ refusedAt: 100, perMinute: 70 });
   // Nor does a source that has refused everything since.
-  pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: 0 });
+  void pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: 0 });
   expect(store.source.learnedRate()).toEqual({ refusedAt: 100, perMinute: 70 });
 });
 

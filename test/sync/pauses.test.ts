@@ -48,7 +48,7 @@ it('a pause that another process was asked for also holds without a rate limit',
   const { signal } = new AbortController();
   await pacer.acquire(signal);
   const until = clock.now() + 60_000;
-  mirrorPacer({ config: { rateLimit: null }, clock, tell: () => {} }, other).heed({
+  void mirrorPacer({ config: { rateLimit: null }, clock, tell: () => {} }, other).heed({
     code: 'SOURCE_RATE_LIMITED',
     retryAfterMs: until - clock.now(),
   });

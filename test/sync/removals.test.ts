@@ -94,7 +94,7 @@ describe('a sealed run', () => {
     await load(here.settings, 'delta');
     // After the overlap, so that the delta does not show them any more.
     const later = { ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' };
-    await systemClock.sleep(2_100);
+    await systemClock.sleep(3_500);
     expect(await load(later, 'full')).toMatchObject({ state: 'complete', proof: 'sealed', removed: 300 });
     await expectEqual(here);
   });
@@ -300,13 +300,16 @@ describe('an open run', () => {
   });
 
   it('moves the watermark by deltas of many plain pages, if their products stood still', async () => {
-    const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000 });
+    let aheadMs = 0;
+    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + aheadMs };
+    const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
     await load(here.settings, 'full');
     const store = openStore(here.db);
     onTestFinished(() => store.close());
     const before = store.watermark() ?? 0;
     here.sandbox.catalog.mutate({ update: 350, seed: 1 });
-    await systemClock.sleep(2_100);
+    // By the clock of the source: later deltas of the run begin after the changes, however slow its requests are.
+    aheadMs = 60_000;
     const run = await load(here.settings, 'delta');
     expect(run).toMatchObject({ state: 'complete', proof: 'open', updated: 350 });
     expect(store.watermark()).toBe(run.sourceTime);

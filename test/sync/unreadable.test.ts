@@ -193,8 +193,8 @@ it('does not fail a full run because deltas do not reach back to the watermark',
     const from = url.searchParams.get('from');
     return from !== null && Date.parse(from) < oldest ? { status: 400 } : null;
   };
-  await new Promise((resolve) => setTimeout(resolve, 2_100));
-  const oldest = Date.now() - 1_050;
+  await new Promise((resolve) => setTimeout(resolve, 4_500));
+  const oldest = Date.now() - 4_500;
   await expect(run('delta')).rejects.toMatchObject({ status: 400 });
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed' });
   expect(await run('delta')).toMatchObject({ state: 'complete' });

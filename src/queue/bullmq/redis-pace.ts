@@ -62,7 +62,7 @@ async function reserve(redis: Redis, keys: readonly string[], pauseMs: number) {
   return { isLonger: isLonger === 1, waitMs: Number(waitMs) };
 }
 
-/** Takes turns with all fetchers of the source. While Redis does not answer, nobody gets a turn. */
+/** Takes turns with all fetchers of the source. They wait while Redis does not answer. */
 export function createRedisTurns(
   redis: Redis,
   toKey: (part: string) => string,
