@@ -48,50 +48,50 @@ function equal(bytes: Buffer, start: number, texts: Uint8Array, from: number, le
 /** The products that probably follow in the list. */
 function createRun(mirror: KnownProducts, perPage: number) {
   let { ids, lengths, texts }: Neighbours = NONE;
+  /** The next of them, and where its text begins. */
+  const at = { next: 0, from: 0 };
   /** Products that followed each other since neighbours were read: about as many will follow the next one. */
   let followed = perPage;
   const withdrawn = new Set<number>();
-  let next = 0;
-  let from = 0;
   /** Whether all that are left may be compared at once: that fails once for each product that differs. */
   let mayBeEqual = false;
-  /** Products from `next` on that are known to be equal. */
+  /** Products from the next one on that are known to be equal. */
   let equals = 0;
 
   function step(): void {
-    from += (lengths[next] ?? 0) + 1;
-    next++;
+    at.from += (lengths[at.next] ?? 0) + 1;
+    at.next++;
   }
 
   function isEqual(bytes: Buffer, start: number, length: number): boolean {
-    if (mayBeEqual && equal(bytes, start, texts, from, texts.length - from)) equals = ids.length - next;
+    if (mayBeEqual && equal(bytes, start, texts, at.from, texts.length - at.from)) equals = ids.length - at.next;
     mayBeEqual = false;
-    return equals > 0 ? equals-- > 0 : equal(bytes, start, texts, from, length);
+    return equals > 0 ? equals-- > 0 : equal(bytes, start, texts, at.from, length);
   }
 
   return {
     /** The id and the length of the next product if its text begins at `start`, then steps on. */
     take: (bytes: Buffer, start: number): readonly [id: number, length: number] | null => {
-      const length = lengths[next] ?? 0;
+      const length = lengths[at.next] ?? 0;
       if (length === 0 || !isEqual(bytes, start, length)) return null;
-      const id = ids[next] ?? 0;
+      const id = ids[at.next] ?? 0;
       step();
       followed++;
       return [id, length];
     },
     /** Continues after a product. @param read whether to read its neighbours, if they were not read */
     moveAfter: (id: number, read: boolean, limit: number): void => {
-      const at = ids.indexOf(id, next);
-      if (at < 0 && !read) return;
+      const known = ids.indexOf(id, at.next);
+      if (known < 0 && !read) return;
       mayBeEqual = true;
-      while (next <= at) step();
-      if (at >= 0) return;
+      while (at.next <= known) step();
+      if (known >= 0) return;
       const found = mirror.after(id, Math.min(limit, FEW + 2 * followed));
       followed = 0;
       ({ ids, lengths, texts } = found);
       for (const one of found.withdrawn) withdrawn.add(one);
-      next = 0;
-      from = 0;
+      at.next = 0;
+      at.from = 0;
     },
     isWithdrawn: (id: number) => withdrawn.has(id),
   };

@@ -149,8 +149,7 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
   const { reversed } = options;
   const { windows, index, windowAt } = createSequence(options);
   const read = new Map<number, WindowRead>();
-  let total = plannedLength(options.numItems ?? -1);
-  let totalAt = Number.NEGATIVE_INFINITY;
+  let newest = { total: plannedLength(options.numItems ?? -1), at: Number.NEGATIVE_INFINITY };
   /** Index of the first window known to hold the end, or to be after it. */
   let last = Number.POSITIVE_INFINITY;
   let unread = 0;
@@ -161,7 +160,7 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
 
   /** The last window must end after the list's end by its total, which may be too low: it has to come back short. */
   function reachesEnd(window: Window): boolean {
-    return endOf(window) > total;
+    return endOf(window) > newest.total;
   }
 
   /** Number of windows that the pass needs, as known so far. */
@@ -200,9 +199,8 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
     note: (window) => {
       known = undefined;
       // Also the total of a window that is not in the plan, such as a part of one that cannot be read.
-      if (window.requestedAt >= totalAt) {
-        totalAt = window.requestedAt;
-        total = plannedLength(window.numItems);
+      if (window.requestedAt >= newest.at) {
+        newest = { total: plannedLength(window.numItems), at: window.requestedAt };
       }
       const at = indexOf(window);
       if (at === undefined) return;

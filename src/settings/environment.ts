@@ -43,7 +43,8 @@ function inUpperCase(given: Environment): Environment {
 export function withDotEnv(ofProcess: Environment, directory: string) {
   const own = inUpperCase(ofProcess);
   const file = `${directory}/.env`;
-  const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file)) : {});
+  // A carriage return alone ends a line, too: otherwise the next line, perhaps a key, would be quoted with this one.
+  const added = inUpperCase(existsSync(file) ? parseEnv(readText('.env', file).replaceAll(/\r\n?/g, '\n')) : {});
   const names = Object.keys(added).filter((name) => own[name] === undefined);
   return { environment: { ...added, ...own }, fromDotEnv: new Set(names) };
 }

@@ -7,6 +7,7 @@ import type { NewChange } from '../store/rows/changes.ts';
 import type { Checkpoint } from '../store/rows/runs.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import { createAppliedReads } from './applied-reads.ts';
+import type { Unreadable } from './failed-window.ts';
 import { createUnchangedItems } from './fast/unchanged-items.ts';
 import {
   checkpointOf,
@@ -16,7 +17,6 @@ import {
   newProducts,
   type WaitingPage,
 } from './plan-page-write.ts';
-import type { Unreadable } from './unread-windows.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;

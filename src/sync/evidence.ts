@@ -7,7 +7,7 @@ import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { countProducts, countUnknown } from './count-products.ts';
-import { isUnreadable } from './unread-windows.ts';
+import { isUnreadable } from './failed-window.ts';
 import { isControl } from './untold.ts';
 
 /** Windows to repair a list, over all rounds, as a share of its own: more would amount to reading it again. */

@@ -9,6 +9,7 @@ import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
 import { createExecutor, type ExecutorOptions } from './execute-run.ts';
 import { failRun } from './finish-run.ts';
+import type { RunSettings } from './run-settings.ts';
 import { requireSameSource, rereadNotice } from './source-binding.ts';
 import { startRun } from './start-run.ts';
 
@@ -37,6 +38,22 @@ function whileLeased<T>(
   return holdLease(store.keeperLease, clock, log, (leased, lost) =>
     withAbort([signal, lost], (over) => work(leased, over)),
   );
+}
+
+/** Why an unfinished run cannot be resumed: it is too old, or has read from another source or selection. */
+function whyOutdated(store: Store, run: Run, settings: RunSettings, nowMs: number): CatchwordError | null {
+  const { runMaxAgeMs, source } = settings;
+  const ageMs = nowMs - run.startedAt;
+  const hours = Math.round(Math.abs(ageMs) / 3_600_000);
+  if (ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`);
+  // The clock was put back: without this bound the run would never be too old.
+  if (-ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`);
+  const noted = store.source.noted();
+  // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
+  if (noted !== null && noted.address !== source.address) return new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS);
+  const selection = store.runs.selectionOf(run.id);
+  if (selection === source.selection) return null;
+  return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
 }
 
 /**
@@ -69,22 +86,6 @@ export function createKeeper(options: KeeperOptions) {
     log.warn({ run: run.id, reason: error.message }, 'an unfinished run was given up');
   }
 
-  /** Why an unfinished run cannot be resumed: it is too old, or has read from another source or selection. */
-  function whyOutdated(run: Run): CatchwordError | null {
-    const { runMaxAgeMs, source } = settings;
-    const ageMs = clock.now() - run.startedAt;
-    const hours = Math.round(Math.abs(ageMs) / 3_600_000);
-    if (ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `unfinished for ${hours} hours`);
-    // The clock was put back: without this bound the run would never be too old.
-    if (-ageMs > runMaxAgeMs) return new CatchwordError('RUN_TOO_OLD', `started ${hours} hours ahead of this clock`);
-    const noted = store.source.noted();
-    // Before its first page a run does not bind the mirror to an address, but it must not continue with another one.
-    if (noted !== null && noted.address !== source.address) return new CatchwordError('RUN_OUTDATED', OTHER_ADDRESS);
-    const selection = store.runs.selectionOf(run.id);
-    if (selection === source.selection) return null;
-    return new CatchwordError('RUN_OUTDATED', 'the settings select other products since it started');
-  }
-
   function announce(): void {
     const notice = rereadNotice(store, settings.source);
     if (notice !== null) options.tell?.(notice);
@@ -98,7 +99,7 @@ export function createKeeper(options: KeeperOptions) {
     requireSameSource(store, settings.source);
     const run = store.runs.unfinished();
     if (run === undefined) return null;
-    const outdated = whyOutdated(run);
+    const outdated = whyOutdated(store, run, settings, clock.now());
     if (outdated !== null) {
       giveUp(leased, run, outdated);
       return null;

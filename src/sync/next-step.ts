@@ -3,9 +3,9 @@ import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
+import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { isSettled, MAX_SETTLES, settlesFrom } from './settle.ts';
-import { isUnreadable } from './unread-windows.ts';
 import { hasControl, isWholeCatalog } from './untold.ts';
 import { type Conclusion, conclude, countAgrees, proofLists, seamsOf } from './verdict.ts';
 

@@ -3,9 +3,11 @@ import { type CapturedPage, type FetchTask, type Window, windowKey } from '../ca
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
+import { endsReading, isUnreadable, type Unreadable } from './failed-window.ts';
 import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
-import { createUnreadWindows, endsReading, isUnreadable, PROBE_ATTEMPTS, type Unreadable } from './unread-windows.ts';
+import { PROBE_ATTEMPTS } from './source-answers.ts';
+import { createUnreadWindows } from './unread-windows.ts';
 
 /** New windows are requested when this part of the lookahead is free: each request takes round trips to Redis. */
 const LEAST_PART = 4;
@@ -92,7 +94,7 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     /** Whether the task only asks whether the source answers. */
     isProbe: ({ window, from }: FetchTask) =>
       probe !== null && from === probe.from && windowKey(window) === windowKey(probe.window),
-    /** Throws as `noteProbe` in unread-windows.ts. */
+    /** Throws as `noteProbe` in source-answers.ts. */
     noteProbe: (error: CatchwordError | null): void => {
       probe = null;
       unread.noteProbe(error);

@@ -1,19 +1,18 @@
 import type { Clock } from '../base/clock.ts';
-import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
+import { CatchwordError, hasCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
-import { startOf } from '../proof/plan.ts';
 import type { PageQueue } from '../queue/queue-port.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
-import { ofPiece, type Resize, resizeFor } from './page-size.ts';
+import type { Resize } from './page-size.ts';
 import { createPassWindows } from './pass-windows.ts';
 import { requireSpace } from './require-space.ts';
 import type { RunSettings } from './run-settings.ts';
-import { mayPass } from './unread-windows.ts';
+import { createOutcomeTaker } from './take-outcome.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
@@ -73,50 +72,22 @@ export async function readPass(
     wake();
   }
 
-  /** Marks the pages as read that `apply` returns. */
-  function note(apply: () => readonly Applied[]): void {
-    try {
-      for (const checkpoint of apply()) {
-        windows.noteApplied(checkpoint);
-        checkProgress(checkpoint);
-      }
-      wake();
-    } catch (error) {
-      end(error);
+  /** Marks pages as read. */
+  function note(applied: readonly Applied[]): void {
+    for (const checkpoint of applied) {
+      windows.noteApplied(checkpoint);
+      checkProgress(checkpoint);
     }
+    wake();
   }
 
-  function take(captured: CapturedPage): void {
-    windows.arrive(captured);
-    onRead(captured, windows.size);
-    note(() => applier.take(captured));
-    // After the end by the total, each page is compared with the one before it before another is requested.
-    if (startOf(captured.task.window) >= captured.page.envelope.numItems) note(() => applier.flush());
-  }
-
-  function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
-    const failed = fromErrorRecord(error);
-    const isLookup = pass.kind === 'lookup' && error.code !== 'INTERRUPTED';
-    if (isLookup || (pass.kind === 'repair' && mayPass(failed, true))) windows.giveUp(task.window);
-    else if (!windows.fail(task.window, failed)) end(failed);
-    const what = isLookup ? 'a product could not be looked up' : 'a page could not be read';
-    if (failure === undefined) log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, what);
-  }
+  const takeOutcome = createOutcomeTaker(pass, windows, { store, applier, log, note, onRead });
 
   /** Takes an outcome of the queue. Never throws: errors end the pass. */
   function handle(outcome: FetchOutcome): void {
-    const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
-    if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return;
-    const isProbe = windows.isProbe(task);
-    if (failure !== undefined || (!isProbe && windows.isAnswered(task.window))) return;
+    if (failure !== undefined) return;
     try {
-      const used = windows.isPiece(task.window) ? ofPiece(outcome) : outcome;
-      const size = isProbe ? null : resizeFor(pass, used, pass.pass === 0 && !windows.isBegun());
-      if (isProbe) windows.noteProbe(outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error));
-      else if (size !== null) resized ??= windows.isPending(task.window) ? size : null;
-      else if (used.kind === 'failed') fail(used);
-      // Otherwise the window belongs to a plan that was replaced.
-      else if (windows.isPlanned(task.window)) take(used.captured);
+      resized ??= takeOutcome(outcome);
       wake();
     } catch (error) {
       end(error);
@@ -125,7 +96,7 @@ export async function readPass(
 
   async function loop(): Promise<void> {
     for (;;) {
-      if (resized !== null) note(() => applier.flush());
+      if (resized !== null) note(applier.flush());
       if (failure !== undefined) throw failure;
       if (resized !== null) return;
       const tasks = windows.request();
@@ -135,11 +106,11 @@ export async function readPass(
         if (!windows.hasArrived()) {
           const found = windows.decide();
           if (found === null) return;
-          note(() => found.map((one) => applier.noteUnreadable(pass.pass, one)));
+          note(found.map((one) => applier.noteUnreadable(pass.pass, one)));
           continue;
         }
         // Pages in the batch may show that the list continues.
-        note(() => applier.flush());
+        note(applier.flush());
         // Pages that were not applied now had been applied before: they were delivered twice.
         if (windows.hasArrived()) windows.noteCheckpoints();
         continue;
@@ -163,7 +134,11 @@ export async function readPass(
   const ended = new AbortController();
   const reconciling = repeat(clock, ended.signal, () => {
     isReconcileDue = true;
-    note(() => applier.flush(BATCH_AGE_MS));
+    try {
+      note(applier.flush(BATCH_AGE_MS));
+    } catch (error) {
+      end(error);
+    }
   });
   try {
     await loop();

@@ -2,8 +2,8 @@ import type { ListEvidence, Proof, Run } from '../catalog/run-types.ts';
 import { FROM_CACHE } from '../proof/watermark.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Assessment, ReadList } from './evidence.ts';
+import { isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
-import { isUnreadable } from './unread-windows.ts';
 import { isWholeCatalog, whyUntold } from './untold.ts';
 
 export type ConcludeSettings = Pick<RunSettings, 'withdrawnAs' | 'untoldFields'>;

@@ -80,6 +80,7 @@ describe('settings of Windows, Docker and shells', () => {
     ['UTF-8 with a byte order mark', Buffer.from('\ufeffCATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n')],
     ['UTF-16 with a byte order mark', utf16('CATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n')],
     ['UTF-16 of the other byte order', utf16('CATCHWORD_SEAM=7\r\nCATCHWORD_NAME=x\r\n').swap16()],
+    ['UTF-8 with the line breaks of old Macs', Buffer.from('CATCHWORD_SEAM=7\rCATCHWORD_NAME=x\r')],
   ])('reads .env in %s', async (_, content) => {
     const { value, code } = await read({}, { '.env': content });
     expect([code, value('CATCHWORD_SEAM'), value('CATCHWORD_NAME')]).toEqual([0, '7', 'x']);

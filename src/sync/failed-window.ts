@@ -1,0 +1,78 @@
+import { CatchwordError, type ErrorCode } from '../base/errors.ts';
+import type { Window } from '../catalog/page-types.ts';
+import { endOf, startOf, windowsOver } from '../proof/plan.ts';
+
+/** Follows the offset in the doubt about a window that the source does not answer. */
+const CANNOT = 'cannot be read: ';
+export const AND_ALL_AFTER = 'and everything after it ';
+
+/** A window that the source does not answer, whatever is tried. */
+export interface Unreadable {
+  readonly window: Window;
+  readonly doubt: string;
+  /** The source's total in the newest answer. */
+  readonly numItems: number;
+}
+
+export function isUnreadable(doubt: string | null): boolean {
+  return doubt?.includes(CANNOT) === true;
+}
+
+/** Whether a page after the window was not read either. */
+export function endsReading(doubt: string | null): boolean {
+  return doubt?.includes(AND_ALL_AFTER + CANNOT) === true;
+}
+
+export function doubtOf(window: Window, { message }: CatchwordError, more = ''): string {
+  const start = startOf(window);
+  const offsets = window.perPage === 1 || more !== '' ? `offset ${start}` : `offsets ${start} to ${endOf(window) - 1}`;
+  return `${offsets} ${more}${CANNOT}${message}`;
+}
+
+/** A source with more of them, or with more windows that fail, has another trouble than single products. */
+const UNREADABLE_MOST = 20;
+const FAILED_MOST = 400;
+const CODES = new Set<ErrorCode>(['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_BODY', 'PAGE_INVALID']);
+
+/** Whether other windows may be readable. @param isAnswered whether the source has answered another request of the run */
+export function mayPass({ code, status = 0 }: CatchwordError, isAnswered: boolean): boolean {
+  if (!CODES.has(code) || status === 401 || status === 403) return false;
+  return isAnswered || status >= 500 || code === 'SOURCE_BODY' || code === 'SOURCE_TIMEOUT';
+}
+
+/** Not for the key, nor because of too many requests: these do not depend on the window. */
+const OF_ALL = [401, 403, 429];
+
+/** A page after the end of the list is refused by some sources; others answer it empty. */
+export function isRefused({ status = 0 }: CatchwordError): boolean {
+  return status >= 400 && status < 500 && !OF_ALL.includes(status);
+}
+
+/** Windows of half the size over a window that failed. */
+export function halves(window: Window, seam: number): Window[] {
+  const perPage = Math.ceil(window.perPage / 2);
+  return windowsOver(startOf(window), endOf(window), { perPage, seam: Math.min(seam, window.perPage >> 2) });
+}
+
+/** A window that was not answered. */
+export interface Failed {
+  readonly window: Window;
+  readonly error: CatchwordError;
+  /** The source answers no narrower window. */
+  readonly isLeast: boolean;
+}
+
+/** @throws CatchwordError PAGE_INVALID if more than a few products, or windows, cannot be read */
+export function requireFew(
+  { unreadable, failures }: Readonly<Record<'unreadable' | 'failures', number>>,
+  { status, hint }: CatchwordError,
+  first?: CatchwordError,
+): void {
+  if (unreadable <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
+  const what =
+    unreadable > UNREADABLE_MOST
+      ? `${UNREADABLE_MOST} offsets cannot be read`
+      : `${FAILED_MOST} windows could not be read`;
+  const message = `more than ${what}; the first error was: ${first?.message}`;
+  throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
+}
