@@ -50,9 +50,8 @@ const SERVICE = {
 
 const PACE = {
   rateLimit: option('CATCHWORD_RATE_LIMIT', '50/min', form.rate).means(
-    'requests to the service, shared by all processes of a mirror; with REDIS_URL, at least 2: commands have a tenth, at ' +
-      'least one, and fetchers together the rest, as their keeper says; off: a limit is learned when the service ' +
-      'refuses a request',
+    'requests to the service, shared by all processes of a mirror, and with REDIS_URL by fetchers and commands; off: a ' +
+      'limit is learned when the service refuses a request',
   ),
   concurrency: option('CATCHWORD_CONCURRENCY', '8', form.whole(1, 256)).means('pages in flight per process'),
   requestTimeoutMs: option('CATCHWORD_REQUEST_TIMEOUT', '60s', form.duration).means(

@@ -3,7 +3,7 @@ import { hasCode, messageOf } from '../base/errors.ts';
 import { iso } from '../base/iso-time.ts';
 import type { Tell } from '../base/log.ts';
 import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
-import { lanesOf, type Pace, paceOf, type Rate } from '../pace/pace.ts';
+import { type Pace, paceOf, type Rate } from '../pace/pace.ts';
 import { createPacer, type Pacer, type Reserve } from '../pace/pacer.ts';
 import type { Store } from '../store/store.ts';
 
@@ -18,11 +18,8 @@ const NOTE_USED_MS = 10_000;
 
 export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
 
-/** The part of a limit that a process keeps; `all` without Redis, where all processes share the whole limit. */
-type Lane = keyof ReturnType<typeof lanesOf> | 'all';
-
 export interface PaceOptions {
-  readonly config: { readonly rateLimit: Rate | null; readonly redisUrl?: string | undefined };
+  readonly config: { readonly rateLimit: Rate | null };
   readonly clock: Clock;
   readonly tell: Tell;
   /** `--now`: ignore the pause that is noted at the start, even if this user cannot end it for all processes. */
@@ -70,17 +67,13 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   };
 }
 
-function pacePart(rate: Rate | null, lane: Lane): Pace | null {
-  return paceOf(rate === null || lane === 'all' ? rate : lanesOf(rate)[lane]);
-}
-
-function learnedPace(source: PaceStore['source'], lane: Lane): Pace | null {
+function learnedPace(source: PaceStore['source']): Pace | null {
   const known = source.learnedRate();
-  return known && pacePart({ requests: known.perMinute, windowMs: 60_000 }, lane);
+  return known && paceOf({ requests: known.perMinute, windowMs: 60_000 });
 }
 
 /** A limit that is learned where none is configured, and noted in the mirror for all its processes. */
-function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, lane: Lane): LearnedLimit {
+function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions): LearnedLimit {
   let used = 0;
   let notedAt = clock.now();
 
@@ -100,7 +93,7 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, lane:
   }
 
   return {
-    pace: () => learnedPace(source, lane),
+    pace: () => learnedPace(source),
     used: (requests) => {
       if (source.learnedRate() === null) return;
       used += requests;
@@ -117,31 +110,33 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions, lane:
   };
 }
 
-/** The pace of those that have this part of the limit, configured or learned. */
-function limitIn(mirror: PaceStore, options: PaceOptions, lane: Lane) {
+/** The limit, configured or learned. */
+function limitIn(mirror: PaceStore, options: PaceOptions) {
   const { rateLimit } = options.config;
-  const learned = rateLimit === null ? learnedLimit(mirror, options, lane) : undefined;
-  return { pace: pacePart(rateLimit, lane), learned };
+  const learned = rateLimit === null ? learnedLimit(mirror, options) : undefined;
+  return { pace: paceOf(rateLimit), learned };
 }
 
 /** The pace of all fetchers together. */
 export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
-  const { pace, learned } = limitIn(mirror, options, 'fetchers');
+  const { pace, learned } = limitIn(mirror, options);
   return { pace: () => pace ?? learned?.pace() ?? null, learned };
 }
 
 /**
  * Paces the requests of this process together with those of the mirror's other processes.
  * @param mirror null if there is none: this process then keeps the pace alone
+ * @param inRedis reserves requests in Redis, with those of the fetchers; default: in the mirror
  */
-export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null): Pacer {
+export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, inRedis?: Reserve): Pacer {
   const { config, clock, tell } = options;
-  const lane = config.redisUrl === undefined ? 'all' : 'commands';
+  const shared = inRedis === undefined ? {} : { reserve: inRedis, aheadMs: 0 };
   return createPacer({
     clock,
     ...(mirror === null
-      ? { pace: pacePart(config.rateLimit, lane) }
-      : { ...limitIn(mirror, options, lane), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
+      ? { pace: paceOf(config.rateLimit) }
+      : { ...limitIn(mirror, options), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
+    ...shared,
     onWait: ({ reason, until }) => {
       const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
       tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });

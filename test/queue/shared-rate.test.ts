@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
+import { createPacer } from '../../src/pace/pacer.ts';
+import { connectReserve } from '../../src/queue/bullmq/connect-reserve.ts';
 import { createRedisTurns } from '../../src/queue/bullmq/redis-pace.ts';
 import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { redisAvailable } from '../support/redis.ts';
+import { freePort } from '../support/server.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';
 import { createScriptedSource, task } from './scripted-source.ts';
@@ -64,6 +67,42 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     await turns.acquire(new AbortController().signal);
     expect(waits).toEqual([500]);
     await place.close();
+  });
+
+  it('is shared with commands, which take turns with the fetchers', async () => {
+    const intervalMs = 40;
+    const place = await openPlace(redis.url(), { intervalMs });
+    const source = createScriptedSource(clock);
+    await place.fetcher({ read: () => source.read });
+    const { count } = await collect(place.queue);
+    const { reserve, close } = connectReserve({ redisUrl: redis.url(), source: place.source });
+    const pacer = createPacer({ pace: { intervalMs, slackMs: 0 }, clock, reserve, aheadMs: 0 });
+    const since = clock.now();
+    await place.queue.add(pages(8));
+    const times: number[] = [];
+    for (let request = 0; request < 6; request++) {
+      await pacer.acquire(new AbortController().signal);
+      times.push(clock.now());
+    }
+    await count(8);
+    times.push(...source.requests.map(({ at }) => at));
+    expect(times).toHaveLength(14);
+    expect(Math.max(...times) - since).toBeGreaterThanOrEqual(13 * intervalMs - 1);
+    close();
+    await place.close();
+  });
+
+  it('is kept by a command alone, without a keeper; the first error of Redis is named', async () => {
+    const { reserve, close } = connectReserve({ redisUrl: redis.url(), source: 'lone' });
+    const pace = { intervalMs: 60_000, slackMs: 0, slots: 1 };
+    expect(await reserve(1_000, pace)).toBe(1_000);
+    expect(await reserve(1_000, pace)).toBeGreaterThan(50_000);
+    close();
+    const port = await freePort();
+    const gone = connectReserve({ redisUrl: `redis://:hidden@127.0.0.1:${port}`, source: 'lone' });
+    const error = await Promise.resolve(gone.reserve(1_000, pace)).catch((thrown: unknown) => thrown);
+    expect(gone.reasonOf(error)).toBe(`Redis at 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`);
+    gone.close();
   });
 
   it('lets a whole interval pass after Redis has forgotten the last request', async () => {

@@ -431,13 +431,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     "const versionOf = (body: string) => Number(/\"version\":(\\d+)/.exec(body)?.[1]); return versionOf(product.body) < versionOf(known.body) ? { kind: 'same' } : isOutdated() ? { kind: 'outdated' }",
   ),
   bugFor(
-    'test/sync/lanes.test.ts',
-    'fetchers and commands share out fractions of requests',
-    'src/pace/pace.ts',
-    'Math.max(1, Math.floor(requests / 10))',
-    'requests / 10',
-  ),
-  bugFor(
     'test/sync/learned-rate.test.ts',
     'each refusal lowers the learned limit, without a success between them',
     'src/pace/learned-rate.ts',

@@ -4,7 +4,7 @@ import type { Clock } from '../../src/base/clock.ts';
 import type { Rate } from '../../src/pace/pace.ts';
 import type { Pacer } from '../../src/pace/pacer.ts';
 import { openStore } from '../../src/store/store.ts';
-import { fetcherPace, mirrorPacer } from '../../src/sync/shared-pace.ts';
+import { mirrorPacer } from '../../src/sync/shared-pace.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 
@@ -183,22 +183,3 @@ it('several requests that are refused at once lower the rate once', async () => 
   void pacer.heed({ code: 'SOURCE_RATE_LIMITED', retryAfterMs: 0 });
   expect(store.source.learnedRate()).toEqual({ refusedAt: 100, perMinute: 70 });
 });
-
-it.each([true, false])(
-  'with Redis, fetchers and commands together keep the limit; configured: %s',
-  async (isConfigured) => {
-    const clock = createVirtualClock();
-    const store = openMirror();
-    store.source.learnRate(() => ({ refusedAt: 60, perMinute: 60 }));
-    const rateLimit = isConfigured ? { requests: 60, windowMs: MINUTE_MS } : null;
-    const options = { config: { rateLimit, redisUrl: 'redis://127.0.0.1' }, clock, tell: () => {} };
-    const byFetchers = MINUTE_MS / (fetcherPace(store, options).pace()?.intervalMs ?? 0);
-    const pacer = mirrorPacer(options, store);
-    let byCommands = 0;
-    for (const until = clock.now() + MINUTE_MS; clock.now() < until; byCommands++) {
-      await pacer.acquire(new AbortController().signal);
-    }
-    expect(byFetchers + byCommands - 1).toBeLessThanOrEqual(60);
-    expect(byFetchers + byCommands).toBeGreaterThan(55);
-  },
-);

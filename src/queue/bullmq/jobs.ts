@@ -57,7 +57,7 @@ export function fetchJobOptions(task: FetchTask) {
 const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
-const PREFIX = 'catchword';
+export const PREFIX = 'catchword';
 
 /** Errors of a job that Redis has lost or another worker has taken over. It runs again, so nothing is lost. */
 const NO_LONGER_OURS: readonly unknown[] = [

@@ -2,6 +2,7 @@ import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../base/clock.ts';
 import type { Pace } from '../../pace/pace.ts';
+import type { Reserve } from '../../pace/pacer.ts';
 import { createWaitingLine, type Wait } from '../../pace/waiting-line.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
 import { reasonOf } from './redis-connection.ts';
@@ -18,6 +19,7 @@ const IN_USE_MS = 60_000;
 const GONE_MS = 86_400_000;
 /** When Redis has lost the paces, every keeper with a run under way states its own again within this time; milliseconds. */
 const LOST_MS = 10_000;
+const UNLIMITED: Pace = { intervalMs: 0, slackMs: 0 };
 /** How long a fetcher waits if no keeper has stated its pace, or Redis does not answer; milliseconds. */
 const RETRY_MS = 500;
 
@@ -31,6 +33,7 @@ function keysOf(toKey: (part: string) => string): readonly [keepers: string, nex
 
 /**
  * Begins a pause of ARGV[1] ms, unless the current one ends later; then reserves a request, unless there is a pause.
+ * ARGV[2] and ARGV[3]: interval and slack of a process that has a pace of its own; 0 for fetchers, which have none.
  * @returns whether the pause begun is the longest, and the milliseconds until the request, which is reserved with 0
  */
 const RESERVE = `
@@ -41,7 +44,8 @@ const RESERVE = `
   if isLonger then redis.call('SET', KEYS[3], 1, 'PX', ARGV[1]) end
   pause = math.max(pause, tonumber(ARGV[1]))
   if pause > 0 then return {isLonger and 1 or 0, tostring(pause)} end
-  local slowest, slack
+  local slowest, slack = tonumber(ARGV[2]), tonumber(ARGV[3])
+  if slowest == 0 then slowest = nil end
   local keepers = redis.call('HGETALL', KEYS[1])
   for index = 2, #keepers, 2 do
     local at, interval, late = string.match(keepers[index], '^(%S+) (%S+) (%S+)$')
@@ -57,8 +61,9 @@ const RESERVE = `
   redis.call('SET', KEYS[2], string.format('%.3f', slot + slowest), 'PX', math.ceil(slowest) + ${LOST_MS})
   return {0, '0'}`;
 
-async function reserve(redis: Redis, keys: readonly string[], pauseMs: number) {
-  const [isLonger, waitMs] = (await redis.eval(RESERVE, keys.length, ...keys, Math.ceil(pauseMs))) as [number, string];
+async function reserve(redis: Redis, keys: readonly string[], pauseMs: number, own: Pace = UNLIMITED) {
+  const values = [Math.ceil(pauseMs), own.intervalMs, own.slackMs];
+  const [isLonger, waitMs] = (await redis.eval(RESERVE, keys.length, ...keys, ...values)) as [number, string];
   return { isLonger: isLonger === 1, waitMs: Number(waitMs) };
 }
 
@@ -86,10 +91,14 @@ export function createRedisTurns(
   };
 }
 
-const UNLIMITED: Pace = { intervalMs: 0, slackMs: 0 };
-
 function slower(one: Pace, other: Pace): Pace {
   return other.intervalMs > one.intervalMs ? other : one;
+}
+
+/** Reserves requests of a process that has a pace of its own, such as a command, among those of the fetchers. */
+export function createRedisReserve(redis: Redis, toKey: (part: string) => string): Reserve {
+  const keys = keysOf(toKey);
+  return async (nowMs, pace) => nowMs + (await reserve(redis, keys, 0, pace)).waitMs;
 }
 
 /** The keeper's part: it states its pace and its pause. */

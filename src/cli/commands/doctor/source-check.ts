@@ -4,10 +4,9 @@ import { count, duration, plural, SKEW_MS, time } from '../../../report/text.ts'
 import type { SourceConfig } from '../../../settings/config.ts';
 import { findProduct } from '../../../store/rows/find-product.ts';
 import type { Store } from '../../../store/store.ts';
-import { mirrorPacer } from '../../../sync/shared-pace.ts';
 import { createSourceProbe, type SourceProbe } from '../../../sync/source-checks.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { toPerson } from '../shared/person-notices.ts';
+import { openPace } from '../shared/service-pace.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 
 async function checkResponse(probe: SourceProbe): Promise<Result> {
@@ -109,7 +108,7 @@ export async function examineSource(
   config: SourceConfig,
   mirror: Store | null,
 ): Promise<Finding[]> {
-  const pacer = mirrorPacer({ config, clock, tell: toPerson({ stderr }) }, mirror);
+  const { pacer, close } = await openPace({ clock, stderr }, config, mirror);
   const client = createCatalogClient(config, clock, pacer);
   const probe = createSourceProbe({ client, pacer, clock, overlapMs: config.deltaOverlapMs, signal });
   try {
@@ -124,5 +123,6 @@ export async function examineSource(
     ];
   } finally {
     await client.close();
+    close();
   }
 }

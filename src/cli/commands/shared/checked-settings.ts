@@ -1,7 +1,6 @@
 import { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { checkCron } from '../../../operate/schedule/check-cron.ts';
-import { LEAST_APART } from '../../../pace/pace.ts';
 import { sinkConfig } from '../../../relay/sink-config.ts';
 import { type Config, readSettings, type SourceConfig, settingsError } from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
@@ -29,16 +28,6 @@ function problemOf(check: () => unknown): CatchwordError[] {
   }
 }
 
-/** With Redis, fetchers and commands count apart, and each needs a request in every window. */
-function checkLanes({ redisUrl, rateLimit }: Partial<Config>): void {
-  if (redisUrl === undefined || rateLimit == null || rateLimit.requests >= LEAST_APART) return;
-  const { env: setting } = OPTIONS.rateLimit;
-  throw new CatchwordError('CONFIG_INVALID', `${setting}: fewer than 2 requests cannot be used with REDIS_URL`, {
-    setting,
-    hint: 'Fetchers and commands then count apart. Set at least 2/min; for 1/s, set 60/min.',
-  });
-}
-
 /** An error for every setting that is wrong, schedules and addresses of sinks and channels included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
   const { values, problems } = readSettings(environment, need === 'source');
@@ -50,7 +39,7 @@ export function settingProblems(environment: Environment, need: Need): Catchword
   });
   const sinks = values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)));
   const channels = values.channels.flatMap((channel) => problemOf(() => channelConfig(channel)));
-  return [...problems, ...problemOf(() => checkLanes(values)), ...schedules, ...sinks, ...channels];
+  return [...problems, ...schedules, ...sinks, ...channels];
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */

@@ -3,12 +3,13 @@ import { sourceAddress } from '../../../catalog/source-identity.ts';
 import { type Connection, connect } from '../../../client/client-connection.ts';
 import type { SourceConfig } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
-import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
+import { KEEPS_PACE_ALONE } from '../../../sync/shared-pace.ts';
 import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
 import { type JsonOption, print, type Result } from './output-format.ts';
 import { toPerson } from './person-notices.ts';
+import { openPace } from './service-pace.ts';
 
 /** Opens the mirror of this service, whose processes share one rate limit; null if there is none. */
 function openMirror(context: CommandContext, config: SourceConfig): Store | null {
@@ -31,13 +32,14 @@ export async function withService(
   const config = loadSettings(context, 'source');
   const { clock } = context;
   const mirror = openMirror(context, config);
+  const pace = await openPace(context, config, mirror);
   let connection: Connection | undefined;
   try {
-    const pacer = mirrorPacer({ config, clock, tell: toPerson(context) }, mirror);
-    connection = connect(config, config.rateLimit, clock, pacer);
+    connection = connect(config, config.rateLimit, clock, pace.pacer);
     await work(connection, config);
   } finally {
     await connection?.close();
+    pace.close();
     mirror?.close();
   }
 }

@@ -1,0 +1,35 @@
+import { sourceId } from '../../../catalog/source-identity.ts';
+import type { Pacer, Reserve } from '../../../pace/pacer.ts';
+import type { SourceConfig } from '../../../settings/config.ts';
+import type { Store } from '../../../store/store.ts';
+import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
+import type { CommandContext } from './command-context.ts';
+import { toPerson } from './person-notices.ts';
+
+/**
+ * Paces the requests of a command together with those of the fetchers, if there is a Redis, and of the mirror's other
+ * processes. A Redis that does not answer is named, and the command then shares the pace only through the mirror.
+ * @param mirror null if there is none
+ */
+export async function openPace(
+  context: Pick<CommandContext, 'clock' | 'stderr'>,
+  config: SourceConfig,
+  mirror: Store | null,
+): Promise<{ readonly pacer: Pacer; close(): void }> {
+  const { clock } = context;
+  const tell = toPerson(context);
+  const { redisUrl, rateLimit } = config;
+  if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
+  const { connectReserve } = await import('../../../queue/bullmq/connect-reserve.ts');
+  const redis = connectReserve({ redisUrl, source: sourceId(config) });
+  /** @returns null, which keeps the pace in this process, from the first error on */
+  const reserve: Reserve = async (nowMs, request) => {
+    try {
+      return await redis.reserve(nowMs, request);
+    } catch (error) {
+      tell({ message: KEEPS_PACE_ALONE, fields: { reason: redis.reasonOf(error) } });
+      return null;
+    }
+  };
+  return { pacer: mirrorPacer({ config: { rateLimit }, clock, tell }, mirror, reserve), close: redis.close };
+}
