@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { unlessAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { eventId, eventText } from '../catalog/event.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
@@ -59,6 +59,58 @@ function createKeptBatches() {
   };
 }
 
+/**
+ * Polls the mirror while a reader waits, once for all that wait.
+ * @returns a function that waits for the next poll, and returns the newest change; it throws what reading the mirror
+ *   threw, and the signal's reason when that aborts
+ */
+function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
+  let poll: Promise<number> | null = null;
+
+  async function wake(): Promise<number> {
+    try {
+      await clock.sleep(pollMs);
+    } finally {
+      poll = null;
+    }
+    return changes.lastSeq();
+  }
+
+  return (signal: AbortSignal): Promise<number> => {
+    poll ??= wake();
+    return unlessAborted(poll, signal);
+  };
+}
+
+/** Reads events after a change, as many as fit a batch. */
+function createEventReader(store: Store, fallback: string) {
+  const history = createHistory(store);
+  /** Size of an event of the batch before: events next to each other are alike. */
+  let eventCharacters = BATCH_CHARACTERS / BATCH;
+
+  function eventsAfter(seq: number, limit: number) {
+    const source = eventSource(store.source, fallback);
+    const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
+    const events = [];
+    let characters = 0;
+    for (const change of history.after(seq, Math.min(limit, BATCH, fitting))) {
+      const text = eventText(change, store.incarnation, source);
+      events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
+      characters += text.length;
+      if (characters >= BATCH_CHARACTERS) break;
+    }
+    if (events.length > 0) eventCharacters = characters / events.length;
+    return events;
+  }
+
+  return (seq: number, limit = BATCH) =>
+    store.read(() => {
+      // A mirror that was restored meanwhile has other changes at the same numbers.
+      store.check();
+      return eventsAfter(seq, limit);
+    });
+}
+
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
 interface ChangeFeedOptions {
@@ -72,35 +124,11 @@ interface ChangeFeedOptions {
 
 /** Reads the change log as events. */
 export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedOptions) {
-  const history = createHistory(store);
+  const eventsAfter = createEventReader(store, fallback);
   const kept = createKeptBatches();
-  const polls = new EventEmitter().setMaxListeners(0);
-  let isPolling = false;
-  /** Size of an event of the batch before: events next to each other are alike. */
-  let eventCharacters = BATCH_CHARACTERS / BATCH;
-
-  function eventsAfter(seq: number, limit: number) {
-    const source = eventSource(store.source, fallback);
-    const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
-    const changes = history.after(seq, Math.min(limit, BATCH, fitting));
-    const events = [];
-    let characters = 0;
-    for (const change of changes) {
-      const text = eventText(change, store.incarnation, source);
-      events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
-      characters += text.length;
-      if (characters >= BATCH_CHARACTERS) break;
-    }
-    if (events.length > 0) eventCharacters = characters / events.length;
-    return events;
-  }
 
   function readBatch(seq: number): Batch | null {
-    const events = store.read(() => {
-      // A mirror that was restored meanwhile has other changes at the same numbers.
-      store.check();
-      return eventsAfter(seq, BATCH);
-    });
+    const events = eventsAfter(seq);
     const last = events.at(-1);
     if (last === undefined) return null;
     return { to: last.seq, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
@@ -111,12 +139,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     let count = 0;
     let head = '{"events":[';
     for (let characters = 0; count < limit && characters < PAGE_CHARACTERS; ) {
-      const from = next;
-      const events = store.read(() => {
-        // The mirror may have been replaced since the piece before.
-        store.check();
-        return eventsAfter(from, limit - count).filter(({ seq }) => seq <= last);
-      });
+      const events = eventsAfter(next, limit - count).filter(({ seq }) => seq <= last);
       if (events.length === 0) break;
       // The texts are inserted unparsed, so that no number is rounded.
       const text = events.map((event) => event.text).join(',');
@@ -133,21 +156,6 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     yield `${count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"}`;
   }
 
-  /** Polls the mirror for as long as a reader waits. */
-  async function poll(): Promise<void> {
-    isPolling = true;
-    while (polls.listenerCount('poll') > 0) {
-      await clock.sleep(pollMs);
-      if (polls.listenerCount('poll') === 0) break;
-      try {
-        polls.emit('poll', store.changes.lastSeq());
-      } catch (error) {
-        polls.emit('error', error);
-      }
-    }
-    isPolling = false;
-  }
-
   return {
     lastSeq: () => store.changes.lastSeq(),
     /** Finds the position of a reader of pages; see `findPosition`. */
@@ -156,17 +164,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
     /** Events after `seq`, oldest first; null if there are none. */
     batch: (seq: number) => kept.after(seq, readBatch),
-    /**
-     * Waits for the next poll, which all readers share.
-     * @returns the newest change
-     * @throws what reading the mirror threw; AbortError when `signal` aborts
-     */
-    polled: async (signal: AbortSignal): Promise<number> => {
-      const next = once(polls, 'poll', { signal });
-      if (!isPolling) void poll();
-      const [last] = (await next) as [number];
-      return last;
-    },
+    polled: createPoll(store, clock, pollMs),
     /**
      * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that
      * are read one by one.

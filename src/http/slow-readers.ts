@@ -7,12 +7,13 @@ import type { Logger } from '../base/log.ts';
 import { type HttpError, STATUS } from './http-error.ts';
 
 /*
- * What readers have asked for and not taken waits in this process. Each reader alone may keep little waiting, but a
- * thousand of them keep much, so there is one bound over all of them together:
+ * Responses that slow readers have not received are buffered in this process. Each reader alone may keep little waiting,
+ * but a thousand of them keep much, so there is one bound over all of them together:
  *
  *     below the bound    nothing happens
- *     above it           who has taken nothing since the last check is ended, the slowest first, until the rest fits;
- *                        who is still there at the next check is cut off; new large answers get OVERLOADED
+ *     above it           readers that have taken nothing since the last check are ended, the slowest first, until the
+ *                        rest fits; a reader that is still there at the next check is cut off; new large answers get
+ *                        OVERLOADED
  *
  * A reader that takes its data is never ended for the others.
  */
@@ -39,13 +40,68 @@ export interface Reader {
 
 interface Connection {
   readonly socket: Socket;
-  /** Open responses, pipelined ones included. */
-  readonly responses: Set<ServerResponse>;
+  /** Open responses, pipelined ones included, with the readers of responses that are written piece by piece. */
+  readonly responses: Map<ServerResponse, Reader | null>;
   /** Bytes that the operating system had taken at the last check. */
   taken: number;
   /** Checks since the reader last took anything that waited. */
   stalled: number;
   isEnded: boolean;
+}
+
+const readersOf = ({ responses }: Connection): Reader[] => [...responses.values()].flatMap((reader) => reader ?? []);
+
+const written = ({ responses }: Connection): number =>
+  [...responses.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
+
+const pendingOf = (connection: Connection): Buffer[] =>
+  readersOf(connection).flatMap((reader) => reader.pending() ?? []);
+
+/** Bytes that wait, and how many readers share each pending text. */
+function measure(connections: Iterable<Connection>) {
+  const sharers = new Map<Buffer, number>();
+  let bytes = 0;
+  for (const connection of connections) {
+    bytes += written(connection);
+    for (const text of pendingOf(connection)) {
+      const others = sharers.get(text) ?? 0;
+      if (others === 0) bytes += text.length;
+      sharers.set(text, others + 1);
+    }
+  }
+  return { bytes, sharers };
+}
+
+/** Notes whether a reader has taken anything since the last check. */
+function note(connection: Connection): void {
+  const { socket } = connection;
+  const taken = socket.bytesWritten - socket.writableLength;
+  const hasMoved = taken !== connection.taken || written(connection) === 0;
+  connection.stalled = hasMoved ? 0 : connection.stalled + 1;
+  connection.taken = taken;
+}
+
+/** Chooses the connections to end, the slowest first, until what waits for the others fits. */
+function choose(connections: readonly Connection[], { bytes, sharers }: ReturnType<typeof measure>, most: number) {
+  const slowest = connections.filter(({ stalled }) => stalled > 0);
+  slowest.sort((one, other) => other.stalled - one.stalled);
+  const chosen: Connection[] = [];
+  let excess = bytes - most;
+  for (const connection of slowest) {
+    if (excess <= 0) break;
+    const own = pendingOf(connection).filter((text) => sharers.get(text) === 1);
+    excess -= own.reduce((sum, { length }) => sum + length, written(connection));
+    chosen.push(connection);
+  }
+  return chosen;
+}
+
+/** Ends a connection that is slow, and destroys it if it was ended before. */
+function end(connection: Connection): void {
+  const readers = readersOf(connection);
+  if (connection.isEnded || readers.length === 0) connection.socket.destroy();
+  for (const reader of readers) reader.end();
+  connection.isEnded = true;
 }
 
 interface WaitingOptions {
@@ -64,72 +120,29 @@ export type Waiting = ReturnType<typeof addWaiting>;
 /** Bounds what waits for all readers of a server together. */
 export function addWaiting(app: FastifyInstance, { clock, log, limits }: WaitingOptions) {
   const connections = new Map<Socket, Connection>();
-  const readers = new WeakMap<ServerResponse, Reader>();
   const stopping = new AbortController();
   let lastTurn = Promise.resolve();
 
   app.server.on('connection', (socket) => {
-    connections.set(socket, { socket, responses: new Set(), taken: 0, stalled: 0, isEnded: false });
+    connections.set(socket, { socket, responses: new Map(), taken: 0, stalled: 0, isEnded: false });
     socket.once('close', () => connections.delete(socket));
   });
   app.server.on('request', ({ socket }, response) => {
     const responses = connections.get(socket)?.responses;
     if (responses === undefined) return;
-    responses.add(response);
+    responses.set(response, null);
     response.once('close', () => responses.delete(response));
     if (responses.size > MAX_PIPELINED) socket.destroy();
   });
 
-  const written = ({ responses }: Connection): number =>
-    [...responses].reduce((sum, { writableLength }) => sum + writableLength, 0);
-
-  const pendingOf = ({ responses }: Connection): Buffer[] =>
-    [...responses].flatMap((response) => readers.get(response)?.pending() ?? []);
-
-  /** Bytes that wait, and how many readers share each pending text. */
-  function measure() {
-    const sharers = new Map<Buffer, number>();
-    let bytes = 0;
-    for (const connection of connections.values()) {
-      bytes += written(connection);
-      for (const text of pendingOf(connection)) {
-        const others = sharers.get(text) ?? 0;
-        if (others === 0) bytes += text.length;
-        sharers.set(text, others + 1);
-      }
-    }
-    return { bytes, sharers };
-  }
-
-  function end(connection: Connection): void {
-    const known = [...connection.responses].flatMap((response) => readers.get(response) ?? []);
-    if (connection.isEnded || known.length === 0) connection.socket.destroy();
-    for (const reader of known) reader.end();
-    connection.isEnded = true;
-  }
-
   function check(): void {
-    for (const connection of connections.values()) {
-      const { socket } = connection;
-      const taken = socket.bytesWritten - socket.writableLength;
-      const hasMoved = taken !== connection.taken || written(connection) === 0;
-      connection.stalled = hasMoved ? 0 : connection.stalled + 1;
-      connection.taken = taken;
-    }
-    const { bytes, sharers } = measure();
-    let excess = bytes - limits.maxWaitingBytes;
-    if (excess <= 0) return;
-    const slowest = [...connections.values()].filter(({ stalled }) => stalled > 0);
-    slowest.sort((one, other) => other.stalled - one.stalled);
-    let ended = 0;
-    for (const connection of slowest) {
-      if (excess <= 0) break;
-      excess -= written(connection);
-      for (const text of pendingOf(connection)) if (sharers.get(text) === 1) excess -= text.length;
-      end(connection);
-      ended++;
-    }
-    if (ended > 0) log.warn({ waitingBytes: bytes, ended }, 'too much data waits for slow readers');
+    const all = [...connections.values()];
+    for (const connection of all) note(connection);
+    const waiting = measure(all);
+    const chosen = choose(all, waiting, limits.maxWaitingBytes);
+    for (const connection of chosen) end(connection);
+    if (chosen.length === 0) return;
+    log.warn({ waitingBytes: waiting.bytes, ended: chosen.length }, 'too much data waits for slow readers');
   }
 
   async function watch(): Promise<void> {
@@ -139,7 +152,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     }
   }
 
-  const isFull = (): boolean => measure().bytes > limits.maxWaitingBytes;
+  const isFull = (): boolean => measure(connections.values()).bytes > limits.maxWaitingBytes;
 
   app.addHook('onSend', async (_request, reply, payload) => {
     const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length >= LARGE;
@@ -154,7 +167,8 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
   return {
     /** Names a response that is written piece by piece. */
     watch: (response: ServerResponse, reader: Reader): void => {
-      readers.set(response, reader);
+      const responses = connections.get(response.req.socket)?.responses;
+      if (responses?.has(response)) responses.set(response, reader);
     },
     /** Whether more waits than may, so that nothing large is started. */
     isFull,
