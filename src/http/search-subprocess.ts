@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { withDeadline } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
 import type { Service } from '../base/lifecycle.ts';
@@ -49,17 +50,13 @@ function hitsOf(answer: SearchAnswer): readonly SearchHit[] {
   throw typeof answer.error === 'string' ? new Error(answer.error) : fromErrorRecord(answer.error);
 }
 
-/** Searches outside this process. */
-export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
-  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
-  const limits = { ...LIMITS, ...options.limits };
+/** The process that searches: it starts with the first request, and ends after one that fails or when it is idle. */
+function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, stopping: AbortSignal) {
   const late = new CatchwordError('SEARCH_TIMEOUT', `the search took longer than ${limits.runMs / 1000} seconds`, {
     hint: 'Search for fewer words; a beginning of one letter, such as a*, matches much.',
   });
-  const stopping = new AbortController();
   let running: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
-  let turn: Promise<void> = Promise.resolve();
 
   function end(): void {
     clearTimeout(idle);
@@ -67,20 +64,16 @@ export function createSearchApart(options: SearchApartOptions): Service & { read
     running = undefined;
   }
 
-  /** Waits for the next message. @throws `late` after `ms`, or an Error if the process ended */
-  async function answerOf(child: ChildProcess, ms: number): Promise<SearchAnswer> {
+  /** Waits for the next hits. @throws `late` after `timeoutMs`, or an Error if the process ended */
+  async function nextHits(child: ChildProcess, timeoutMs: number): Promise<readonly SearchHit[]> {
     const over = new AbortController();
     const until = { signal: over.signal };
-    const message = once(child, 'message', until).then(([answer]) => answer as SearchAnswer);
+    const message = once(child, 'message', until).then(([answer]) => hitsOf(answer as SearchAnswer));
     const ended = once(child, 'exit', until).then(([code, signal]) => {
-      stopping.signal.throwIfAborted();
       throw new Error(`the process that searches has ended (${signal ?? code})`);
     });
-    const deadline = clock.sleep(ms, over.signal).then(() => {
-      throw late;
-    });
     try {
-      return await Promise.race([message, ended, deadline]);
+      return await withDeadline(stopping, { timeoutMs, reason: () => late }, () => Promise.race([message, ended]));
     } finally {
       over.abort();
     }
@@ -100,42 +93,47 @@ export function createSearchApart(options: SearchApartOptions): Service & { read
     child.once('exit', () => {
       if (running === child) running = undefined;
     });
-    hitsOf(await answerOf(child, limits.startMs));
+    await nextHits(child, limits.startMs);
     return child;
   }
 
-  async function run(request: SearchRequest): Promise<readonly SearchHit[]> {
-    clearTimeout(idle);
-    try {
-      const child = await ready();
-      child.send(request);
-      return hitsOf(await answerOf(child, limits.runMs));
-    } catch (error) {
-      if (!hasCode(error, 'USAGE')) end();
-      throw error;
-    } finally {
-      idle = setTimeout(end, limits.idleMs).unref();
-    }
-  }
+  return {
+    end,
+    run: async (request: SearchRequest): Promise<readonly SearchHit[]> => {
+      clearTimeout(idle);
+      try {
+        const child = await ready();
+        child.send(request);
+        return await nextHits(child, limits.runMs);
+      } catch (error) {
+        if (!hasCode(error, 'USAGE')) end();
+        throw error;
+      } finally {
+        idle = setTimeout(end, limits.idleMs).unref();
+      }
+    },
+  };
+}
 
+/** Searches outside this process. */
+export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
+  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
+  const limits = { ...LIMITS, ...options.limits };
+  const stopping = new AbortController();
+  const { run, end } = createSearchProcess(program, db, limits, stopping.signal);
+  let turn: Promise<unknown> = Promise.resolve();
   return {
     name: 'search',
-    search: async (text, limit) => {
+    search: (text, limit) => {
       const askedAt = clock.now();
-      const before = turn;
-      let pass = (): void => {};
-      turn = new Promise((resolve) => {
-        pass = resolve;
-      });
-      await before;
-      try {
+      const found = turn.then(() => {
         stopping.signal.throwIfAborted();
-        if (Math.abs(clock.now() - askedAt) <= limits.waitMs) return await run({ text, limit });
+        if (Math.abs(clock.now() - askedAt) <= limits.waitMs) return run({ text, limit });
         const hint = 'Retry in a few seconds.';
         throw new CatchwordError('SEARCH_TIMEOUT', 'other searches take too long', { hint });
-      } finally {
-        pass();
-      }
+      });
+      turn = found.catch(() => {});
+      return found;
     },
     stop: async () => {
       stopping.abort(new CatchwordError('INTERRUPTED', 'catchword is stopping', { hint: 'Retry in a few seconds.' }));

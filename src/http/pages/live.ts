@@ -27,21 +27,59 @@ const RETRY_MS = 2_000;
 /** The same if the page could not be rendered. */
 const RETRY_AFTER_ERROR_MS = 10_000;
 
-interface Followed {
-  /** Everything that `show` depends on: browsers with the same key share the rendering. */
-  readonly key: string;
-  /** @throws CatchwordError NOT_FOUND, USAGE */
-  readonly show: () => Content;
-}
-
 /** Whether the page itself is the error, so that it does not pass. */
 function isGone(error: unknown): boolean {
   return error instanceof CatchwordError && (error.code === 'NOT_FOUND' || error.code === 'USAGE');
 }
 
+/** Writes the live sections of a page until `ending` aborts; it aborts `ending` itself when the page is over or fails. */
+async function streamSections(
+  response: ServerResponse,
+  ending: AbortController,
+  page: SharedPage,
+  parts: RouteParts,
+): Promise<void> {
+  const { clock, log } = parts;
+  const { signal } = ending;
+  const writer = createWriter(response, ending, parts);
+  const sent = new Map<string, string>();
+  let sentAt = clock.now();
+  let retryMs = RETRY_MS;
+
+  async function write(text: string): Promise<void> {
+    await writer.write(text);
+    sentAt = clock.now();
+  }
+
+  async function update(): Promise<void> {
+    for (const [id, html] of await page.current()) {
+      if (signal.aborted || sent.get(id) === html) continue;
+      sent.set(id, html);
+      await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
+    }
+    if (!page.isLive) ending.abort('OVER' satisfies EndCode);
+    // Also if the clock was set back.
+    else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
+  }
+
+  try {
+    await write(`retry: ${RETRY_MS}\n\n`);
+    while (!signal.aborted) {
+      await update();
+      await clock.sleep(RENDER_EVERY_MS, signal).catch(() => {});
+    }
+  } catch (error) {
+    retryMs = RETRY_AFTER_ERROR_MS;
+    if (!isGone(error)) log.error(errorFields(error), 'a live page could not be rendered');
+    ending.abort((isGone(error) ? 'NOT_FOUND' : 'INTERNAL') satisfies EndCode);
+  }
+  if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
+}
+
 /** Sends browsers the live sections of what they show. */
 export function createLivePages(parts: RouteParts) {
   const { clock, log } = parts;
+  /** Pages that browsers follow, by everything that they depend on. */
   const pages = new Map<string, SharedPage>();
   const streams = createOpenStreams(parts, {
     most: MAX_LIVE,
@@ -49,56 +87,13 @@ export function createLivePages(parts: RouteParts) {
     hint: 'Close pages that are not in use, then reload this one.',
   });
   const stopping = new AbortController();
-  const rendering = createRendering(clock, stopping.signal);
+  const render = createRendering(clock, stopping.signal);
 
-  async function sendSections(
-    response: ServerResponse,
-    ending: AbortController,
-    page: SharedPage,
-    followed: Followed,
-  ): Promise<void> {
-    const { signal } = ending;
-    const writer = createWriter(response, ending, parts);
-    const sent = new Map<string, string>();
-    let sentAt = clock.now();
-
-    async function write(text: string): Promise<void> {
-      await writer.write(text);
-      sentAt = clock.now();
-    }
-
-    async function update(): Promise<void> {
-      for (const [id, html] of await rendering.current(page, followed.show)) {
-        if (signal.aborted || sent.get(id) === html) continue;
-        sent.set(id, html);
-        await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
-      }
-      if (!page.isLive) ending.abort('OVER' satisfies EndCode);
-      // Also if the clock was set back.
-      else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
-    }
-
-    let retryMs = RETRY_MS;
-    try {
-      await write(`retry: ${RETRY_MS}\n\n`);
-      while (!signal.aborted) {
-        await update();
-        await clock.sleep(RENDER_EVERY_MS, signal).catch(() => {});
-      }
-    } catch (error) {
-      retryMs = RETRY_AFTER_ERROR_MS;
-      if (!isGone(error)) log.error(errorFields(error), 'a live page could not be rendered');
-      ending.abort((isGone(error) ? 'NOT_FOUND' : 'INTERNAL') satisfies EndCode);
-    }
-    if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
-  }
-
-  async function begin(reply: FastifyReply, page: SharedPage, followed: Followed): Promise<void> {
-    const { key } = followed;
+  async function begin(reply: FastifyReply, key: string, page: SharedPage): Promise<void> {
     page.followers++;
     pages.set(key, page);
     try {
-      await streams.begin(reply, (response, ending) => sendSections(response, ending, page, followed));
+      await streams.begin(reply, (response, ending) => streamSections(response, ending, page, parts));
     } finally {
       page.followers--;
       if (page.followers === 0) pages.delete(key);
@@ -107,25 +102,22 @@ export function createLivePages(parts: RouteParts) {
 
   return {
     /**
-     * Answers with the stream of a page's live sections.
-     * @throws CatchwordError NOT_FOUND, USAGE: an EventSource does not ask again for a page that does not exist
+     * Answers with the stream of a page's live sections. Browsers at the same address share the rendering.
+     * @param show throws CatchwordError NOT_FOUND or USAGE for a page that does not exist
+     * @throws the same: an EventSource does not ask again for such a page
      */
-    follow: (request: FastifyRequest, reply: FastifyReply, followed: Followed): FastifyReply => {
+    follow: (request: FastifyRequest, reply: FastifyReply, show: () => Content): FastifyReply => {
       const refusal = streams.refusal(request, reply);
       if (refusal !== null) return refusal;
-      let page = pages.get(followed.key);
-      if (page === undefined) {
-        try {
-          page = rendering.begin(followed.show);
-        } catch (error) {
-          if (isGone(error)) throw error;
-          log.error(errorFields(error), 'a live page could not be rendered');
-          const hint = "See catchword's log.";
-          return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
-        }
+      try {
+        void begin(reply, request.url, pages.get(request.url) ?? render(show));
+        return reply;
+      } catch (error) {
+        if (isGone(error)) throw error;
+        log.error(errorFields(error), 'a live page could not be rendered');
+        const hint = "See catchword's log.";
+        return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
       }
-      void begin(reply, page, followed);
-      return reply;
     },
     /** Ends all streams, later ones too. */
     stop: async (): Promise<void> => {

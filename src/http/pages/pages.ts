@@ -64,8 +64,10 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
       method: 'GET',
       url: LIVE_PATH + view.path,
       exposeHeadRoute: false,
-      handler: async (request, reply) =>
-        live.follow(request, reply, { key: request.url, show: () => show(view, addressOf(request)) }),
+      handler: async (request, reply) => {
+        const address = addressOf(request);
+        return live.follow(request, reply, () => show(view, address));
+      },
     });
   }
 

@@ -14,77 +14,72 @@ export const RENDER_EVERY_MS = 1_000;
 /** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
 const PAUSE = 60;
 
+/** The inside of each section, by its id. */
 type Html = ReadonlyMap<string, string>;
 
 /** A page that browsers follow. */
 export interface SharedPage {
+  /** How many browsers follow it; for none it is not rendered. */
   followers: number;
-  /** Sections that were live once: their last state is sent as well. */
-  readonly sections: Set<string>;
   /** Whether any section is live. A page that is over changes no more. */
   isLive: boolean;
-  html: Html;
-  renderedAt: number;
-  rendering: Promise<Html> | null;
+  /** Its live sections as of now, or less than half a second ago. @throws what rendering threw */
+  readonly current: () => Promise<Html>;
 }
 
-/** @param stopping aborted when nothing is to be rendered any more */
+/**
+ * @param stopping aborted when nothing is to be rendered any more
+ * @returns a function that renders a page at once; it throws what `show` throws
+ */
 export function createRendering(clock: Clock, stopping: AbortSignal) {
   /** When the next rendering may begin. */
   let turn: Promise<void> = Promise.resolve();
-  function htmlOf(page: SharedPage, { sections }: Content): Html {
-    const html = new Map<string, string>();
-    for (const section of sections) {
-      if (section.live) page.sections.add(section.id);
-      if (page.sections.has(section.id)) html.set(section.id, sectionHtml(section));
+
+  return (show: () => Content): SharedPage => {
+    /** Sections that were live once: their last state is sent as well. */
+    const followed = new Set<string>();
+    let rendered = { html: new Map<string, string>(), at: 0 };
+    let rendering: Promise<Html> | null = null;
+
+    function render(): Html {
+      const { sections } = show();
+      const html = new Map<string, string>();
+      for (const section of sections) {
+        if (section.live) followed.add(section.id);
+        if (followed.has(section.id)) html.set(section.id, sectionHtml(section));
+      }
+      page.isLive = sections.some((section) => section.live);
+      rendered = { html, at: clock.now() };
+      return html;
     }
-    const isLive = sections.some((section) => section.live);
-    Object.assign(page, { html, isLive, renderedAt: clock.now() });
-    return html;
-  }
 
-  async function renderInTurn(page: SharedPage, show: () => Content): Promise<Html> {
-    const mine = turn;
-    let pass = (): void => {};
-    turn = new Promise((resolve) => {
-      pass = resolve;
-    });
-    await mine;
-    const startedAt = performance.now();
-    try {
-      return page.followers === 0 || stopping.aborted ? page.html : htmlOf(page, show());
-    } finally {
-      const pauseMs = (performance.now() - startedAt) * PAUSE;
-      void clock
-        .sleep(pauseMs, stopping)
-        .catch(() => {})
-        .then(pass);
+    function renderInTurn(): Promise<Html> {
+      let tookMs = 0;
+      const html = turn.then(() => {
+        const startedAt = performance.now();
+        try {
+          return page.followers === 0 || stopping.aborted ? rendered.html : render();
+        } finally {
+          tookMs = performance.now() - startedAt;
+        }
+      });
+      const pause = () => clock.sleep(tookMs * PAUSE, stopping).catch(() => {});
+      turn = html.then(pause, pause);
+      return html;
     }
-  }
 
-  async function current(page: SharedPage, show: () => Content): Promise<Html> {
-    if (Math.abs(clock.now() - page.renderedAt) < RENDER_EVERY_MS / 2) return page.html;
-    page.rendering ??= renderInTurn(page, show).finally(() => {
-      page.rendering = null;
-    });
-    return await page.rendering;
-  }
-
-  return {
-    /** Renders a page at once. @throws what `show` throws */
-    begin: (show: () => Content): SharedPage => {
-      const page = {
-        followers: 0,
-        sections: new Set<string>(),
-        isLive: true,
-        html: new Map(),
-        renderedAt: 0,
-        rendering: null,
-      };
-      htmlOf(page, show());
-      return page;
-    },
-    /** The page as of now, or less than half a second ago. @throws what `show` throws */
-    current,
+    const page: SharedPage = {
+      followers: 0,
+      isLive: true,
+      current: async () => {
+        if (Math.abs(clock.now() - rendered.at) < RENDER_EVERY_MS / 2) return rendered.html;
+        rendering ??= renderInTurn().finally(() => {
+          rendering = null;
+        });
+        return await rendering;
+      },
+    };
+    render();
+    return page;
   };
 }
