@@ -20,22 +20,84 @@ import type { Search } from './search-subprocess.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
-const SEARCH = parameters({
-  q: textParameter(
-    'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
-    (text) => text.trim() !== '',
-    'Use /api/products?q=words.',
-  ).meta({ example: 'history bridges' }),
-  limit: LIMIT,
-});
-const PAGE = parameters({
-  after: textParameter(
-    'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
-    isPosition,
-    'Use the number of a change, or the next_id of a page.',
-  ).default('0'),
-  limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
-});
+
+const STATUS_ROUTE = answering(
+  STATUS,
+  {
+    operationId: 'getStatus',
+    summary: 'The state of the mirror',
+    description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
+    tags: ['mirror'],
+    querystring: NO_PARAMETERS,
+  },
+  400,
+);
+const RUNS_ROUTE = answering(
+  RUNS,
+  {
+    operationId: 'listRuns',
+    summary: 'The newest runs',
+    description: 'The loads of the catalog, the newest first, with what each has proven.',
+    tags: ['mirror'],
+    querystring: parameters({ limit: LIMIT }),
+  },
+  400,
+);
+const SEARCH_ROUTE = answering(
+  HITS,
+  {
+    operationId: 'searchProducts',
+    summary: 'Search products',
+    description:
+      'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
+    tags: ['mirror'],
+    querystring: parameters({
+      q: textParameter(
+        'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
+        (text) => text.trim() !== '',
+        'Use /api/products?q=words.',
+      ).meta({ example: 'history bridges' }),
+      limit: LIMIT,
+    }),
+  },
+  400,
+);
+const PRODUCT_ROUTE = sending(
+  MIRRORED_PRODUCT,
+  {
+    operationId: 'getProduct',
+    summary: 'One product',
+    description:
+      'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
+    tags: ['mirror'],
+    params: parameters({
+      vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
+    }),
+    querystring: NO_PARAMETERS,
+  },
+  400,
+  404,
+);
+const CHANGES_ROUTE = sending(
+  CHANGES,
+  {
+    operationId: 'listChanges',
+    summary: 'A page of the change log',
+    description:
+      'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
+    tags: ['changes'],
+    querystring: parameters({
+      after: textParameter(
+        'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
+        isPosition,
+        'Use the number of a change, or the next_id of a page.',
+      ).default('0'),
+      limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
+    }),
+  },
+  400,
+  409,
+);
 
 export interface ApiOptions extends RouteParts {
   readonly store: Store;
@@ -51,96 +113,32 @@ export interface ApiOptions extends RouteParts {
 export function addApi(app: FastifyInstance, { store, state, search, changes, plans, ...parts }: ApiOptions): void {
   const routes = typed(app);
 
-  const status = answering(
-    STATUS,
-    {
-      operationId: 'getStatus',
-      summary: 'The state of the mirror',
-      description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
-      tags: ['mirror'],
-    },
-    400,
-  );
-  routes.get('/api/status', { schema: { ...status, querystring: NO_PARAMETERS } }, async () => {
-    return store.read(() => {
+  routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
+    store.read(() => {
       const now = state();
       return statusOf(store, now, plans(store, now.nowMs));
-    });
-  });
-
-  const runs = answering(
-    RUNS,
-    {
-      operationId: 'listRuns',
-      summary: 'The newest runs',
-      description: 'The loads of the catalog, the newest first, with what each has proven.',
-      tags: ['mirror'],
-    },
-    400,
+    }),
   );
-  routes.get('/api/runs', { schema: { ...runs, querystring: parameters({ limit: LIMIT }) } }, async ({ query }) =>
+
+  routes.get('/api/runs', { schema: RUNS_ROUTE }, async ({ query }) =>
     store.read(() => store.runs.list(query.limit).map(runJson)),
   );
 
-  const found = answering(
-    HITS,
-    {
-      operationId: 'searchProducts',
-      summary: 'Search products',
-      description:
-        'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
-      tags: ['mirror'],
-    },
-    400,
-  );
-  routes.get('/api/products', { schema: { ...found, querystring: SEARCH } }, async ({ query }) =>
+  routes.get('/api/products', { schema: SEARCH_ROUTE }, async ({ query }) =>
     (await search(query.q, query.limit)).map(hitJson),
   );
 
-  const product = sending(
-    MIRRORED_PRODUCT,
-    {
-      operationId: 'getProduct',
-      summary: 'One product',
-      description:
-        'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
-      tags: ['mirror'],
-    },
-    400,
-    404,
-  );
-  const params = parameters({
-    vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
+  routes.get('/api/products/:vbid', { schema: PRODUCT_ROUTE }, async ({ params: { vbid } }, reply) => {
+    const row = findProduct(store, vbid);
+    if (row === undefined) {
+      const message = `the mirror has no product ${JSON.stringify(vbid)}`;
+      throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
+    }
+    // As text: numbers of the source must not be rounded.
+    return reply.type('application/json; charset=utf-8').send(productJson(row));
   });
-  routes.get(
-    '/api/products/:vbid',
-    { schema: { ...product, params, querystring: NO_PARAMETERS } },
-    async (request, reply) => {
-      const { vbid } = request.params;
-      const row = findProduct(store, vbid);
-      if (row === undefined) {
-        const message = `the mirror has no product ${JSON.stringify(vbid)}`;
-        throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
-      }
-      // As text: numbers of the source must not be rounded.
-      return reply.type('application/json; charset=utf-8').send(productJson(row));
-    },
-  );
 
-  const page = sending(
-    CHANGES,
-    {
-      operationId: 'listChanges',
-      summary: 'A page of the change log',
-      description:
-        'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
-      tags: ['changes'],
-    },
-    400,
-    409,
-  );
-  routes.get('/api/changes', { schema: { ...page, querystring: PAGE } }, async ({ query }, reply) => {
-    const { after, limit } = query;
+  routes.get('/api/changes', { schema: CHANGES_ROUTE }, async ({ query: { after, limit } }, reply) => {
     const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after);
     if ('code' in found) {
       const hint = 'Discard what you have, and read again from 0.';

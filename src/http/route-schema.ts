@@ -19,6 +19,9 @@ interface About {
   readonly tags: readonly ['mirror' | 'changes' | 'operation' | 'description'];
   /** Empty for a route that needs no token. */
   readonly security?: readonly [];
+  /** What the route takes. */
+  readonly querystring?: z.ZodType;
+  readonly params?: z.ZodType;
 }
 
 /** The instance, whose routes take the types of their handlers from their schemas. */
@@ -66,11 +69,11 @@ function errorsOf({ security }: About, statuses: readonly Status[]): object {
  * The schema of a route that answers JSON.
  * @param errors what it may answer besides 401, 403, 429, 500 and 503
  */
-export function answering<T extends z.ZodType>(answer: T, about: About, ...errors: Status[]) {
+export function answering<T extends z.ZodType, A extends About>(answer: T, about: A, ...errors: Status[]) {
   return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };
 }
 
 /** As `answering`, for a route that sends text: JSON with the source's own numbers, or another type. */
-export function sending(answer: z.ZodType | ReturnType<typeof body>, about: About, ...errors: Status[]): FastifySchema {
-  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };
+export function sending<A extends About>(answer: z.ZodType | ReturnType<typeof body>, about: A, ...errors: Status[]) {
+  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } } as A & FastifySchema;
 }
