@@ -17,26 +17,29 @@ interface Second {
 const layoutOf = (passes: readonly Pass[]): string =>
   passes.map(({ kind, perPage, seam }) => `${kind}${perPage}/${seam}`).join(' ');
 
+/** What a watch has read of a run. */
+interface Seen {
+  /** By pass, in the order in which they were read. */
+  readonly lists: Map<number, ListWatch>;
+  /** By second since 1970, by the clock of the machine that made the requests. */
+  readonly seconds: Map<number, Second>;
+  /** The newest checkpoint, and how many there were. */
+  readonly upTo: number;
+  readonly noted: number;
+  /** Whether no later checkpoint was there. */
+  readonly isCurrent: boolean;
+}
+
+const nothing = (): Seen => ({ lists: new Map(), seconds: new Map(), upTo: 0, noted: 0, isCurrent: false });
+
 export function createRunWatch(store: Reader, runId: number) {
-  const lists = new Map<number, ListWatch>();
-  const seconds = new Map<number, Second>();
+  let seen = nothing();
   let passes: readonly Pass[] = [];
   /** For each list that the run has judged, its seams. */
   let judged: ReadonlyMap<number, string> = new Map();
-  let upTo = 0;
-  let noted = 0;
-  let isCurrent = false;
-
-  function reset(): void {
-    lists.clear();
-    seconds.clear();
-    upTo = 0;
-    noted = 0;
-  }
 
   function note(read: ReadWindow): void {
-    upTo = read.rowid;
-    noted++;
+    const { lists, seconds } = seen;
     const second = Math.floor(read.requestedAt / 1000);
     const sum = seconds.get(second) ?? { requests: 0, windows: 0 };
     sum.requests += read.requests;
@@ -52,31 +55,30 @@ export function createRunWatch(store: Reader, runId: number) {
     update: (): boolean => {
       const now = store.runs.passes(runId);
       // The source ignored the page size: the pass has other windows now.
-      if (!layoutOf(now).startsWith(layoutOf(passes))) reset();
+      if (!layoutOf(now).startsWith(layoutOf(passes))) seen = nothing();
       passes = now;
       judged = new Map(store.runs.notedSeams(runId).map(({ pass, seams }) => [pass, seams]));
       for (const pass of passes) {
         const isList = pass.kind !== 'repair' && pass.kind !== 'lookup';
-        if (isList && !lists.has(pass.pass)) lists.set(pass.pass, createListWatch(store, pass));
+        if (isList && !seen.lists.has(pass.pass)) seen.lists.set(pass.pass, createListWatch(store, pass));
       }
-      const batch = store.runs.after(runId, upTo, READ_MOST);
+      const batch = store.runs.after(runId, seen.upTo, READ_MOST);
       for (const read of batch) note(read);
-      isCurrent = batch.length < READ_MOST;
-      return isCurrent;
+      const upTo = batch.at(-1)?.rowid ?? seen.upTo;
+      seen = { ...seen, upTo, noted: seen.noted + batch.length, isCurrent: batch.length < READ_MOST };
+      return seen.isCurrent;
     },
     /**
      * Whether a run that has ended made requests that are not known here: a later run has completed, and their
      * checkpoints were dropped before they were read.
      */
     isGone: ({ finishedAt, pages }: Pick<Run, 'finishedAt' | 'pages'>): boolean =>
-      finishedAt !== null && isCurrent && noted < pages,
+      finishedAt !== null && seen.isCurrent && seen.noted < pages,
     passes: () => passes,
     /** The seams of a list as the run judged them last, one letter each; undefined before. */
     judged: (pass: number) => judged.get(pass),
-    /** In the order in which they were read. */
-    lists: () => [...lists.values()],
-    /** By second since 1970, by the clock of the machine that made the requests. */
-    seconds: (): ReadonlyMap<number, Readonly<Second>> => seconds,
+    lists: () => [...seen.lists.values()],
+    seconds: (): ReadonlyMap<number, Readonly<Second>> => seen.seconds,
   };
 }
 
