@@ -1,18 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
-import type { Plans } from '../catalog/tick.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
-import type { MirrorState } from '../state/mirror-state.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { findProduct } from '../store/rows/find-product.ts';
-import type { Store } from '../store/store.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { sendPieces } from './change-page.ts';
 import { sendError } from './http-error.ts';
+import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import type { RouteParts } from './response-writer.ts';
 import { answering, sending, typed } from './route-schema.ts';
@@ -21,92 +19,69 @@ import type { Search } from './search-subprocess.ts';
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
 
-const STATUS_ROUTE = answering(
-  STATUS,
-  {
-    operationId: 'getStatus',
-    summary: 'The state of the mirror',
-    description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
-    tags: ['mirror'],
-    querystring: NO_PARAMETERS,
-  },
-  400,
-);
-const RUNS_ROUTE = answering(
-  RUNS,
-  {
-    operationId: 'listRuns',
-    summary: 'The newest runs',
-    description: 'The loads of the catalog, the newest first, with what each has proven.',
-    tags: ['mirror'],
-    querystring: parameters({ limit: LIMIT }),
-  },
-  400,
-);
-const SEARCH_ROUTE = answering(
-  HITS,
-  {
-    operationId: 'searchProducts',
-    summary: 'Search products',
-    description:
-      'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
-    tags: ['mirror'],
-    querystring: parameters({
-      q: textParameter(
-        'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
-        (text) => text.trim() !== '',
-        'Use /api/products?q=words.',
-      ).meta({ example: 'history bridges' }),
-      limit: LIMIT,
-    }),
-  },
-  400,
-);
-const PRODUCT_ROUTE = sending(
-  MIRRORED_PRODUCT,
-  {
-    operationId: 'getProduct',
-    summary: 'One product',
-    description:
-      'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
-    tags: ['mirror'],
-    params: parameters({
-      vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
-    }),
-    querystring: NO_PARAMETERS,
-  },
-  400,
-  404,
-);
-const CHANGES_ROUTE = sending(
-  CHANGES,
-  {
-    operationId: 'listChanges',
-    summary: 'A page of the change log',
-    description:
-      'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
-    tags: ['changes'],
-    querystring: parameters({
-      after: textParameter(
-        'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
-        isPosition,
-        'Use the number of a change, or the next_id of a page.',
-      ).default('0'),
-      limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
-    }),
-  },
-  400,
-  409,
-);
+const STATUS_ROUTE = answering(STATUS, {
+  operationId: 'getStatus',
+  summary: 'The state of the mirror',
+  description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
+  tags: ['mirror'],
+  querystring: NO_PARAMETERS,
+  errors: [400],
+});
+const RUNS_ROUTE = answering(RUNS, {
+  operationId: 'listRuns',
+  summary: 'The newest runs',
+  description: 'The loads of the catalog, the newest first, with what each has proven.',
+  tags: ['mirror'],
+  querystring: parameters({ limit: LIMIT }),
+  errors: [400],
+});
+const SEARCH_ROUTE = answering(HITS, {
+  operationId: 'searchProducts',
+  summary: 'Search products',
+  description:
+    'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
+  tags: ['mirror'],
+  querystring: parameters({
+    q: textParameter(
+      'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
+      (text) => text.trim() !== '',
+      'Use /api/products?q=words.',
+    ).meta({ example: 'history bridges' }),
+    limit: LIMIT,
+  }),
+  errors: [400],
+});
+const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
+  operationId: 'getProduct',
+  summary: 'One product',
+  description: 'Finds a product, also a removed one, by its key, or by an ISBN: 10 or 13 digits, print or electronic.',
+  tags: ['mirror'],
+  params: parameters({
+    vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
+  }),
+  querystring: NO_PARAMETERS,
+  errors: [400, 404],
+});
+const CHANGES_ROUTE = sending(CHANGES, {
+  operationId: 'listChanges',
+  summary: 'A page of the change log',
+  description:
+    'Changes after a number, the oldest first. Numbers have no gap until the log is pruned; of pruned changes the newest of each product stays. Continue with `after` = `next_id`: 409 then says that the position is not in this log, because the mirror was restored from a backup (`RESTORED`) or is another one (`OTHER_MIRROR`). Discard what you have, and begin again with 0. A number is believed: `next` works as long as the log only grows.',
+  tags: ['changes'],
+  querystring: parameters({
+    after: textParameter(
+      'Return changes after this one: the `next_id` of the last page; or a number, such as 0.',
+      isPosition,
+      'Use the number of a change, or the next_id of a page.',
+    ).default('0'),
+    limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
+  }),
+  errors: [400, 409],
+});
 
-export interface ApiOptions extends RouteParts {
-  readonly store: Store;
-  /** How the mirror is now. */
-  readonly state: () => MirrorState;
+interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans'> {
   readonly search: Search;
   readonly changes: ChangeFeed;
-  /** When the schedule starts the next runs. */
-  readonly plans: (store: Store, nowMs: number) => Plans;
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */

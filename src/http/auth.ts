@@ -6,7 +6,7 @@ import { type HttpError, isForPerson, sendError, setSafetyHeaders } from './http
 import { addLogin, LOGIN_PATH, LOGOUT_PATH, loginPath } from './pages/login.tsx';
 import { createSessions, type Sessions } from './pages/session.ts';
 import { isForeignPost, isForeignRead } from './same-site.ts';
-import { BEARER_HINT, bearerOf, createTokenCheck, type TokenCheck } from './token-check.ts';
+import { bearerOf, createTokenCheck, type TokenCheck, unauthorized } from './token-check.ts';
 
 /** Needs no token: it says only that the process is alive. */
 export const HEALTH_PATH = '/healthz';
@@ -57,12 +57,7 @@ function tokenError(request: FastifyRequest, check: TokenCheck, sessions: Sessio
   if (request.session !== null || OPEN_PATHS.includes(url) || url?.startsWith('/assets/') === true) return null;
   const bearer = bearerOf(headers.authorization);
   if (bearer !== undefined) return check(bearer, ip);
-  return {
-    code: 'UNAUTHORIZED',
-    message: headers.authorization === undefined ? 'the request has no token' : 'the token is wrong',
-    hint: BEARER_HINT,
-    headers: { 'www-authenticate': 'Bearer realm="catchword"' },
-  };
+  return unauthorized(headers.authorization === undefined ? 'the request has no token' : 'the token is wrong');
 }
 
 interface AuthOptions {

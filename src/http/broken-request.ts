@@ -1,6 +1,7 @@
 import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { errorJson } from './http-error.ts';
 
 /** The first byte of a TLS handshake. */
 const TLS_HANDSHAKE = 0x16;
@@ -11,29 +12,10 @@ interface BrokenRequest {
   readonly rawPacket?: unknown;
 }
 
-interface Problem {
-  readonly status: number;
-  readonly message: string;
-  readonly hint: string;
-}
-
-function problemOf({ code, rawPacket }: BrokenRequest): Problem {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return { status: 408, message: 'the request took too long', hint: 'Send the whole request at once.' };
-  if (code === 'HPE_HEADER_OVERFLOW')
-    return { status: 431, message: 'the address and the headers are too long', hint: 'Send less than 16 kB.' };
-  if (rawPacket instanceof Uint8Array && rawPacket[0] === TLS_HANDSHAKE)
-    return { status: 400, message: 'this port does not speak TLS', hint: 'Use http:// rather than https://.' };
-  return { status: 400, message: 'the request is not valid HTTP', hint: 'Send a well-formed request.' };
-}
-
-/** Answers with an error like those of the API, which quotes nothing, and closes the connection. */
-function refuse(socket: Duplex, { status, message, hint }: Problem): void {
-  if (!socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const body = JSON.stringify({ error: { code: 'USAGE', message, hint } });
+/** Answers with an error as the API does, which quotes nothing, and closes the connection. */
+function refuse(socket: Duplex, status: number, message: string, hint: string): void {
+  if (!socket.writable) return void socket.destroy();
+  const body = errorJson({ code: 'USAGE', message, hint });
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
     'content-type: application/json; charset=utf-8',
@@ -46,18 +28,25 @@ function refuse(socket: Duplex, { status, message, hint }: Problem): void {
 }
 
 /** Answers what is not a request. */
-export function answerBrokenRequest(error: BrokenRequest, socket: Socket): void {
-  if (error.code !== 'ECONNRESET' && !socket.destroyed) refuse(socket, problemOf(error));
+export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: Socket): void {
+  if (code === 'ECONNRESET' || socket.destroyed) return;
+  const isTls = rawPacket instanceof Uint8Array && rawPacket[0] === TLS_HANDSHAKE;
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    refuse(socket, 408, 'the request took too long', 'Send the whole request at once.');
+  else if (code === 'HPE_HEADER_OVERFLOW')
+    refuse(socket, 431, 'the address and the headers are too long', 'Send less than 16 kB.');
+  else if (isTls) refuse(socket, 400, 'this port does not speak TLS', 'Use http:// rather than https://.');
+  else refuse(socket, 400, 'the request is not valid HTTP', 'Send a well-formed request.');
 }
 
 /** Answers requests that Node.js would refuse without a text. */
 export function answerOddRequests(server: Server): void {
   server.on('checkExpectation', ({ socket }) =>
-    refuse(socket, { status: 417, message: 'this expectation is not met', hint: 'Omit the header Expect.' }),
+    refuse(socket, 417, 'this expectation is not met', 'Omit the header Expect.'),
   );
   server.on('connect', (_request, socket) => {
     // Node.js removes its own listener; a reset connection would end the process.
     socket.on('error', () => {});
-    refuse(socket, { status: 405, message: 'this is not a proxy', hint: 'Use GET.' });
+    refuse(socket, 405, 'this is not a proxy', 'Use GET.');
   });
 }

@@ -7,16 +7,13 @@ import type { Run } from '../catalog/run-types.ts';
 import { openText } from '../report/run-text.ts';
 import { haltedSinks } from '../report/sink-report.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
-import type { Store } from '../store/store.ts';
 import { ALIVE, ERROR, READINESS } from './answers.ts';
 import { HEALTH_PATH } from './auth.ts';
 import { type HttpError, sendError } from './http-error.ts';
+import type { PageParts } from './pages/page-view.ts';
 import { answering, body } from './route-schema.ts';
 
-export interface ReadinessOptions {
-  readonly store: Store;
-  /** How the mirror is now. */
-  readonly state: () => MirrorState;
+export interface ReadinessOptions extends Pick<PageParts, 'store' | 'state'> {
   /** Whether the thread that loads and delivers, if another, hangs. */
   readonly isStalled?: (() => boolean) | undefined;
   /** What the process works around, in words for everybody; null if all is well. */

@@ -66,14 +66,18 @@ export function setSafetyHeaders(reply: FastifyReply): void {
   });
 }
 
+/** An error as programs get it. */
+export function errorJson({ code, message, hint }: Omit<HttpError, 'headers'>): string {
+  return JSON.stringify({ error: { code, message, hint } });
+}
+
 export function sendError(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { code, hint, headers = {} } = error;
   setSafetyHeaders(reply);
-  reply.code(STATUS[code]).headers(headers);
+  reply.code(STATUS[error.code]).headers(error.headers ?? {});
   const { sendErrorPage } = reply.server;
   const message = error.message.length > MAX_MESSAGE ? `${error.message.slice(0, MAX_MESSAGE)}…` : error.message;
   if (sendErrorPage !== undefined && isForPerson(reply.request)) return sendErrorPage(reply, { ...error, message });
-  return reply.send({ error: { code, message, hint } });
+  return reply.type('application/json; charset=utf-8').send(errorJson({ ...error, message }));
 }
 
 /** Describes an error to the client only if the request caused it; the log has the others. */

@@ -1,26 +1,14 @@
 import { systemClock } from '../base/clock.ts';
 import type { Service } from '../base/lifecycle.ts';
-import type { Logger } from '../base/log.ts';
 import { startMetrics } from '../operate/metrics/metrics.ts';
-import type { Rate } from '../pace/pace.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';
 import { addAlive } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
+import type { WebOptions } from './web-server.ts';
 
-export interface MetricsServerOptions {
-  readonly host: string;
-  /** 0 for any free port. */
-  readonly port: number;
-  /** Bearer token required from clients; needed unless `host` is on loopback. */
-  readonly token: string | undefined;
-  /** CATCHWORD_RATE_LIMIT; null without a limit. */
-  readonly rateLimit: Rate | null;
-  readonly log: Logger;
-  /** As in `ReadinessOptions`. */
-  readonly problem?: (() => string | null) | undefined;
-}
+export type MetricsServerOptions = Pick<WebOptions, 'host' | 'port' | 'token' | 'rateLimit' | 'log' | 'problem'>;
 
 /**
  * Serves the figures of a role that has no other HTTP.

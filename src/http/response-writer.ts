@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { Waiting } from './slow-readers.ts';
+import type { StreamLimits } from './stream-limits.ts';
 
 /** Bytes written at once. A reader that takes one piece in time is alive, however large the whole is. */
 const PIECE = 65_536;
@@ -32,12 +33,7 @@ export function endBlock(code: EndCode, retryMs = RETRY_MS): string {
 export interface WriterParts {
   readonly clock: Clock;
   readonly waiting: Pick<Waiting, 'watch' | 'turn'>;
-  readonly limits: {
-    /** A reader that takes this long for a piece of 64 kB is slow. */
-    readonly slowReaderMs: number;
-    /** How long the last message may take before the connection is destroyed. */
-    readonly graceMs: number;
-  };
+  readonly limits: Pick<StreamLimits, 'slowReaderMs' | 'graceMs'>;
 }
 
 /** The same for a route, which starts nothing large while too much waits. */

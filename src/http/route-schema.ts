@@ -18,8 +18,9 @@ interface About {
   readonly description: string;
   readonly tags: readonly ['mirror' | 'changes' | 'operation' | 'description'];
   /** Empty for a route that needs no token. */
-  readonly security?: readonly [];
-  /** What the route takes. */
+  readonly security?: readonly [] | undefined;
+  /** What the route may answer besides 401, 403, 429, 500 and 503. */
+  readonly errors?: readonly Status[] | undefined;
   readonly querystring?: z.ZodType;
   readonly params?: z.ZodType;
 }
@@ -60,20 +61,21 @@ const ERRORS = {
 };
 type Status = keyof typeof ERRORS;
 
-function errorsOf({ security }: About, statuses: readonly Status[]): object {
+function errorsOf({ security, errors = [] }: Pick<About, 'security' | 'errors'>): object {
   const token: readonly Status[] = security === undefined ? [401, 429] : [];
-  return Object.fromEntries([...token, 403, 500, 503, ...statuses].map((status) => [status, ERRORS[status as Status]]));
+  return Object.fromEntries([...token, 403, 500, 503, ...errors].map((status) => [status, ERRORS[status as Status]]));
 }
 
-/**
- * The schema of a route that answers JSON.
- * @param errors what it may answer besides 401, 403, 429, 500 and 503
- */
-export function answering<T extends z.ZodType, A extends About>(answer: T, about: A, ...errors: Status[]) {
-  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } };
+/** The schema of a route that answers JSON. */
+export function answering<T extends z.ZodType, A extends About>(answer: T, { errors, ...about }: A) {
+  return { ...about, response: { 200: answer, ...errorsOf({ security: about.security, errors }) } };
 }
 
 /** As `answering`, for a route that sends text: JSON with the source's own numbers, or another type. */
-export function sending<A extends About>(answer: z.ZodType | ReturnType<typeof body>, about: A, ...errors: Status[]) {
-  return { ...about, response: { 200: answer, ...errorsOf(about, errors) } } as A & FastifySchema;
+export function sending<A extends About>(answer: z.ZodType | ReturnType<typeof body>, { errors, ...about }: A) {
+  return { ...about, response: { 200: answer, ...errorsOf({ security: about.security, errors }) } } as Omit<
+    A,
+    'errors'
+  > &
+    FastifySchema;
 }

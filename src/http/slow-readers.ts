@@ -4,7 +4,8 @@ import { setImmediate as otherWork } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
-import { type HttpError, STATUS } from './http-error.ts';
+import { errorJson, type HttpError, STATUS } from './http-error.ts';
+import type { StreamLimits } from './stream-limits.ts';
 
 /*
  * Responses that slow readers have not received are buffered in this process. Each reader alone may keep little waiting,
@@ -107,12 +108,7 @@ function end(connection: Connection): void {
 interface WaitingOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  readonly limits: {
-    /** Bytes that may wait for all readers together. For safety: they are memory of this process. */
-    readonly maxWaitingBytes: number;
-    /** How often readers are looked at, milliseconds. */
-    readonly checkMs: number;
-  };
+  readonly limits: Pick<StreamLimits, 'maxWaitingBytes' | 'checkMs'>;
 }
 
 export type Waiting = ReturnType<typeof addWaiting>;
@@ -157,10 +153,10 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
   app.addHook('onSend', async (_request, reply, payload) => {
     const isLarge = (typeof payload === 'string' || Buffer.isBuffer(payload)) && payload.length >= LARGE;
     if (!isLarge || !isFull()) return payload;
-    const { code, message, hint, headers } = OVERLOADED;
+    const { code, headers } = OVERLOADED;
     reply.code(STATUS[code]).headers({ ...headers, 'content-type': 'application/json; charset=utf-8' });
     reply.removeHeader('content-length').removeHeader('content-encoding');
-    return JSON.stringify({ error: { code, message, hint } });
+    return errorJson(OVERLOADED);
   });
   app.server.once('listening', () => void watch());
   app.server.once('close', () => stopping.abort());

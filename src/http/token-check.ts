@@ -10,7 +10,10 @@ const WITHIN_MS = 60_000;
 /** Addresses that are remembered. For safety: the ones that were noted first are forgotten. */
 const MAX_ADDRESSES = 4_096;
 
-export const BEARER_HINT = 'Send Authorization: Bearer … with the value of CATCHWORD_HTTP_TOKEN.';
+export function unauthorized(message: string): HttpError {
+  const hint = 'Send Authorization: Bearer … with the value of CATCHWORD_HTTP_TOKEN.';
+  return { code: 'UNAUTHORIZED', message, hint, headers: { 'www-authenticate': 'Bearer realm="catchword"' } };
+}
 
 /** The token of an `Authorization` header; undefined if it has none. */
 export function bearerOf(header: string | undefined): string | undefined {
@@ -21,13 +24,13 @@ export function bearerOf(header: string | undefined): string | undefined {
 function networkOf(address: string): string {
   if (!ipaddr.isValid(address)) return address;
   const parsed = ipaddr.process(address);
-  return parsed instanceof ipaddr.IPv6
-    ? `${parsed.parts
-        .slice(0, 4)
-        .map((part) => part.toString(16))
-        .join(':')}::/64`
-    : parsed.toString();
+  if (!(parsed instanceof ipaddr.IPv6)) return parsed.toString();
+  const parts = parsed.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${parts.join(':')}::/64`;
 }
+
+const secondsLeft = ({ since }: { readonly since: number }, now: number): number =>
+  Math.ceil((since + WITHIN_MS - now) / 1000);
 
 export type TokenCheck = ReturnType<typeof createTokenCheck>;
 
@@ -54,11 +57,8 @@ export function createTokenCheck(token: string, clock: Clock, log: Logger) {
     const [oldest] = wrong.keys();
     if (wrong.size > MAX_ADDRESSES && oldest !== undefined) wrong.delete(oldest);
     if (minute.count < MAX_WRONG) return;
-    const seconds = Math.ceil((minute.since + WITHIN_MS - now) / 1000);
-    log.warn(
-      { address: network, failures: minute.count, pauseMs: seconds * 1000 },
-      'too many wrong tokens: the address has to wait',
-    );
+    const pauseMs = secondsLeft(minute, now) * 1000;
+    log.warn({ address: network, failures: minute.count, pauseMs }, 'too many wrong tokens: the address has to wait');
   }
 
   /**
@@ -70,7 +70,7 @@ export function createTokenCheck(token: string, clock: Clock, log: Logger) {
     const now = clock.now();
     const minute = minuteOf(network, now);
     if (minute !== null && minute.count >= MAX_WRONG) {
-      const seconds = Math.ceil((minute.since + WITHIN_MS - now) / 1000);
+      const seconds = secondsLeft(minute, now);
       return {
         code: 'TOO_MANY_WRONG_TOKENS',
         message: `${MAX_WRONG} wrong tokens came from your address within a minute`,
@@ -80,7 +80,6 @@ export function createTokenCheck(token: string, clock: Clock, log: Logger) {
     }
     if (timingSafeEqual(digest(given), expected)) return null;
     note(network, now);
-    const headers = { 'www-authenticate': 'Bearer realm="catchword"' };
-    return { code: 'UNAUTHORIZED', message: 'the token is wrong', hint: BEARER_HINT, headers };
+    return unauthorized('the token is wrong');
   };
 }

@@ -1,13 +1,11 @@
 import { Server } from 'node:net';
-import type { Clock } from '../base/clock.ts';
 import type { Service } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { type MetricsOptions, startMetrics } from '../operate/metrics/metrics.ts';
-import type { Rate } from '../pace/pace.ts';
 import { type StateLimits, stateOf } from '../state/mirror-state.ts';
 import { watchMirror } from '../store/file/watch-file.ts';
 import { openStore } from '../store/store.ts';
-import { type ApiOptions, addApi } from './api.ts';
+import { addApi } from './api.ts';
 import { createApp } from './app.ts';
 import { addAuth } from './auth.ts';
 import { createChangeFeed } from './change-feed.ts';
@@ -15,15 +13,18 @@ import { addHealth, type ReadinessOptions } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 import { addDescribed } from './openapi-document.ts';
+import type { PageParts } from './pages/page-view.ts';
 import { addPages } from './pages/pages.ts';
 import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
 import { addDrain } from './shutdown.ts';
 import { addWaiting } from './slow-readers.ts';
 import { addSseRoute } from './sse/sse-route.ts';
-import { STREAM_LIMITS, type StreamLimits } from './sse/sse-stream.ts';
+import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 
-export interface WebOptions extends Omit<ReadinessOptions, 'store' | 'state'>, StateLimits, Pick<ApiOptions, 'plans'> {
-  readonly clock: Clock;
+export interface WebOptions
+  extends Omit<ReadinessOptions, 'store' | 'state'>,
+    StateLimits,
+    Omit<PageParts, 'store' | 'state'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
   readonly dbMode?: number | undefined;
@@ -36,10 +37,6 @@ export interface WebOptions extends Omit<ReadinessOptions, 'store' | 'state'>, S
   readonly source: string;
   readonly log: Logger;
   readonly limits?: Partial<StreamLimits>;
-  /** CATCHWORD_RATE_LIMIT, shown by `/metrics`; null without a limit. */
-  readonly rateLimit: Rate | null;
-  /** CATCHWORD_DELTA_OVERLAP, milliseconds. */
-  readonly overlapMs: number;
   /** To search in a process of its own, so that no search holds up other requests; default: in this thread. */
   readonly searchApart?: Pick<SearchApartOptions, 'limits' | 'program'> | undefined;
   /** Figures of another thread, which does the work of the process; default: of this one. */

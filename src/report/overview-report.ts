@@ -1,11 +1,11 @@
-import type { Run, RunKind } from '../catalog/run-types.ts';
-import type { MissedTicks, Plans } from '../catalog/tick.ts';
+import type { Run } from '../catalog/run-types.ts';
+import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { sinkLag } from './sink-report.ts';
-import { heldReason, whyNotMade } from './status-report.ts';
+import { heldReason, missedRuns } from './status-report.ts';
 
 /*
  * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
@@ -29,23 +29,20 @@ function heldOf({ recentRuns, removals }: Store, { held }: MirrorState) {
 }
 
 function sinksOf(store: Store, { sinks }: MirrorState) {
-  const rows = sinks.map((sink) => ({ ...sink, parked: store.sinks.parkedUpTo(sink.row.id, COUNTED + 1) }));
+  const rows = sinks.map((sink) => {
+    const { id, name, state, error } = sink.row;
+    const parked = store.sinks.parkedUpTo(id, COUNTED + 1);
+    return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(sink) };
+  });
   const halted = rows.filter(({ isHalted }) => isHalted);
-  const parked = rows.filter(({ isHalted, parked: events }) => !isHalted && events > 0);
-  const troubled = [...halted, ...parked];
+  const troubled = [...halted, ...rows.filter(({ isHalted, parked }) => !isHalted && parked > 0)];
   const others = rows.filter((sink) => !troubled.includes(sink));
-  const ordered = [...troubled, ...others];
   return {
     count: rows.length,
-    /** Those that need a decision. */
-    troubled: troubled
-      .slice(0, LISTED)
-      .map(({ row: { name, state, error }, parked: events }) => ({ name, state, error, parked: events })),
+    /** Sinks that need a decision. */
+    troubled: troubled.slice(0, LISTED),
     moreTroubled: Math.max(0, troubled.length - LISTED),
-    /** Those that need a decision come first. */
-    listed: ordered
-      .slice(0, LISTED_SINKS)
-      .map((sink) => ({ name: sink.row.name, error: sink.row.error, ...sinkLag(sink) })),
+    listed: [...troubled, ...others].slice(0, LISTED_SINKS),
   };
 }
 
@@ -58,24 +55,15 @@ function progressOf(store: Store, { id, items }: Run) {
   return { items: Math.min(once, pass.numItems), total: pass.numItems };
 }
 
-function missedOf(store: Store, kind: RunKind, missed: MissedTicks, nowMs: number) {
-  return { kind, missed, reason: whyNotMade(store, kind, nowMs) };
-}
-
 /** Topics that the overview shows with a decision or a figure of its own. */
 const SHOWN: ReadonlySet<Topic> = new Set(['runs', 'open', 'held', 'sink', 'pause']);
-
-/** Further problems, in words. */
-function othersOf(store: Store, state: MirrorState) {
-  const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
-  return others.map((problem) => problemText(problem, state, store));
-}
 
 /** What the overview shows, of one state of the mirror. */
 export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const { nowMs, last, pause } = state;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
+  const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
   const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
   return {
     freshness: state.freshness === 'fresh' && state.failed > 0 ? ('failing' as const) : state.freshness,
@@ -91,13 +79,11 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     failed: state.failed,
     open: state.open,
     retry: state.retry,
-    others: othersOf(store, state),
+    /** Further problems, in words. */
+    others: others.map((problem) => problemText(problem, state, store)),
     daemon,
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
-    missed: [
-      ...(plans.missedFull === null ? [] : [missedOf(store, 'full', plans.missedFull, nowMs)]),
-      ...(plans.missedDelta === null ? [] : [missedOf(store, 'delta', plans.missedDelta, nowMs)]),
-    ],
+    missed: missedRuns(store, plans, nowMs),
     pausedUntil: pause?.until ?? null,
     held: heldOf(store, state),
     sinks: sinksOf(store, state),

@@ -33,12 +33,10 @@ type Seconds = ReturnType<RunWatch['seconds']>;
 /** Null if the time is too short for a chart. @param untilMs the last moment; null: the last request */
 export function paceSeries(seconds: Seconds, untilMs: number | null): PaceSeries | null {
   if (seconds.size === 0) return null;
-  let [from, last] = [Number.POSITIVE_INFINITY, 0];
-  for (const second of seconds.keys()) {
-    from = Math.min(from, second);
-    last = Math.max(last, second);
-  }
-  from = Math.max(from, last - CHART_SECONDS);
+  const all = [...seconds.keys()];
+  const last = all.reduce((one, other) => Math.max(one, other));
+  const first = all.reduce((one, other) => Math.min(one, other));
+  const from = Math.max(first, last - CHART_SECONDS);
   // The last second is not over.
   const now = untilMs === null ? last : Math.floor(untilMs / 1000) - 1;
   const until = Math.min(Math.max(last, now), from + CHART_SECONDS);
@@ -61,6 +59,7 @@ export function requestsInLastMinute(seconds: Seconds, nowMs: number): number {
   return sum;
 }
 
+/** What is left of a run. */
 interface Left {
   readonly run: Pick<Run, 'settlesAt'>;
   readonly seconds: Seconds;
@@ -76,8 +75,7 @@ interface Left {
 /** When the run ends at the pace of the last minutes, milliseconds since 1970; null if that cannot be told. */
 export function predictedEnd({ run, seconds, windows, pausedUntil, settleMs, nowMs }: Left): number | null {
   if (run.settlesAt !== null) return Math.max(run.settlesAt, nowMs);
-  let newest = 0;
-  for (const second of seconds.keys()) newest = Math.max(newest, second);
+  const newest = [...seconds.keys()].reduce((one, other) => Math.max(one, other), 0);
   const recent = [...seconds].filter(([second]) => second > newest - PACE_SECONDS);
   const read = recent.reduce((sum, [, { windows: some }]) => sum + some, 0);
   const oldest = recent.reduce((least, [second]) => Math.min(least, second), newest);

@@ -34,8 +34,6 @@ export interface ListPicture {
   readonly read: number;
   /** Windows read to repair seams. */
   readonly repairs: number;
-  /** The source's own total; null before the first response. */
-  readonly total: number | null;
   /** Read back to front. */
   readonly reversed: boolean;
   /** Neighbours share at least so many products; 0: plain pages. */
@@ -48,32 +46,24 @@ function tally<S extends string>(rank: readonly S[], states: readonly S[]): Reco
   return counts;
 }
 
-function worst<S extends string>(rank: readonly S[], states: readonly S[], fallback: S): S {
-  return rank.find((state) => states.includes(state)) ?? fallback;
-}
-
 /** Joins neighbours, so that at most CELLS_MOST cells remain. */
 function shared<S extends string>(rank: readonly S[], states: readonly S[], perCell: number, fallback: S): string {
   if (perCell === 1) return states.join('');
-  const cells = Math.ceil(states.length / perCell);
-  return Array.from({ length: cells }, (_, at) =>
-    worst(rank, states.slice(at * perCell, (at + 1) * perCell), fallback),
-  ).join('');
+  const cells = Array.from({ length: Math.ceil(states.length / perCell) }, (_, at) => {
+    const own = states.slice(at * perCell, (at + 1) * perCell);
+    return rank.find((state) => own.includes(state)) ?? fallback;
+  });
+  return cells.join('');
 }
 
 function placesOf(windows: readonly Window[]): string {
-  let before = 0;
-  const numbers = windows.flatMap((window) => {
-    const start = startOf(window);
-    const step = start - before;
-    before = start;
-    return [step, window.perPage];
-  });
+  const starts = windows.map(startOf);
+  const numbers = windows.flatMap(({ perPage }, at) => [(starts[at] ?? 0) - (starts[at - 1] ?? 0), perPage]);
   return numbers.map((number) => number.toString(36).padStart(2, '0')).join('');
 }
 
 /** The figures of a list. */
-type Facts = Pick<ListPicture, 'pass' | 'kind' | 'read' | 'repairs' | 'total' | 'reversed' | 'overlap'>;
+type Facts = Pick<ListPicture, 'pass' | 'kind' | 'read' | 'repairs' | 'reversed' | 'overlap'>;
 
 /** @param seams one letter each, as the run judged them last, or a preview */
 function draw(facts: Facts, states: readonly WindowState[], seams: string, windows: readonly Window[]): ListPicture {
@@ -94,14 +84,14 @@ function draw(facts: Facts, states: readonly WindowState[], seams: string, windo
 
 function pictureOf(list: ListWatch, judged: string | undefined): ListPicture {
   const { pass, kind, reversed, seam: overlap } = list.pass;
-  const facts = { pass, kind, reversed, overlap, read: list.read(), repairs: list.repairs(), total: list.total() };
+  const facts = { pass, kind, reversed, overlap, read: list.read(), repairs: list.repairs() };
   return draw(facts, list.states(), judged ?? list.seams(), list.windows());
 }
 
 /** What remains when a later run has completed and the checkpoints are gone. */
 function pictureOfRecord({ windows, seams, ...record }: ListEvidence): ListPicture {
   const states = Array.from({ length: windows }, (): WindowState => 'w');
-  return draw({ ...record, read: windows, total: null, reversed: false }, states, seams, []);
+  return draw({ ...record, read: windows, reversed: false }, states, seams, []);
 }
 
 /** A picture of each list that a run has read, or reads: its seams are what the run has noted, and a preview before. */

@@ -1,12 +1,12 @@
-import type { Run, RunKind } from '../catalog/run-types.ts';
-import { type MissedTicks, MOST_MISSED } from '../catalog/tick.ts';
+import type { Run } from '../catalog/run-types.ts';
+import { MOST_MISSED } from '../catalog/tick.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices-report.ts';
 import { openText, restlessText, settlingText } from './run-text.ts';
 import type { sinkStatuses } from './sink-report.ts';
 import { errorText } from './sink-text.ts';
-import type { statusOf } from './status-report.ts';
+import type { Missed, statusOf } from './status-report.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;
@@ -43,19 +43,14 @@ function plannedText({ next_full: full, next_delta: delta, next_try: retry, time
 }
 
 /** `3 scheduled delta loads, 2026-11-20 02:00:00 UTC to …: no daemon is running` */
-export function missedText(kind: RunKind, missed: MissedTicks, reason: string | null, timezone: string): string {
-  const { ticks, from, upTo } = missed;
-  const many = ticks > MOST_MISSED ? `more than ${count(MOST_MISSED)}` : count(ticks);
-  const when = ticks === 1 ? timeIn(from, timezone) : `${timeIn(from, timezone)} to ${timeIn(upTo, timezone)}`;
-  return `${many} scheduled ${kind} load${ticks === 1 ? '' : 's'}, ${when}${reason === null ? '' : `: ${reason}`}`;
-}
-
-function missedTexts({ missed_full: full, missed_delta: delta, timezone }: Status): string[] {
+export function missedTexts({ missed_full: full, missed_delta: delta }: Missed, timezone: string): string[] {
   return Object.entries({ full, delta }).flatMap(([kind, missed]) => {
     if (missed === null) return [];
     const { ticks, from, up_to: upTo, reason } = missed;
-    const span = { ticks, from: Date.parse(from ?? ''), upTo: Date.parse(upTo ?? '') };
-    return [missedText(kind as RunKind, span, reason, timezone)];
+    const many = ticks > MOST_MISSED ? `more than ${count(MOST_MISSED)}` : count(ticks);
+    const first = timeIn(Date.parse(from ?? ''), timezone);
+    const when = ticks === 1 ? first : `${first} to ${timeIn(Date.parse(upTo ?? ''), timezone)}`;
+    return `${many} scheduled ${kind} load${ticks === 1 ? '' : 's'}, ${when}${reason === null ? '' : `: ${reason}`}`;
   });
 }
 
@@ -95,47 +90,44 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
   const { sinks, episodes, channels } = parts;
   const [last] = store.runs.list(1);
   const failure = last && failureText(last, status);
-  const { restless_run: restless, open_run: open, learned_page_size: learnedPage } = status;
+  const {
+    restless_run: restless,
+    open_run: open,
+    learned_page_size: learnedPage,
+    learned_limit: learnedLimit,
+  } = status;
   const held = status.held_runs.map(({ run, removals, reason }) => {
     const why = reason === null ? '' : ` (${reason})`;
     return `run ${run}: ${plural(removals, 'removal')} to decide on${why}: npx catchword run ${run}`;
   });
-  const rows: [string, string | null | undefined][] = [
-    ['mirror', `${status.mirror} (${size(status.bytes)})`],
-    ['products', productsText(status)],
-    ['changes', count(status.last_seq)],
-    ['complete', state.freshness === 'fresh' ? completeText(state) : yellow(completeText(state))],
-    ['source', status.blocked_until && `asks for no request before ${time(status.blocked_until)}`],
-    [
-      'limit',
-      status.learned_limit === null
-        ? null
-        : `${count(status.learned_limit)} requests a minute, learned; used while CATCHWORD_RATE_LIMIT is off`,
-    ],
-    [
-      'pages',
-      learnedPage === null
-        ? null
-        : `${plural(learnedPage, 'product')} each, because the source does not answer CATCHWORD_PER_PAGE`,
-    ],
-    ['last run', last && lastRunText(last)],
-    ['', failure && yellow(failure)],
-    ['settling', last && settlingText(last)],
-    ['open', open && yellow(openText({ ...open, id: open.run }))],
-    ['updates', restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`)],
-    ['next', plannedText(status)],
-    ...missedTexts(status).map((text): [string, string] => ['missed', yellow(text)]),
-    ...held.map((text): [string, string] => ['held', yellow(text)]),
-    ['running', status.running && `a run, in ${processText(status.running)}`],
-    ['daemon', daemonText(status)],
-    ...sinks.map((sink): [string, string] => ['sink', sink.error === null ? sinkText(sink) : yellow(sinkText(sink))]),
-    ...channels.map((channel): [string, string] => {
-      const text = channelText(channel);
-      return ['channel', channel.error === null ? text : yellow(text)];
-    }),
-    ...episodes.map(({ message, began_at: at }): [string, string] => {
-      return ['wrong', yellow(`${message} (since ${time(at ?? '')})`)];
-    }),
-  ];
-  return rows.flatMap(([label, text]) => (text == null ? [] : [`${label.padEnd(11)}${text}`]));
+  const marked = ({ error }: { readonly error: string | null }, text: string) => (error === null ? text : yellow(text));
+  const rows: Readonly<Record<string, string | null | undefined | false | readonly string[]>> = {
+    mirror: `${status.mirror} (${size(status.bytes)})`,
+    products: productsText(status),
+    changes: count(status.last_seq),
+    complete: state.freshness === 'fresh' ? completeText(state) : yellow(completeText(state)),
+    source: status.blocked_until && `asks for no request before ${time(status.blocked_until)}`,
+    limit:
+      learnedLimit !== null &&
+      `${count(learnedLimit)} requests a minute, learned; used while CATCHWORD_RATE_LIMIT is off`,
+    pages:
+      learnedPage !== null &&
+      `${plural(learnedPage, 'product')} each, because the source does not answer CATCHWORD_PER_PAGE`,
+    'last run': last && lastRunText(last),
+    '': failure && yellow(failure),
+    settling: last && settlingText(last),
+    open: open && yellow(openText({ ...open, id: open.run })),
+    updates: restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`),
+    next: plannedText(status),
+    missed: missedTexts(status, status.timezone).map(yellow),
+    held: held.map(yellow),
+    running: status.running && `a run, in ${processText(status.running)}`,
+    daemon: daemonText(status),
+    sink: sinks.map((sink) => marked(sink, sinkText(sink))),
+    channel: channels.map((channel) => marked(channel, channelText(channel))),
+    wrong: episodes.map(({ message, began_at: at }) => yellow(`${message} (since ${time(at ?? '')})`)),
+  };
+  return Object.entries(rows).flatMap(([label, texts]) =>
+    [texts || []].flat().map((text) => `${label.padEnd(11)}${text}`),
+  );
 }

@@ -59,10 +59,14 @@ export function localIso(ms: number, timezone: string): string {
   return `${date}T${clock}${/[+-]\d\d:\d\d/.exec(zone)?.[0] ?? '+00:00'}`;
 }
 
+/** `03:00 in Europe/Berlin` */
+export function clockIn(ms: number, timezone: string): string {
+  return `${localIso(ms, timezone).slice(11, 16)} in ${timezone}`;
+}
+
 /** `2026-11-20 02:00:00 UTC (03:00 in Europe/Berlin)`; in UTC without the second part. */
 export function timeIn(ms: number, timezone: string): string {
-  const local = localIso(ms, timezone);
-  return local.endsWith('+00:00') ? time(ms) : `${time(ms)} (${local.slice(11, 16)} in ${timezone})`;
+  return localIso(ms, timezone).endsWith('+00:00') ? time(ms) : `${time(ms)} (${clockIn(ms, timezone)})`;
 }
 
 /** Loads the table when it is needed: few commands print one. */

@@ -9,7 +9,7 @@ import { listen } from '../../src/http/listen.ts';
 import { createLivePages } from '../../src/http/pages/live.ts';
 import type { Content } from '../../src/http/pages/page-view.ts';
 import { addWaiting } from '../../src/http/slow-readers.ts';
-import { STREAM_LIMITS } from '../../src/http/sse/sse-stream.ts';
+import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 import { type Block, get, openReader } from './reader.ts';
 import { watchResponses } from './watch.ts';

@@ -1,6 +1,6 @@
 import type { Action } from '../../operate/decisions/decision-types.ts';
 
-interface ActionFormProps {
+export interface ActionFormProps {
   readonly action: Action;
   /** A run's number, a sink's name, or the kind of run to start. */
   readonly target: string | number;

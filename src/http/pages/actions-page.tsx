@@ -4,8 +4,10 @@ import {
   isRunAction,
   isSinkAction,
   RUN_ACTIONS,
+  type RunAction,
   readDecision,
   SINK_ACTIONS,
+  type SinkAction,
 } from '../../operate/decisions/decision-types.ts';
 import { decide } from '../../operate/decisions/submit-decision.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
@@ -23,45 +25,36 @@ const PAGE = 50;
 /** Decisions that the page of a run or a sink shows. */
 const NEWEST = 10;
 
-/** What was decided; with a link to the run or the sink. */
+/** What was decided; `%` stands for the link to the run or the sink. */
+const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => string> = {
+  approve: () => 'approve the removals of %',
+  reject: () => 'reject the removals of %',
+  undo: () => 'undo the removals of %',
+  cancel: () => 'cancel %',
+  pause: () => 'pause %',
+  resume: () => 'resume %',
+  retry: () => 'deliver the refused events of % again',
+  replay: (from) => (from ? `replay % from change ${from}` : 'replay % with all current products'),
+  skip: (seq) => `skip event ${seq} of %`,
+  'skip-all': () => 'skip every refused event of %',
+};
+
 function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {
   if (action === 'start') return <>{`start a ${target} run`}</>;
-  if (isRunAction(action)) {
-    const run = <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>;
-    if (action === 'approve') return <>approve the removals of {run}</>;
-    if (action === 'reject') return <>reject the removals of {run}</>;
-    if (action === 'undo') return <>undo the removals of {run}</>;
-    return <>cancel {run}</>;
-  }
-  if (!isSinkAction(action)) return <>{`${action} ${target}`}</>;
-  const sink = <a href={sinkPath(target)}>{`sink ${target}`}</a>;
-  switch (action) {
-    case 'retry':
-      return <>deliver the refused events of {sink} again</>;
-    case 'replay':
-      return argument ? (
-        <>
-          replay {sink} from change {argument}
-        </>
+  const isRun = isRunAction(action);
+  if (!isRun && !isSinkAction(action)) return <>{`${action} ${target}`}</>;
+  const [before, after] = PHRASES[action](argument).split('%');
+  return (
+    <>
+      {before}
+      {isRun ? (
+        <a href={`/runs/${encodeURIComponent(target)}`}>{`run ${target}`}</a>
       ) : (
-        <>replay {sink} with all current products</>
-      );
-    case 'skip':
-      return (
-        <>
-          skip event {argument} of {sink}
-        </>
-      );
-    case 'skip-all':
-      return <>skip every refused event of {sink}</>;
-    case 'pause':
-    case 'resume':
-      return (
-        <>
-          {action} {sink}
-        </>
-      );
-  }
+        <a href={sinkPath(target)}>{`sink ${target}`}</a>
+      )}
+      {after}
+    </>
+  );
 }
 
 /** What came of a decision, or what it waits for. */
@@ -91,27 +84,19 @@ interface DecisionTableProps {
 
 function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
   return (
-    <Table label="Decisions, a table" heads={['When', 'Who', 'Decision', 'State', 'Outcome']}>
-      {rows.map((row) => (
-        <tr id={`decision-${row.id}`}>
-          <td>
-            <When at={row.at} />
-          </td>
-          <td>
-            <Shown text={row.who} most={200} />
-          </td>
-          <td>
-            <What {...row} />
-          </td>
-          <td>
-            <span class={STATES[row.state].mark}>{STATES[row.state].word}</span>
-          </td>
-          <td>
-            <Shown text={outcomeOf(store, row, nowMs)} most={1_000} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <Table
+      label="Decisions, a table"
+      isNamed={false}
+      columns={{
+        When: ({ at }) => <When at={at} />,
+        Who: ({ who }) => <Shown text={who} most={200} />,
+        Decision: (row) => <What {...row} />,
+        State: ({ state }) => <span class={STATES[state].mark}>{STATES[state].word}</span>,
+        Outcome: (row) => <Shown text={outcomeOf(store, row, nowMs)} most={1_000} />,
+      }}
+      rows={rows}
+      idOf={({ id }) => `decision-${id}`}
+    />
   );
 }
 

@@ -30,41 +30,14 @@ function FieldNames({ op, fields }: Pick<ListedChange, 'op' | 'fields'>) {
   );
 }
 
-function ChangeRow({ change }: { readonly change: ListedChange }) {
-  const { seq, at, runId, op, vbid, title, fields } = change;
-  return (
-    <tr id={`change-${seq}`}>
-      <th scope="row">{count(seq)}</th>
-      <td>{op}</td>
-      <td>
-        <ProductLink vbid={vbid} title={title} at={seq} />
-      </td>
-      <td>
-        <FieldNames op={op} fields={fields} />
-      </td>
-      <td>
-        <When at={at} />
-      </td>
-      <td>
-        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
-      </td>
-    </tr>
-  );
-}
-
-function ChangeTable({ changes }: { readonly changes: readonly ListedChange[] }) {
-  return (
-    <Table
-      label="Changes"
-      caption="Changes, the newest first. A title leads to the product as it was right after the change."
-      heads={['Change', 'What', 'Product', 'Fields', 'When', 'Run']}
-    >
-      {changes.map((change) => (
-        <ChangeRow key={change.seq} change={change} />
-      ))}
-    </Table>
-  );
-}
+const COLUMNS = {
+  Change: ({ seq }: ListedChange) => count(seq),
+  What: ({ op }: ListedChange) => op,
+  Product: ({ vbid, title, seq }: ListedChange) => <ProductLink vbid={vbid} title={title} at={seq} />,
+  Fields: ({ op, fields }: ListedChange) => <FieldNames op={op} fields={fields} />,
+  When: ({ at }: ListedChange) => <When at={at} />,
+  Run: ({ runId }: ListedChange) => <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>,
+};
 
 /** The change log, newest first; the first page follows it. */
 export const changes: View = {
@@ -94,7 +67,15 @@ export const changes: View = {
     const content = (
       <>
         {head}
-        {shown.length > 0 && <ChangeTable changes={shown} />}
+        {shown.length > 0 && (
+          <Table
+            label="Changes"
+            caption="Changes, the newest first. A title leads to the product as it was right after the change."
+            columns={COLUMNS}
+            rows={shown}
+            idOf={({ seq }) => `change-${seq}`}
+          />
+        )}
         {shown.length === 0 && last > 0 && <p>The log has no older changes.</p>}
         {paging}
       </>

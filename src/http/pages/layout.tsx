@@ -37,22 +37,25 @@ function Foot({ path }: { readonly path: string }) {
   );
 }
 
-/** The inside of a section's element, its heading included: what a live update replaces. */
-export function sectionHtml({ id, title, content }: Section): string {
-  return render(
+function Inside({ section: { id, title, content } }: { readonly section: Section }) {
+  return (
     <>
       {title !== undefined && <h2 id={`${id}-title`}>{title}</h2>}
       {content}
-    </>,
+    </>
   );
 }
 
+/** The inside of a section's element, its heading included: a live update replaces it. */
+export function sectionHtml(section: Section): string {
+  return render(<Inside section={section} />);
+}
+
 function SectionElement({ section }: { readonly section: Section }) {
-  const { id, title, live = false, content } = section;
+  const { id, title, live = false } = section;
   return (
     <section id={id} data-live={live} aria-labelledby={title === undefined ? undefined : `${id}-title`}>
-      {title !== undefined && <h2 id={`${id}-title`}>{title}</h2>}
-      {content}
+      <Inside section={section} />
     </section>
   );
 }

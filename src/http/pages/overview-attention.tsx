@@ -9,78 +9,76 @@ function counted(value: number, noun: string): string {
   return value > COUNTED ? `more than ${count(COUNTED)} ${noun}s` : plural(value, noun);
 }
 
-function Notice({ state, children }: { readonly state: 'warn' | 'bad'; readonly children: ComponentChildren }) {
-  return <li class={`note ${state}`}>{children}</li>;
+interface NoticeProps {
+  readonly state: 'warn' | 'bad';
+  /** The problem, in one sentence. */
+  readonly title: string;
+  /** What it means, and the way to a decision. */
+  readonly children: ComponentChildren;
+}
+
+function Notice({ state, title, children }: NoticeProps) {
+  return (
+    <li class={`note ${state}`}>
+      <strong>{title}</strong> {children}
+    </li>
+  );
+}
+
+/** `97 more runs wait for a decision`, with a link to all of them. */
+function More({ words, href, name }: { readonly words: string; readonly href: string; readonly name: string }) {
+  return (
+    <li class="note bad">
+      {`${words} `}
+      <a href={href}>{name}</a>
+    </li>
+  );
 }
 
 function heldNotices({ listed, more }: Overview['held']) {
-  return [
-    ...listed.map(({ run, removals, reason }) => (
-      <Notice state="bad">
-        <strong>{`Run ${run} would remove ${counted(removals, 'product')}.`}</strong>
-        {reason !== null && ` It was held back because ${clipped(reason)}.`} Nothing is removed before you decide.{' '}
-        <a href={`/runs/${run}`}>Look at them and decide</a>
-      </Notice>
-    )),
-    ...(more > 0
-      ? [
-          <Notice state="bad">
-            {`${plural(more, 'more run')} ${more === 1 ? 'waits' : 'wait'} for a decision about removals. `}
-            <a href="/runs">Show all runs</a>
-          </Notice>,
-        ]
-      : []),
-  ];
+  const notices = listed.map(({ run, removals, reason }) => (
+    <Notice state="bad" title={`Run ${run} would remove ${counted(removals, 'product')}.`}>
+      {reason !== null && `It was held back because ${clipped(reason)}. `}Nothing is removed before you decide.{' '}
+      <a href={`/runs/${run}`}>Look at them and decide</a>
+    </Notice>
+  ));
+  const words = `${plural(more, 'more run')} ${more === 1 ? 'waits' : 'wait'} for a decision about removals.`;
+  return more > 0 ? [...notices, <More words={words} href="/runs" name="Show all runs" />] : notices;
 }
 
-function sinkNotices({ troubled, moreTroubled }: Overview['sinks']) {
-  return [
-    ...troubled.map(({ name, state, error, parked }) => {
-      const link = <a href={sinkPath(name)}>Look at it and decide</a>;
-      if (state === 'running' || state === 'paused') {
-        return (
-          <Notice state="warn">
-            <strong>{`The sink ${name} refused changes.`}</strong>
-            {` ${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked. `}
-            {link}
-          </Notice>
-        );
-      }
-      return (
-        <Notice state="bad">
-          <strong>{`The sink ${name} is ${state}: it receives nothing.`}</strong>
-          {error !== null && ` ${sentence(error)}`} {link}
-        </Notice>
-      );
-    }),
-    ...(moreTroubled > 0
-      ? [
-          <Notice state="bad">
-            {`${plural(moreTroubled, 'more sink')} ${moreTroubled === 1 ? 'needs' : 'need'} a decision. `}
-            <a href="/sinks">Show all sinks</a>
-          </Notice>,
-        ]
-      : []),
-  ];
+function sinkNotices({ troubled, moreTroubled: more }: Overview['sinks']) {
+  const notices = troubled.map(({ name, state, error, parked }) => {
+    const isHalted = state !== 'running' && state !== 'paused';
+    const title = isHalted ? `The sink ${name} is ${state}: it receives nothing.` : `The sink ${name} refused changes.`;
+    const events = `${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked.`;
+    return (
+      <Notice state={isHalted ? 'bad' : 'warn'} title={title}>
+        {isHalted ? error !== null && `${sentence(error)} ` : `${events} `}
+        <a href={sinkPath(name)}>Look at it and decide</a>
+      </Notice>
+    );
+  });
+  const words = `${plural(more, 'more sink')} ${more === 1 ? 'needs' : 'need'} a decision.`;
+  return more > 0 ? [...notices, <More words={words} href="/sinks" name="Show all sinks" />] : notices;
 }
 
 function runNotices({ failed, open, last, retry, daemon }: Overview) {
   const found: ComponentChildren[] = [];
   if (failed > 0 && last !== null) {
     const again = daemon && retry !== null ? ` It is tried again at ${time(retry.at)}.` : '';
+    const title = failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.';
     found.push(
-      <Notice state={failed > 1 ? 'bad' : 'warn'}>
-        <strong>{failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.'}</strong>
-        {` ${sentence(last.error ?? 'the reason was not recorded')}${again} `}
+      <Notice state={failed > 1 ? 'bad' : 'warn'} title={title}>
+        {`${sentence(last.error ?? 'the reason was not recorded')}${again} `}
         <a href={`/runs/${last.id}`}>{`Look at run ${last.id}`}</a>
       </Notice>,
     );
   }
   if (open > 1) {
+    const title = `The last ${count(open)} full runs could not prove that they saw every product.`;
     found.push(
-      <Notice state="warn">
-        <strong>{`The last ${count(open)} full runs could not prove that they saw every product.`}</strong> Removals
-        wait until a run can. <a href="/runs">See why</a>
+      <Notice state="warn" title={title}>
+        Removals wait until a run can. <a href="/runs">See why</a>
       </Notice>,
     );
   }
@@ -93,24 +91,22 @@ export function Attention({ overview }: { readonly overview: Overview }) {
   const notices = [...heldNotices(held), ...sinkNotices(sinks), ...runNotices(overview)];
   if (pausedUntil !== null) {
     notices.push(
-      <Notice state="warn">
-        <strong>{`The service asked for no request before ${time(pausedUntil)}.`}</strong> catchword waits. If this
-        happens often, lower CATCHWORD_RATE_LIMIT.
+      <Notice state="warn" title={`The service asked for no request before ${time(pausedUntil)}.`}>
+        catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.
       </Notice>,
     );
   }
   for (const { title, advice } of others) {
     notices.push(
-      <Notice state="warn">
-        <strong>{`${title}.`}</strong> {advice}
+      <Notice state="warn" title={`${title}.`}>
+        {advice}
       </Notice>,
     );
   }
   if (!daemon && freshness !== 'empty') {
     notices.push(
-      <Notice state="warn">
-        <strong>No daemon is running.</strong> Nothing is read or delivered by itself. Start it with: npx catchword
-        daemon
+      <Notice state="warn" title="No daemon is running.">
+        Nothing is read or delivered by itself. Start it with: npx catchword daemon
       </Notice>,
     );
   }

@@ -1,14 +1,14 @@
-import type { ComponentChildren } from 'preact';
 import { type Overview, overviewOf } from '../../report/overview-report.ts';
 import { openText } from '../../report/run-text.ts';
-import { missedText } from '../../report/status-text.ts';
-import { count, localIso, plural, size, time } from '../../report/text.ts';
+import { missedTexts } from '../../report/status-text.ts';
+import { clockIn, count, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions-page.tsx';
 import { Attention } from './overview-attention.tsx';
+import { Figures } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
 import type { PageParts, View } from './page-view.ts';
 import { clipped, roughly } from './phrases.ts';
-import { StartForms } from './runs-page.tsx';
+import { changesText, StartForms } from './runs-page.tsx';
 import { lagText, NoRelay, SinkMark, sinkPath } from './sinks-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
@@ -21,16 +21,6 @@ function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) 
   );
 }
 
-/** A figure of the overview, by its name. */
-function Figure({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
-  );
-}
-
 const FRESHNESS = {
   fresh: ['good', 'Up to date'],
   empty: ['warn', 'Not complete yet'],
@@ -39,66 +29,56 @@ const FRESHNESS = {
   clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
 } as const;
 
-function changesText(changes: Overview['changes']): string {
-  const found = Object.entries(changes).flatMap(([op, number]) => (number === 0 ? [] : [`${count(number)} ${op}`]));
-  return found.join(', ') || 'none';
+/** When a run starts: `changes in 5 minutes (02:00 in Europe/Berlin)`. */
+function NextRun({ what, at, nowMs, timezone }: { what: string; at: number; nowMs: number; timezone: string }) {
+  return (
+    <>
+      {what} <Moment at={at} nowMs={nowMs} />
+      {` (${clockIn(at, timezone)})`}
+    </>
+  );
 }
 
-/** ` (02:00 in Europe/Berlin)` */
-function localText(ms: number, timezone: string): string {
-  return ` (${localIso(ms, timezone).slice(11, 16)} in ${timezone})`;
+function NextRuns({ plans, daemon, nowMs }: Pick<Overview, 'plans' | 'daemon'> & { readonly nowMs: number }) {
+  const { nextFull, nextDelta, timezone } = plans;
+  if (!daemon) return 'none: no daemon is running';
+  if (nextFull === null && nextDelta === null) return 'none is scheduled';
+  return (
+    <>
+      {nextDelta !== null && <NextRun what="changes" at={nextDelta} nowMs={nowMs} timezone={timezone} />}
+      {nextDelta !== null && nextFull !== null && ', '}
+      {nextFull !== null && <NextRun what="everything" at={nextFull} nowMs={nowMs} timezone={timezone} />}
+    </>
+  );
 }
 
 function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { freshness, asOf, products, last, openRun, plans, daemon, missed, changes, mirrorBytes, freeBytes } = overview;
+  const { freshness, asOf, products, last, openRun, plans, missed, changes, mirrorBytes, freeBytes } = overview;
   const [state, words] = FRESHNESS[freshness];
-  const { nextFull, nextDelta, timezone } = plans;
+  const missedRuns = missedTexts(missed, plans.timezone);
   return (
-    <dl class="figures">
-      <Figure name="Mirror">
-        <strong class={state}>{words}</strong>
-        {asOf !== null && freshness !== 'clock' && (
+    <Figures
+      known={{
+        Mirror: (
           <>
-            , as of <Moment at={asOf} nowMs={nowMs} />
+            <strong class={state}>{words}</strong>
+            {asOf !== null && freshness !== 'clock' && ', as of '}
+            {asOf !== null && freshness !== 'clock' && <Moment at={asOf} nowMs={nowMs} />}
           </>
-        )}
-      </Figure>
-      <Figure name="Products">{count(products)}</Figure>
-      <Figure name="Last run">{last === null ? 'none yet' : <LastRun run={last} nowMs={nowMs} />}</Figure>
-      {openRun !== null && (
-        <Figure name="Proof">
+        ),
+        Products: count(products),
+        'Last run': last === null ? 'none yet' : <LastRun run={last} nowMs={nowMs} />,
+        Proof: openRun && (
           <a href={`/runs/${openRun.id}`} class="warn">
             {clipped(openText(openRun))}
           </a>
-        </Figure>
-      )}
-      <Figure name="Next runs">
-        {!daemon && 'none: no daemon is running'}
-        {daemon && nextFull === null && nextDelta === null && 'none is scheduled'}
-        {nextDelta !== null && (
-          <>
-            changes <Moment at={nextDelta} nowMs={nowMs} />
-            {localText(nextDelta, timezone)}
-          </>
-        )}
-        {nextDelta !== null && nextFull !== null && ', '}
-        {nextFull !== null && (
-          <>
-            everything <Moment at={nextFull} nowMs={nowMs} />
-            {localText(nextFull, timezone)}
-          </>
-        )}
-      </Figure>
-      {missed.length > 0 && (
-        <Figure name="Missed runs">
-          <span class="warn">
-            {missed.map((one) => missedText(one.kind, one.missed, one.reason, timezone)).join('; ')}
-          </span>
-        </Figure>
-      )}
-      <Figure name="Changes in the last 24 hours">{changesText(changes)}</Figure>
-      <Figure name="Size">{`${size(mirrorBytes)}, ${size(freeBytes)} of the disk free`}</Figure>
-    </dl>
+        ),
+        'Next runs': <NextRuns {...overview} nowMs={nowMs} />,
+        'Missed runs': missedRuns.length > 0 && <span class="warn">{missedRuns.join('; ')}</span>,
+        'Changes in the last 24 hours': changesText(changes),
+        Size: `${size(mirrorBytes)}, ${size(freeBytes)} of the disk free`,
+      }}
+    />
   );
 }
 
@@ -116,11 +96,8 @@ function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; 
     <>
       <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a>{' '}
       <span class={mark}>{proof === null ? result : `${result}, ${PROOF[proof]}`}</span>
-      {finishedAt !== null && (
-        <>
-          , <Moment at={finishedAt} nowMs={nowMs} />
-        </>
-      )}
+      {finishedAt !== null && ', '}
+      {finishedAt !== null && <Moment at={finishedAt} nowMs={nowMs} />}
       {error !== null && `: ${clipped(error)}`}
     </>
   );
@@ -156,13 +133,8 @@ function ActiveRun({ overview: { active, progress, working, daemon } }: { readon
 }
 
 /** What happens now, while the mirror has never been complete. */
-function FirstTime({
-  overview: { active, daemon, plans, pausedUntil },
-  nowMs,
-}: {
-  readonly overview: Overview;
-  readonly nowMs: number;
-}) {
+function FirstTime({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
+  const { active, daemon, plans, pausedUntil } = overview;
   if (active !== null) {
     return (
       <p>
@@ -178,21 +150,15 @@ function FirstTime({
   return (
     <p>
       The mirror is empty. The first full load reads the whole catalog
-      {next !== null && (
-        <>
-          ; it starts <Moment at={next} nowMs={nowMs} />
-        </>
-      )}
-      . To start it now, use the button below.
+      {next !== null && '; it starts '}
+      {next !== null && <Moment at={next} nowMs={nowMs} />}. To start it now, use the button below.
     </p>
   );
 }
 
-function Sinks({
-  store,
-  sinks,
-  nowMs,
-}: Pick<PageParts, 'store'> & Pick<Overview, 'sinks'> & { readonly nowMs: number }) {
+type SinksProps = Pick<PageParts, 'store'> & Pick<Overview, 'sinks'> & { readonly nowMs: number };
+
+function Sinks({ store, sinks, nowMs }: SinksProps) {
   if (sinks.count === 0) {
     return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
   }
@@ -203,23 +169,14 @@ function Sinks({
       <Table
         label="Sinks, a table"
         caption="Stores that receive the changes of the mirror"
-        heads={['Sink', 'State', 'Behind', 'Last error']}
-      >
-        {sinks.listed.map((sink) => (
-          <tr>
-            <th scope="row">
-              <a href={sinkPath(sink.name)}>{sink.name}</a>
-            </th>
-            <td>
-              <SinkMark state={sink.state} />
-            </td>
-            <td>{lagText(sink)}</td>
-            <td>
-              <Shown text={sink.error} most={200} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+        columns={{
+          Sink: ({ name }) => <a href={sinkPath(name)}>{name}</a>,
+          State: ({ lag }) => <SinkMark state={lag.state} />,
+          Behind: ({ lag }) => lagText(lag),
+          'Last error': ({ error }) => <Shown text={error} most={200} />,
+        }}
+        rows={sinks.listed}
+      />
       {more > 0 && (
         <p>
           <a href="/sinks">{`${plural(more, 'more sink')}`}</a>

@@ -13,30 +13,26 @@ function own(name: string): URL {
 
 /** Files of the page: our own, and libraries as they are published. */
 const SOURCES = {
-  'page.css': {
-    files: [
-      require.resolve('uplot/dist/uPlot.min.css'),
-      own('page.css'),
-      own('overview.css'),
-      own('runs.css'),
-      own('products.css'),
-    ],
-    type: 'text/css',
-  },
-  'page.js': { files: [own('page.js')], type: 'text/javascript' },
-  'runs.js': { files: [own('runs.js')], type: 'text/javascript' },
-  'idiomorph.js': { files: [require.resolve('idiomorph/dist/idiomorph.min.js')], type: 'text/javascript' },
-  'uplot.js': { files: [require.resolve('uplot/dist/uPlot.iife.min.js')], type: 'text/javascript' },
+  'page.css': [
+    require.resolve('uplot/dist/uPlot.min.css'),
+    own('page.css'),
+    own('overview.css'),
+    own('runs.css'),
+    own('products.css'),
+  ],
+  'page.js': [own('page.js')],
+  'runs.js': [own('runs.js')],
+  'idiomorph.js': [require.resolve('idiomorph/dist/idiomorph.min.js')],
+  'uplot.js': [require.resolve('uplot/dist/uPlot.iife.min.js')],
 };
-
-type Name = keyof typeof SOURCES;
 
 /** Read once per process: an upgrade restarts it. */
 const ASSETS = new Map(
-  Object.entries(SOURCES).map(([name, { files, type }]) => {
+  Object.entries(SOURCES).map(([name, files]) => {
     const text = Buffer.concat(files.map((file) => readFileSync(file)));
     const version = createHash('sha256').update(text).digest('hex').slice(0, 12);
-    return [name, { text, zipped: gzipSync(text, { level: 9 }), type: `${type}; charset=utf-8`, version }] as const;
+    const type = `text/${name.endsWith('.css') ? 'css' : 'javascript'}; charset=utf-8`;
+    return [name, { text, zipped: gzipSync(text, { level: 9 }), type, path: `/assets/${version}/${name}` }] as const;
   }),
 );
 
@@ -45,13 +41,13 @@ export function acceptsGzip({ 'accept-encoding': accepted = '' }: IncomingHttpHe
 }
 
 /** The address changes with the content, so that browsers may keep it for good. */
-export function assetPath(name: Name): string {
-  return `/assets/${ASSETS.get(name)?.version}/${name}`;
+export function assetPath(name: keyof typeof SOURCES): string {
+  return ASSETS.get(name)?.path ?? '';
 }
 
 export function addAssets(app: FastifyInstance): void {
-  for (const [name, { text, zipped, type }] of ASSETS) {
-    app.get(assetPath(name as Name), async ({ headers }, reply) => {
+  for (const { path, text, zipped, type } of ASSETS.values()) {
+    app.get(path, async ({ headers }, reply) => {
       reply.headers({ 'cache-control': 'public, max-age=31536000, immutable', vary: 'accept-encoding' }).type(type);
       if (!acceptsGzip(headers)) return reply.send(text);
       return reply.header('content-encoding', 'gzip').send(zipped);

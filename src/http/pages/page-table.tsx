@@ -1,38 +1,48 @@
 import type { ComponentChildren } from 'preact';
 
-/** Around a table that may be wider than the screen: it scrolls by itself, also with the keyboard. */
-export function Wide({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
+interface TableProps<Row> {
+  readonly label: string;
+  readonly caption?: string;
+  readonly class?: string;
+  /** What each column shows of a row, by its head. */
+  readonly columns: Readonly<Record<string, (row: Row) => ComponentChildren>>;
+  /** Heads of columns with numbers, which are aligned to the right. */
+  readonly numbers?: readonly string[];
+  /** Whether the first cell of a row names it. */
+  readonly isNamed?: boolean;
+  readonly rows: readonly Row[];
+  /** The id of a row's element. */
+  readonly idOf?: (row: Row) => string;
+}
+
+/** A table that may be wider than the screen: it scrolls by itself, also with the keyboard. */
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, caption, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
+  const [name, ...others] = Object.keys(columns);
+  const heads = isNamed ? others : Object.keys(columns);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section of the page is something else
     <div class="wide" tabindex={0} role="region" aria-label={label}>
-      {children}
-    </div>
-  );
-}
-
-interface TableProps {
-  readonly label: string;
-  readonly caption?: string;
-  readonly heads: readonly string[];
-  readonly class?: string;
-  /** Its rows. */
-  readonly children: ComponentChildren;
-}
-
-export function Table({ label, caption, heads, children, ...more }: TableProps) {
-  return (
-    <Wide label={label}>
       <table {...more}>
         {caption !== undefined && <caption>{caption}</caption>}
         <thead>
           <tr>
-            {heads.map((head) => (
+            {Object.keys(columns).map((head) => (
               <th scope="col">{head}</th>
             ))}
           </tr>
         </thead>
-        <tbody>{children}</tbody>
+        <tbody>
+          {rows.map((row) => (
+            <tr id={idOf?.(row)}>
+              {isNamed && <th scope="row">{columns[name ?? '']?.(row)}</th>}
+              {heads.map((head) => (
+                <td class={numbers.includes(head) ? 'number' : undefined}>{columns[head]?.(row)}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
       </table>
-    </Wide>
+    </div>
   );
 }

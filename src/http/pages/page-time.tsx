@@ -5,3 +5,13 @@ export function When({ at }: { readonly at: number | string | null }) {
   if (at === null) return <>–</>;
   return <time dateTime={new Date(at).toISOString()}>{time(at)}</time>;
 }
+
+/** The same after a comma; nothing for null. */
+export function CommaWhen({ at }: { readonly at: string | null }) {
+  if (at === null) return null;
+  return (
+    <>
+      , <When at={at} />
+    </>
+  );
+}

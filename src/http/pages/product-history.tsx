@@ -61,35 +61,18 @@ function FieldRows({ field: { field, before, after } }: { readonly field: FieldC
   );
 }
 
-function ChangeRow({ vbid, change }: { readonly vbid: string; readonly change: ProductChange }) {
-  const { seq, at, op, runId, fields } = change;
+function Fields({ op, fields }: ProductChange) {
+  if (fields.length === 0) return SUMMARY[op];
+  const rest = fields.length - MOST_FIELDS;
   return (
-    <tr>
-      <th scope="row">
-        <a href={productPath(vbid, seq)} aria-label={`The product as it was after change ${count(seq)}`}>
-          {count(seq)}
-        </a>
-      </th>
-      <td>{op}</td>
-      <td>
-        {fields.length === 0 ? (
-          SUMMARY[op]
-        ) : (
-          <dl class="fields">
-            {fields.slice(0, MOST_FIELDS).map((field) => (
-              <FieldRows field={field} />
-            ))}
-          </dl>
-        )}
-        {fields.length > MOST_FIELDS && `and ${count(fields.length - MOST_FIELDS)} more fields`}
-      </td>
-      <td>
-        <When at={at} />
-      </td>
-      <td>
-        <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>
-      </td>
-    </tr>
+    <>
+      <dl class="fields">
+        {fields.slice(0, MOST_FIELDS).map((field) => (
+          <FieldRows field={field} />
+        ))}
+      </dl>
+      {rest > 0 && `and ${count(rest)} more fields`}
+    </>
   );
 }
 
@@ -110,13 +93,20 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
       <Table
         label="Changes of this product"
         caption="Changes, the newest first. A change leads to the product as it was right after it."
-        heads={['Change', 'What', 'Fields before and after', 'When', 'Run']}
         class="history"
-      >
-        {changes.map((change) => (
-          <ChangeRow vbid={vbid} change={change} />
-        ))}
-      </Table>
+        columns={{
+          Change: ({ seq }) => (
+            <a href={productPath(vbid, seq)} aria-label={`The product as it was after change ${count(seq)}`}>
+              {count(seq)}
+            </a>
+          ),
+          What: ({ op }) => op,
+          'Fields before and after': (change) => <Fields {...change} />,
+          When: ({ at }) => <When at={at} />,
+          Run: ({ runId }) => <a href={`/runs/${runId}`}>{`run\u00a0${runId}`}</a>,
+        }}
+        rows={changes}
+      />
     );
   const isCut = !hasOlder && oldest !== undefined && oldest.op !== 'created';
   return {

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { CatchwordError } from '../../base/errors.ts';
 import { printableLines } from '../../base/printable.ts';
 import { PRICE_FIELDS } from '../../catalog/fields.ts';
@@ -7,6 +8,7 @@ import { count, plural } from '../../report/text.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
 import { findProduct } from '../../store/rows/find-product.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
+import { Facts, type Known } from './page-facts.tsx';
 import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
@@ -40,47 +42,38 @@ function Link({ address }: { readonly address: string }) {
 
 function Fields({ fields }: { readonly fields: readonly FieldText[] }) {
   if (fields.length === 0) return <p>It has none of the known fields.</p>;
-  return (
-    <dl>
-      {fields.map(({ label, isLink, texts }) => (
-        <>
-          <dt>{label}</dt>
-          {texts.slice(0, LISTED).map(({ text, role }) => (
-            <dd>
-              {isLink ? <Link address={text} /> : <Shown text={text} most={2_000} />}
-              {role !== null && (
-                <>
-                  , <Shown text={role} most={60} />
-                </>
-              )}
-            </dd>
-          ))}
-          {texts.length > LISTED && <dd>{`and ${count(texts.length - LISTED)} more: see the JSON`}</dd>}
-        </>
-      ))}
-    </dl>
-  );
+  const known = fields.map(({ label, isLink, texts }) => {
+    const values: ComponentChildren[] = texts.slice(0, LISTED).map(({ text, role }) => (
+      <>
+        {isLink ? <Link address={text} /> : <Shown text={text} most={2_000} />}
+        {role !== null && ', '}
+        {role !== null && <Shown text={role} most={60} />}
+      </>
+    ));
+    if (texts.length > LISTED) values.push(`and ${count(texts.length - LISTED)} more: see the JSON`);
+    return [label, values];
+  });
+  return <Facts known={Object.fromEntries(known) as Known} />;
 }
 
-function Prices({ prices }: { readonly prices: readonly (readonly (string | null)[])[] }) {
+type Price = readonly (string | null)[];
+
+const PRICE_COLUMNS = Object.fromEntries(
+  PRICE_FIELDS.map(({ label }, at) => [label, (price: Price) => <Shown text={price[at] ?? null} most={60} />]),
+);
+
+function Prices({ prices }: { readonly prices: readonly Price[] }) {
   if (prices.length === 0) return <p>The service sent no prices.</p>;
   return (
     <>
       <Table
         label="Prices"
         caption="Prices, exactly as the service wrote them"
-        heads={PRICE_FIELDS.map(({ label }) => label)}
-      >
-        {prices.slice(0, LISTED).map((price) => (
-          <tr>
-            {price.map((text, at) => (
-              <td class={PRICE_FIELDS[at]?.form === 'number' ? 'number' : undefined}>
-                <Shown text={text} most={60} />
-              </td>
-            ))}
-          </tr>
-        ))}
-      </Table>
+        isNamed={false}
+        columns={PRICE_COLUMNS}
+        numbers={PRICE_FIELDS.filter(({ form }) => form === 'number').map(({ label }) => label)}
+        rows={prices.slice(0, LISTED)}
+      />
       {prices.length > LISTED && <p>{`and ${count(prices.length - LISTED)} more: see the JSON`}</p>}
     </>
   );
@@ -162,21 +155,18 @@ function State(props: StateProps) {
           </>
         )}
       </p>
-      <dl>
-        <dt>vbid</dt>
-        <dd>
-          <Shown text={row.vbid} />
-        </dd>
-        <dt>First seen</dt>
-        <dd>
-          <When at={row.firstSeenAt} />
-        </dd>
-        <dt>Last changed</dt>
-        <dd>
-          <When at={row.changedAt} />
-          {`, change ${count(row.changedSeq)}`}
-        </dd>
-      </dl>
+      <Facts
+        known={{
+          vbid: <Shown text={row.vbid} />,
+          'First seen': <When at={row.firstSeenAt} />,
+          'Last changed': (
+            <>
+              <When at={row.changedAt} />
+              {`, change ${count(row.changedSeq)}`}
+            </>
+          ),
+        }}
+      />
       <Versions {...props} />
     </>
   );

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { CatchwordError } from '../../base/errors.ts';
 import { SUMMARY } from '../../catalog/fields.ts';
 import type { NewestProduct, SearchHit } from '../../store/rows/product-rows.ts';
@@ -39,26 +40,16 @@ function SearchForm({ words, error }: { readonly words: string; readonly error: 
 
 /** The columns that all lists have: the first field, as a link, `vbid`, and the others. */
 const [FIRST, ...OTHERS] = SUMMARY;
-const HEADS = [FIRST?.label, 'vbid', ...OTHERS.map(({ label }) => label)].map(String);
-
-function ProductCells({ product: { vbid, title, ...fields } }: { readonly product: SearchHit }) {
-  const texts: Readonly<Record<string, unknown>> = fields;
-  return (
-    <>
-      <th scope="row">
-        <ProductLink vbid={vbid} title={title} />
-      </th>
-      <td>
-        <Shown text={vbid} most={60} />
-      </td>
-      {OTHERS.map(({ name }) => (
-        <td>
-          <Shown text={texts[name] as string | null} most={60} />
-        </td>
-      ))}
-    </>
-  );
-}
+const COLUMNS: Readonly<Record<string, (hit: SearchHit) => ComponentChildren>> = {
+  [String(FIRST?.label)]: ({ vbid, title }) => <ProductLink vbid={vbid} title={title} />,
+  vbid: ({ vbid }) => <Shown text={vbid} most={60} />,
+  ...Object.fromEntries(
+    OTHERS.map(({ label, name }) => [
+      label,
+      (hit: SearchHit) => <Shown text={hit[name as keyof SearchHit] as string | null} most={60} />,
+    ]),
+  ),
+};
 
 function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly words: string }) {
   if (hits.length === 0) {
@@ -75,13 +66,12 @@ function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly w
       {hits.length > MOST && (
         <p>{`More than ${MOST} products match; these ${MOST} match best. Add a word to narrow the search.`}</p>
       )}
-      <Table label="Products found" caption="Products found, the best match first" heads={HEADS}>
-        {hits.slice(0, MOST).map((hit) => (
-          <tr>
-            <ProductCells product={hit} />
-          </tr>
-        ))}
-      </Table>
+      <Table
+        label="Products found"
+        caption="Products found, the best match first"
+        columns={COLUMNS}
+        rows={hits.slice(0, MOST)}
+      />
     </>
   );
 }
@@ -93,18 +83,17 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
     <Table
       label="Products that changed last"
       caption={`The ${MOST} products that changed last`}
-      heads={[...HEADS, 'Changed']}
-    >
-      {products.map((product) => (
-        <tr>
-          <ProductCells product={product} />
-          <td>
-            <When at={product.changedAt} />
-            {product.removedAt !== null && <span class="warn"> removed</span>}
-          </td>
-        </tr>
-      ))}
-    </Table>
+      columns={{
+        ...COLUMNS,
+        Changed: ({ changedAt, removedAt }) => (
+          <>
+            <When at={changedAt} />
+            {removedAt !== null && <span class="warn"> removed</span>}
+          </>
+        ),
+      }}
+      rows={products}
+    />
   );
 }
 
@@ -122,21 +111,12 @@ export const products: View = {
     const words = wordsOf(address);
     return words === '' ? null : { words, limit: MOST + 1 };
   },
-  show: (parts, { found, ...address }) => {
+  show: ({ store }, { found, ...address }) => {
     const words = wordsOf(address);
-    if (words !== '') {
-      const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
-      const form = <SearchForm words={words} error={error} />;
-      return { title: 'Products', sections: [{ id: 'search', content: form }, resultsSection(found, words)] };
-    }
-    const newest = <Newest products={parts.store.products.newest(MOST)} />;
-    const form = <SearchForm words="" error={null} />;
-    return {
-      title: 'Products',
-      sections: [
-        { id: 'search', content: form },
-        { id: 'newest', title: 'Changed last', content: newest },
-      ],
-    };
+    const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
+    const search = { id: 'search', content: <SearchForm words={words} error={error} /> };
+    if (words !== '') return { title: 'Products', sections: [search, resultsSection(found, words)] };
+    const newest = <Newest products={store.products.newest(MOST)} />;
+    return { title: 'Products', sections: [search, { id: 'newest', title: 'Changed last', content: newest }] };
   },
 };

@@ -1,4 +1,5 @@
 import type { Run } from '../../catalog/run-types.ts';
+import { heldReason } from '../../report/status-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/rows/removals.ts';
 import type { Store } from '../../store/store.ts';
@@ -11,36 +12,13 @@ import { ProductLink, Shown, short } from './untrusted-text.tsx';
 const LISTED = 50;
 /** Of more, products that the source has withdrawn since are counted, too: to tell them apart takes too long. */
 const COUNTED_MOST = 5_000;
-const HELD = 'held: ';
 
-function Row({ vbid, title, publisher, withdrawn }: HeldRow) {
-  return (
-    <tr>
-      <th scope="row">
-        <ProductLink vbid={vbid} title={title} />
-      </th>
-      <td>
-        <Shown text={vbid} most={120} />
-      </td>
-      <td>
-        <Shown text={publisher} most={120} />
-      </td>
-      <td>{withdrawn === 1 ? 'yes' : 'no'}</td>
-    </tr>
-  );
-}
-
-function Products({ rows, total }: { readonly rows: readonly HeldRow[]; readonly total: number }) {
-  return (
-    <Table
-      label="Products that would be removed, a table"
-      caption={`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}
-      heads={['Title', 'Key', 'Publisher', 'Withdrawn by the source']}
-    >
-      {rows.map(Row)}
-    </Table>
-  );
-}
+const COLUMNS = {
+  Title: ({ vbid, title }: HeldRow) => <ProductLink vbid={vbid} title={title} />,
+  Key: ({ vbid }: HeldRow) => <Shown text={vbid} most={120} />,
+  Publisher: ({ publisher }: HeldRow) => <Shown text={publisher} most={120} />,
+  'Withdrawn by the source': ({ withdrawn }: HeldRow) => (withdrawn === 1 ? 'yes' : 'no'),
+};
 
 interface HeldProps {
   readonly store: Store;
@@ -57,11 +35,11 @@ export function heldSection({ store, run, after }: HeldProps): Section {
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
   const missing = Math.max(run.missing, total);
-  const why = run.reasons.find((reason) => reason.startsWith(HELD))?.slice(HELD.length);
+  const why = heldReason(run);
   const content = (
     <>
       <p>
-        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${why === undefined ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
+        {`This run did not find ${plural(missing, 'product')} at the source. That is unusual${why === null ? '' : `: ${short(why, 1_000)}`}. So nothing was removed.`}
         {missing > total &&
           ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
       </p>
@@ -78,7 +56,12 @@ export function heldSection({ store, run, after }: HeldProps): Section {
         label="Reject the removals"
         explanation="All of them stay in the mirror. If the next full load does not find them either, it asks again."
       />
-      <Products rows={rows} total={total} />
+      <Table
+        label="Products that would be removed, a table"
+        caption={`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}
+        columns={COLUMNS}
+        rows={rows}
+      />
       <p class="pages">
         {after !== null && <a href={`/runs/${run.id}#held`}>First page</a>}
         {found.length > LISTED && <a href={`/runs/${run.id}?held=${rows.at(-1)?.id}#held`}>Next page</a>}

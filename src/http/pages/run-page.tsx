@@ -8,6 +8,7 @@ import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
+import { Figures } from './page-facts.tsx';
 import { numberIn } from './page-query.ts';
 import { When } from './page-time.tsx';
 import type { PageParts, Section, View, Visit } from './page-view.ts';
@@ -127,77 +128,47 @@ function RetryNote({ scene: { parts, run } }: { readonly scene: Scene }) {
   );
 }
 
-function Figures({ scene }: { readonly scene: Scene }) {
+function RunFigures({ scene }: { readonly scene: Scene }) {
   const { parts, run, watch, nowMs, isOver } = scene;
   const limit = perMinute(parts.rateLimit);
-  const total =
-    watch
-      .lists()
-      .findLast((list) => list.pass.kind === 'list')
-      ?.total() ?? null;
-  const repairs =
-    run.evidence?.lists.reduce((sum, list) => sum + list.repairs, 0) ??
-    watch.lists().reduce((sum, list) => sum + list.repairs(), 0);
+  const lists = watch.lists();
+  const total = lists.findLast((list) => list.pass.kind === 'list')?.total() ?? null;
+  const repaired = run.evidence?.lists.map((list) => list.repairs) ?? lists.map((list) => list.repairs());
+  const repairs = repaired.reduce((sum, some) => sum + some, 0);
   const of = total !== null && !isOver ? <small>{` of about ${count(total)}; overlaps count twice`}</small> : null;
   const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
+  const isMissing = run.missing > 0 && run.state !== 'held';
   return (
-    <dl class="figures">
-      <div>
-        <dt>Products read</dt>
-        <dd>
-          {count(run.items)}
-          {of}
-        </dd>
-      </div>
-      <div>
-        <dt>Changes</dt>
-        <dd>{changesText(run)}</dd>
-      </div>
-      <div>
-        <dt>{isOver ? 'Requests' : 'Requests in the last minute'}</dt>
-        <dd>
-          {isOver ? count(run.requests) : count(requestsInLastMinute(watch.seconds(), nowMs))}
-          {!isOver && <small>{` ${known}, ${count(run.requests)} in all`}</small>}
-        </dd>
-      </div>
-      {repairs > 0 && (
-        <div>
-          <dt>Read again to close seams</dt>
-          <dd>{plural(repairs, 'window')}</dd>
-        </div>
-      )}
-      {run.rejected > 0 && (
-        <div>
-          <dt>Rejected</dt>
-          <dd>
-            <a href="#rejected">{plural(run.rejected, 'item')}</a>
-          </dd>
-        </div>
-      )}
-      {run.missing > 0 && run.state !== 'held' && (
-        <div>
-          <dt>{isOver ? 'Not seen, and kept' : 'Not seen so far'}</dt>
-          <dd>{plural(run.missing, 'product')}</dd>
-        </div>
-      )}
-      <div>
-        <dt>{isOver ? 'Took' : 'Running for'}</dt>
-        <dd>
-          {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
-          <small>
-            {isOver ? 'from' : 'since'} <When at={run.startedAt} />
-          </small>
-        </dd>
-      </div>
-      {!isOver && (
-        <div>
-          <dt>Expected end</dt>
-          <dd>
-            <End scene={scene} />
-          </dd>
-        </div>
-      )}
-    </dl>
+    <Figures
+      known={{
+        'Products read': (
+          <>
+            {count(run.items)}
+            {of}
+          </>
+        ),
+        Changes: changesText(run),
+        Requests: isOver && count(run.requests),
+        'Requests in the last minute': !isOver && (
+          <>
+            {count(requestsInLastMinute(watch.seconds(), nowMs))}
+            <small>{` ${known}, ${count(run.requests)} in all`}</small>
+          </>
+        ),
+        'Read again to close seams': repairs > 0 && plural(repairs, 'window'),
+        Rejected: run.rejected > 0 && <a href="#rejected">{plural(run.rejected, 'item')}</a>,
+        [isOver ? 'Not seen, and kept' : 'Not seen so far']: isMissing && plural(run.missing, 'product'),
+        [isOver ? 'Took' : 'Running for']: (
+          <>
+            {`${duration((run.finishedAt ?? nowMs) - run.startedAt)} `}
+            <small>
+              {isOver ? 'from' : 'since'} <When at={run.startedAt} />
+            </small>
+          </>
+        ),
+        'Expected end': !isOver && <End scene={scene} />,
+      }}
+    />
   );
 }
 
@@ -226,7 +197,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
       <Restless run={run} />
-      <Figures scene={scene} />
+      <RunFigures scene={scene} />
     </>
   );
 }

@@ -84,7 +84,7 @@ interface PictureProps {
   readonly isComplete: boolean;
 }
 
-/** Why the seams are not proven, if they are not. */
+/** Says why the seams are not proven. */
 function previewWords({ run, isComplete }: PictureProps): string {
   const what =
     run.finishedAt === null

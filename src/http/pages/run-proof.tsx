@@ -6,10 +6,6 @@ import { capitalized } from './phrases.ts';
 import { Mark } from './runs-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
-function Words({ sentences }: { readonly sentences: readonly string[] }) {
-  return <p>{sentences.join(' ')}</p>;
-}
-
 function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
   return (
     <ul class="reasons">
@@ -51,7 +47,7 @@ export function Proof({ run }: { readonly run: Run }) {
       <p>
         <Mark word={isSealed ? 'sealed' : 'open'} tone={isSealed ? 'good' : 'warn'} />
       </p>
-      <Words sentences={isSealed ? sealedWords(run) : openWords(run)} />
+      <p>{(isSealed ? sealedWords(run) : openWords(run)).join(' ')}</p>
       {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}
       <Evidence run={run} />
       {!isSealed && (

@@ -31,21 +31,12 @@ function Body({ body, length }: RejectedRow) {
   );
 }
 
-function Row(row: RejectedRow) {
-  const { page, perPage, position, reason } = row;
-  return (
-    <tr>
-      <th scope="row">{`page=${page}, per_page=${perPage}`}</th>
-      <td class="number">{count(position + 1)}</td>
-      <td>
-        <Shown text={reason} />
-      </td>
-      <td>
-        <Body {...row} />
-      </td>
-    </tr>
-  );
-}
+const COLUMNS = {
+  Page: ({ page, perPage }: RejectedRow) => `page=${page}, per_page=${perPage}`,
+  Item: ({ position }: RejectedRow) => count(position + 1),
+  Reason: ({ reason }: RejectedRow) => <Shown text={reason} />,
+  Body,
+};
 
 const kept = new WeakMap<Store, { readonly key: string; readonly rows: readonly RejectedRow[] }>();
 
@@ -83,10 +74,10 @@ export function Rejected({ store, run, from }: RejectedProps) {
       <Table
         label="Rejected items, a table"
         caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
-        heads={['Page', 'Item', 'Reason', 'Body']}
-      >
-        {rows.map(Row)}
-      </Table>
+        columns={COLUMNS}
+        numbers={['Item']}
+        rows={rows}
+      />
       <p class="pages">
         {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
         {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}

@@ -41,40 +41,24 @@ export function ProofMark({ run }: { readonly run: Run }) {
   return <Mark word={proofName(run)} tone={run.proof === 'sealed' ? 'good' : run.proof === 'open' ? 'warn' : 'soft'} />;
 }
 
-function Row({ run, nowMs }: { readonly run: Run; readonly nowMs: number }) {
-  return (
-    <tr>
-      <th scope="row">
-        <a href={`/runs/${run.id}`}>{`Run ${run.id}`}</a>
-      </th>
-      <td>{run.kind}</td>
-      <td>
-        <StateMark run={run} />
-      </td>
-      <td>
-        <ProofMark run={run} />
-      </td>
-      <td>
-        <When at={run.startedAt} />
-      </td>
-      <td class="number">{duration((run.finishedAt ?? nowMs) - run.startedAt)}</td>
-      <td class="number">{count(run.items)}</td>
-      <td>{changesText(run)}</td>
-    </tr>
-  );
-}
-
 function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
   return (
     <Table
       label="Runs, a table"
       caption="Newest first. A sealed run has proven that it missed nothing."
-      heads={['Run', 'Kind', 'State', 'Proof', 'Started', 'Took', 'Products read', 'Changes']}
-    >
-      {runs.map((run) => (
-        <Row run={run} nowMs={nowMs} />
-      ))}
-    </Table>
+      columns={{
+        Run: ({ id }) => <a href={`/runs/${id}`}>{`Run ${id}`}</a>,
+        Kind: ({ kind }) => kind,
+        State: (run) => <StateMark run={run} />,
+        Proof: (run) => <ProofMark run={run} />,
+        Started: ({ startedAt }) => <When at={startedAt} />,
+        Took: ({ startedAt, finishedAt }) => duration((finishedAt ?? nowMs) - startedAt),
+        'Products read': ({ items }) => count(items),
+        Changes: changesText,
+      }}
+      numbers={['Took', 'Products read']}
+      rows={runs}
+    />
   );
 }
 

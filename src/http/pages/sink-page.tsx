@@ -1,13 +1,14 @@
 import { CatchwordError } from '../../base/errors.ts';
 import { sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
-import type { SinkRow, WaitingEvent } from '../../store/rows/sink-rows.ts';
+import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
-import { ActionForm } from './action-form.tsx';
+import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
+import { Facts } from './page-facts.tsx';
 import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { CommaWhen, When } from './page-time.tsx';
 import type { Section, View } from './page-view.ts';
 import { LastError, lagText, NoRelay, SinkMark, type SinkSummary, sinkPath, wordsOf } from './sinks-page.tsx';
 import { ProductLink, Shown } from './untrusted-text.tsx';
@@ -33,52 +34,33 @@ function State({ sink }: { readonly sink: SinkSummary }) {
         <SinkMark state={state} />
         {` ${wordsOf(state).meaning}`}
       </p>
-      <dl>
-        <dt>Behind</dt>
-        <dd>{lagText(sink)}</dd>
-        <dt>Rate</dt>
-        <dd>{`${count(Math.round(rate))} events a second`}</dd>
-        <dt>Confirmed up to</dt>
-        <dd>
-          {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
-          {ackedAt !== null && (
+      <Facts
+        known={{
+          Behind: lagText(sink),
+          Rate: `${count(Math.round(rate))} events a second`,
+          'Confirmed up to': (
             <>
-              , <When at={ackedAt} />
+              {cursor === 0 ? 'nothing yet' : `change ${count(cursor)}`}
+              <CommaWhen at={ackedAt} />
             </>
-          )}
-        </dd>
-        <dt>Delivered</dt>
-        <dd>{plural(delivered, 'event')}</dd>
-        <dt>Parked</dt>
-        <dd>{plural(parked, 'event')}</dd>
-        <dt>Last error</dt>
-        <dd>
-          <LastError sink={sink} />
-        </dd>
-        {retryAt !== null && (
-          <>
-            <dt>Next try</dt>
-            <dd>
-              <When at={retryAt} />
-            </dd>
-          </>
-        )}
-        <dt>Where</dt>
-        <dd>
-          {kind} <Shown text={address} />
-        </dd>
-        {gaps.length > 0 && <dt>Not delivered</dt>}
-        {gaps.slice(-MOST_GAPS).map(({ after, up_to: upTo, at }) => (
-          <dd>
-            {`superseded changes after ${count(after)} up to ${count(upTo)}`}
-            {at !== null && (
-              <>
-                , <When at={at} />
-              </>
-            )}
-          </dd>
-        ))}
-      </dl>
+          ),
+          Delivered: plural(delivered, 'event'),
+          Parked: plural(parked, 'event'),
+          'Last error': <LastError sink={sink} />,
+          'Next try': retryAt !== null && <When at={retryAt} />,
+          Where: (
+            <>
+              {kind} <Shown text={address} />
+            </>
+          ),
+          'Not delivered': gaps.slice(-MOST_GAPS).map(({ after, up_to: upTo, at }) => (
+            <>
+              {`superseded changes after ${count(after)} up to ${count(upTo)}`}
+              <CommaWhen at={at} />
+            </>
+          )),
+        }}
+      />
     </>
   );
 }
@@ -88,55 +70,39 @@ function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSu
   const { name, stoppedAt } = row;
   const { state, parked } = sink;
   const isRunning = row.state === 'running';
-  return (
-    <>
-      {isRunning && (
-        <ActionForm
-          action="pause"
-          target={name}
-          label="Pause"
-          explanation="Stops delivering to this sink. The change log keeps what it needs until it is resumed."
-        />
-      )}
-      {(!isRunning || state === 'retrying') && (
-        <ActionForm
-          action="resume"
-          target={name}
-          label="Resume"
-          explanation={
-            isRunning
-              ? 'Retries now, not after the pause.'
-              : 'Continues after the last confirmed change. Parked events stay parked.'
-          }
-        />
-      )}
-      {(parked > 0 || state === 'stopped') && (
-        <ActionForm
-          action="retry"
-          target={name}
-          label="Retry parked events"
-          explanation="Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first."
-        />
-      )}
-      {stoppedAt !== null && (
-        <ActionForm
-          action="skip"
-          target={name}
-          argument={stoppedAt}
-          label={`Skip event ${count(stoppedAt)}, at which it stopped`}
-          explanation="This event is never delivered to this sink. The sink resumes with the next one."
-        />
-      )}
-      {(parked > 0 || stoppedAt !== null) && (
-        <ActionForm
-          action="skip-all"
-          target={name}
-          label="Skip all rejected events"
-          explanation="No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered."
-        />
-      )}
-    </>
-  );
+  const forms: (false | Omit<ActionFormProps, 'target'>)[] = [
+    isRunning && {
+      action: 'pause',
+      label: 'Pause',
+      explanation: 'Stops delivering to this sink. The change log keeps what it needs until it is resumed.',
+    },
+    (!isRunning || state === 'retrying') && {
+      action: 'resume',
+      label: 'Resume',
+      explanation: isRunning
+        ? 'Retries now, not after the pause.'
+        : 'Continues after the last confirmed change. Parked events stay parked.',
+    },
+    (parked > 0 || state === 'stopped') && {
+      action: 'retry',
+      label: 'Retry parked events',
+      explanation:
+        'Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first.',
+    },
+    stoppedAt !== null && {
+      action: 'skip',
+      argument: stoppedAt,
+      label: `Skip event ${count(stoppedAt)}, at which it stopped`,
+      explanation: 'This event is never delivered to this sink. The sink resumes with the next one.',
+    },
+    (parked > 0 || stoppedAt !== null) && {
+      action: 'skip-all',
+      label: 'Skip all rejected events',
+      explanation:
+        'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
+    },
+  ];
+  return <>{forms.map((form) => form && <ActionForm target={name} {...form} />)}</>;
 }
 
 function Replay({ name }: { readonly name: string }) {
@@ -169,36 +135,6 @@ const PARKED_STATES: Readonly<Record<string, string>> = {
   ready: 'is being redelivered',
 };
 
-function ParkedRow({ name, event }: { readonly name: string; readonly event: WaitingEvent }) {
-  const { seq, vbid, title, state, reason, at } = event;
-  return (
-    <tr>
-      <th scope="row">{count(seq)}</th>
-      <td>
-        <ProductLink vbid={vbid} title={title} at={seq} />
-      </td>
-      <td>{PARKED_STATES[state] ?? state}</td>
-      <td>
-        <Shown text={reason} most={500} />
-      </td>
-      <td>
-        <When at={at} />
-      </td>
-      <td>
-        {state === 'refused' && (
-          <ActionForm
-            action="skip"
-            target={name}
-            argument={seq}
-            label="Skip"
-            explanation={`Event ${count(seq)} is never delivered to this sink. The later events of its product, which waited, are delivered.`}
-          />
-        )}
-      </td>
-    </tr>
-  );
-}
-
 /** @param given the event after which the page starts; null: from the first */
 function parkedSection(store: Store, { id, name }: SinkRow, given: number | null): Section {
   const found = store.sinks.waiting(id, given ?? 0, MOST + 1);
@@ -216,12 +152,25 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
         <Table
           label="Parked events"
           caption="Parked events, the oldest first"
-          heads={['Event', 'Product', 'State', 'Why', 'Since', 'Decision']}
-        >
-          {events.map((event) => (
-            <ParkedRow name={name} event={event} />
-          ))}
-        </Table>
+          columns={{
+            Event: ({ seq }) => count(seq),
+            Product: ({ seq, vbid, title }) => <ProductLink vbid={vbid} title={title} at={seq} />,
+            State: ({ state }) => PARKED_STATES[state] ?? state,
+            Why: ({ reason }) => <Shown text={reason} most={500} />,
+            Since: ({ at }) => <When at={at} />,
+            Decision: ({ seq, state }) =>
+              state === 'refused' && (
+                <ActionForm
+                  action="skip"
+                  target={name}
+                  argument={seq}
+                  label="Skip"
+                  explanation={`Event ${count(seq)} is never delivered to this sink. The later events of its product, which waited, are delivered.`}
+                />
+              ),
+          }}
+          rows={events}
+        />
       )}
       <nav class="pages" aria-label="Pages of the parked events">
         {given !== null && <a href={`${sinkPath(name)}#parked`}>First parked events</a>}

@@ -100,43 +100,21 @@ export function sinkPath(name: string): string {
   return `/sinks/${encodeURIComponent(name)}`;
 }
 
-function SinkRow({ sink }: { readonly sink: SinkSummary }) {
-  const { name, kind, address, state, rate, parked, gaps } = sink;
-  return (
-    <tr id={`sink-${name}`}>
-      <th scope="row">
-        <a href={sinkPath(name)}>{name}</a>
-      </th>
-      <td>
-        <SinkMark state={state} />
-      </td>
-      <td>{lagText(sink)}</td>
-      <td class="number">{`${count(Math.round(rate))}/s`}</td>
-      <td class="number">{parked === 0 ? '0' : <a href={`${sinkPath(name)}#parked`}>{count(parked)}</a>}</td>
-      <td class="number">{count(gaps.length)}</td>
-      <td>
-        <LastError sink={sink} />
-      </td>
-      <td>
-        {kind} <Shown text={address} most={100} />
-      </td>
-    </tr>
-  );
-}
-
-function SinkTable({ sinks }: { readonly sinks: readonly SinkSummary[] }) {
-  return (
-    <Table
-      label="Sinks"
-      caption="The stores that the change log feeds"
-      heads={['Sink', 'State', 'Behind', 'Rate', 'Parked', 'Gaps', 'Last error', 'Where']}
-    >
-      {sinks.map((sink) => (
-        <SinkRow key={sink.name} sink={sink} />
-      ))}
-    </Table>
-  );
-}
+const COLUMNS = {
+  Sink: ({ name }: SinkSummary) => <a href={sinkPath(name)}>{name}</a>,
+  State: ({ state }: SinkSummary) => <SinkMark state={state} />,
+  Behind: lagText,
+  Rate: ({ rate }: SinkSummary) => `${count(Math.round(rate))}/s`,
+  Parked: ({ name, parked }: SinkSummary) =>
+    parked === 0 ? '0' : <a href={`${sinkPath(name)}#parked`}>{count(parked)}</a>,
+  Gaps: ({ gaps }: SinkSummary) => count(gaps.length),
+  'Last error': (sink: SinkSummary) => <LastError sink={sink} />,
+  Where: ({ kind, address }: SinkSummary) => (
+    <>
+      {kind} <Shown text={address} most={100} />
+    </>
+  ),
+};
 
 const NO_SINKS = (
   <p>
@@ -155,7 +133,14 @@ export const sinks: View = {
     const table = (
       <>
         <NoRelay store={store} nowMs={nowMs} />
-        <SinkTable sinks={known} />
+        <Table
+          label="Sinks"
+          caption="The stores that the change log feeds"
+          columns={COLUMNS}
+          numbers={['Rate', 'Parked', 'Gaps']}
+          rows={known}
+          idOf={({ name }) => `sink-${name}`}
+        />
       </>
     );
     const content = known.length === 0 ? NO_SINKS : table;

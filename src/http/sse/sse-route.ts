@@ -8,8 +8,9 @@ import { createOpenStreams } from '../open-streams.ts';
 import { parameters, textParameter } from '../parameters.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { body, sending, typed } from '../route-schema.ts';
+import type { StreamLimits } from '../stream-limits.ts';
 import { accepts, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
-import { type StreamLimits, streamChanges } from './sse-stream.ts';
+import { streamChanges } from './sse-stream.ts';
 
 interface SseOptions extends RouteParts {
   readonly limits: StreamLimits;
@@ -25,21 +26,19 @@ const QUERY = parameters({
     'Use the number of a change, an id of this stream, or latest.',
   ).default('0'),
 });
-const SCHEMA = sending(
-  body(
-    'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
-    'text/event-stream',
-    z.string(),
-  ),
-  {
-    operationId: 'streamChanges',
-    summary: 'The change log as a stream',
-    description:
-      'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive. A reader that accepts `text/event-stream` is never refused with 503: it gets an `end` that says when to come back.',
-    tags: ['changes'],
-  },
-  400,
+const BODY = body(
+  'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
+  'text/event-stream',
+  z.string(),
 );
+const SCHEMA = sending(BODY, {
+  operationId: 'streamChanges',
+  summary: 'The change log as a stream',
+  description:
+    'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive. A reader that accepts `text/event-stream` is never refused with 503: it gets an `end` that says when to come back.',
+  tags: ['changes'],
+  errors: [400],
+});
 
 /**
  * Serves the change log as server-sent events.
@@ -81,18 +80,6 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
   }
 
-  function handle(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    streamRequest: ReturnType<typeof readRequest>,
-  ): FastifyReply {
-    const refusal = streams.refusal(request, reply);
-    if (refusal !== null) return refusal;
-    if (request.method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
-    void open(reply, streamRequest);
-    return reply;
-  }
-
   const routes = typed(app);
   for (const method of ['GET', 'HEAD'] as const) {
     routes.route({
@@ -100,7 +87,14 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
       url: STREAM_PATH,
       exposeHeadRoute: false,
       schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
-      handler: async (request, reply) => handle(request, reply, readRequest(request.query, request.headers)),
+      handler: async (request, reply) => {
+        const given = readRequest(request.query, request.headers);
+        const refusal = streams.refusal(request, reply);
+        if (refusal !== null) return refusal;
+        if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
+        void open(reply, given);
+        return reply;
+      },
     });
   }
 

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { ChangeFeed } from '../change-feed.ts';
 import { createWriter, type EndCode, endBlock, RETRY_MS, type WriterParts } from '../response-writer.ts';
 import type { StreamStart } from '../start-position.ts';
+import type { StreamLimits } from '../stream-limits.ts';
 
 /*
  * One reader of the change log, from a position on:
@@ -16,27 +17,6 @@ import type { StreamStart } from '../start-position.ts';
  * At most one batch is read ahead, and nothing is read while written data waits. An event that was started is always
  * written to its end before the stream ends.
  */
-
-export const STREAM_LIMITS = {
-  /** Open streams. For safety: each may hold a batch. */
-  maxStreams: 300,
-  /** How often the mirror is polled for all waiting streams. */
-  pollMs: 250,
-  /** A comment is sent if nothing else was for this long. */
-  heartbeatMs: 15_000,
-  /** A reader that takes this long for 64 kB is disconnected. */
-  slowReaderMs: 30_000,
-  /** How long the last message may take before the connection is destroyed. */
-  graceMs: 30_000,
-  /** How long a response, or the last message of a stream, may take when catchword stops. */
-  stopMs: 5_000,
-  /** Bytes that may wait for all readers together, streams and pages. For safety: they are memory of this process. */
-  maxWaitingBytes: 64_000_000,
-  /** How often readers are checked for whether they take what waits for them. */
-  checkMs: 1_000,
-};
-
-export type StreamLimits = Readonly<typeof STREAM_LIMITS>;
 
 export interface StreamParts extends WriterParts {
   readonly changes: Pick<ChangeFeed, 'batch' | 'polled'>;
