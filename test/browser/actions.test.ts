@@ -33,7 +33,7 @@ async function decisions(page: Page, url: string): Promise<string[]> {
 describe.skipIf(!browserAvailable)('decisions in a browser', () => {
   const visit = useBrowser();
 
-  it('starts runs, and approves, undoes and rejects removals, which another window shows at once', async () => {
+  it('a button starts runs, and approves, undoes and rejects removals, which another window shows at once', async () => {
     const { url } = await hostileDaemon();
     const [{ page }, other] = [await visit(), await visit()];
     await other.page.goto(`${url}/runs`);
@@ -72,7 +72,7 @@ describe.skipIf(!browserAvailable)('decisions in a browser', () => {
     ]);
   });
 
-  it('pauses, resumes and replays a sink, and retries and skips what it rejected', async () => {
+  it('a button pauses, resumes and replays a sink, and retries and skips what it rejected', async () => {
     const rejected = new Set(['100', '101', '102']);
     const seen: string[] = [];
     const receiver = await serveHttp((request, response) => {

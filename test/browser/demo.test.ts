@@ -41,7 +41,7 @@ async function startDemo(items: number): Promise<string> {
 describe.skipIf(!browserAvailable)('the demo that stays', () => {
   const visit = useBrowser();
 
-  it('shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
+  it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
     const url = await startDemo(shooting ? 30_000 : 4_000);
     const viewport = { width: 1100, height: 1000 };
     const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];

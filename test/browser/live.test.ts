@@ -1,79 +1,72 @@
+import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { load } from '../support/load.ts';
-import { filled } from '../support/place.ts';
-import { serve } from '../web/place.ts';
+import { serve, serveFilled } from '../web/place.ts';
 
 /** What a page may transfer before it is complete, bytes. */
 const FIRST_VIEW_BYTES = 60_000;
 
 describe.skipIf(!browserAvailable)('the page in a browser', () => {
   const visit = useBrowser();
+  const statusOf = (page: Page, text: string) => page.getByRole('status').getByText(text, { exact: true });
 
-  it('shows the first view after at most 60 kB', async () => {
-    const { db } = await filled({ items: 3_000, details: true });
-    const { web } = await serve(db);
-    const { page, transferred } = await visit();
-    await page.goto(web.url);
+  /** Opens the overview of a mirror with so many products. */
+  async function opened(items: number, options: Parameters<typeof visit>[0] = {}) {
+    const served = await serveFilled({ items, details: true });
+    const visitor = await visit(options);
+    await visitor.page.goto(served.web.url);
+    return { ...served, ...visitor };
+  }
+
+  it('the page shows the first view after at most 60 kB', async () => {
+    const { page, transferred } = await opened(3_000);
     expect(await page.textContent('h1')).toBe('Overview');
     expect(transferred()).toBeGreaterThan(1_000);
     expect(transferred()).toBeLessThan(FIRST_VIEW_BYTES);
   });
 
-  it('shows what changes, without a reload, in two windows', async () => {
-    const { db, sandbox, settings } = await filled({ items: 300, details: true });
-    const { web } = await serve(db);
-    const windows = [(await visit()).page, (await visit()).page];
-    for (const page of windows) {
-      await page.goto(web.url);
-      await page.getByRole('status').getByText('live', { exact: true }).waitFor();
+  it('the page shows what changes, without a reload, in two windows', async () => {
+    const { sandbox, settings, web, page: first } = await opened(300);
+    const { page: second } = await visit();
+    await second.goto(web.url);
+    for (const page of [first, second]) {
+      await statusOf(page, 'live').waitFor();
       await page.getByText('300').first().waitFor();
       await page.evaluate('window.before = true');
     }
     sandbox.catalog.mutate({ create: 7, seed: 1 });
     await load(settings, 'delta');
-    for (const page of windows) {
+    for (const page of [first, second]) {
       await page.getByText('307').first().waitFor();
       expect(await page.evaluate('window.before')).toBe(true);
     }
   });
 
-  it('says that it is not connected while the server is away, and is live again after that', async () => {
-    const { db } = await filled({ items: 10 });
-    const first = await serve(db);
-    const { port } = new URL(first.web.url);
-    const { page, problems } = await visit();
-    await page.goto(first.web.url);
-    const status = page.getByRole('status');
-    await status.getByText('live', { exact: true }).waitFor();
-    await first.web.stop();
-    await status.getByText('not connected; this page may be out of date').waitFor();
-    await serve(db, { port: Number(port) });
-    await status.getByText('live', { exact: true }).waitFor();
+  it('the page says that it is not connected while the server is away, and is live again after that', async () => {
+    const { db, web, page, problems } = await opened(10);
+    await statusOf(page, 'live').waitFor();
+    await web.stop();
+    await statusOf(page, 'not connected; this page may be out of date').waitFor();
+    await serve(db, { port: Number(new URL(web.url).port) });
+    await statusOf(page, 'live').waitFor();
     // The browser writes each connection that is refused to its console.
     expect(problems.filter((problem) => !problem.includes('net::ERR_'))).toEqual([]);
     problems.length = 0;
   });
 
-  it('is live again after the back button', async () => {
-    const { db } = await filled({ items: 10 });
-    const { web } = await serve(db);
-    const { page } = await visit();
-    await page.goto(web.url);
-    const live = page.getByRole('status').getByText('live', { exact: true });
-    await live.waitFor();
+  it('the page is live again after the back button', async () => {
+    const { page } = await opened(10);
+    await statusOf(page, 'live').waitFor();
     await page.goto('about:blank');
     await page.goBack();
-    await live.waitFor();
+    await statusOf(page, 'live').waitFor();
     expect(await page.textContent('h1')).toBe('Overview');
   });
 
-  it('keeps what the reader has selected until the selection ends', async () => {
-    const { db, sandbox, settings } = await filled({ items: 300 });
-    const { web } = await serve(db);
-    const { page } = await visit();
-    await page.goto(web.url);
-    await page.getByRole('status').getByText('live', { exact: true }).waitFor();
+  it('the page keeps what the reader has selected until the selection ends', async () => {
+    const { sandbox, settings, page } = await opened(300);
+    await statusOf(page, 'live').waitFor();
     await page.evaluate(`getSelection().selectAllChildren(document.querySelector('main'))`);
     const selected = await page.evaluate('getSelection().toString()');
     expect(selected).toContain('300');
@@ -90,45 +83,14 @@ describe.skipIf(!browserAvailable)('the page in a browser', () => {
     await page.getByText('307').first().waitFor();
   });
 
-  it('says that the reader is signed out when the session is over', async () => {
-    const { db } = await filled({ items: 10 });
-    const { web } = await serve(db, { token: 'a token of this test' });
-    const { page, problems } = await visit();
-    await page.goto(`${web.url}/runs`);
-    await page.getByLabel('Token').fill('a wrong token');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('This token is wrong').waitFor();
-    await page.getByLabel('Token').fill('a token of this test');
-    await page.getByLabel('Your name').fill('Anna <b>');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('heading', { name: 'Runs' }).waitFor();
-    await page.getByText('Signed in as Anna <b>').waitFor();
-    const status = page.getByRole('status');
-    await status.getByText('live', { exact: true }).waitFor();
-    await page.context().clearCookies();
-    await page.evaluate(`dispatchEvent(new Event('pagehide')); dispatchEvent(new Event('pageshow'))`);
-    await status.getByText('signed out; reload this page to sign in').waitFor();
-    await page.reload();
-    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
-    // The browser writes refusals to its console.
-    expect(problems.filter((problem) => !/status of 401|Aborting the connection/.test(problem))).toEqual([]);
-    problems.length = 0;
-  });
-
-  it('can be read without JavaScript', async () => {
-    const { db } = await filled({ items: 300 });
-    const { web } = await serve(db);
-    const { page } = await visit({ javaScriptEnabled: false });
-    await page.goto(web.url);
+  it('the page can be read without JavaScript', async () => {
+    const { page } = await opened(300, { javaScriptEnabled: false });
     expect(await page.getByText('300').count()).toBeGreaterThan(0);
     expect(await page.getByRole('navigation', { name: 'Pages' }).getByRole('link').count()).toBeGreaterThan(4);
   });
 
-  it('is used with the keyboard: the skip link, then the pages in order, each with a visible focus', async () => {
-    const { db } = await filled({ items: 10 });
-    const { web } = await serve(db);
-    const { page } = await visit();
-    await page.goto(web.url);
+  it('the page is used with the keyboard: the skip link, then the pages in order, each with a visible focus', async () => {
+    const { web, page } = await opened(10);
     const focused = async () => await page.evaluate<string>('document.activeElement.textContent.trim()');
     await page.keyboard.press('Tab');
     expect(await focused()).toBe('Skip to content');

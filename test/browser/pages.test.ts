@@ -62,7 +62,7 @@ async function crawl(page: Page, url: string, look: (path: string) => Promise<vo
 describe.skipIf(!browserAvailable)('every page', () => {
   const visit = useBrowser();
 
-  it('has no serious finding of axe-core and runs nothing of a hostile catalog, in light and dark, wide and narrow', async () => {
+  it('every page has no serious finding of axe-core and runs nothing of a hostile catalog, in light and dark, wide and narrow', async () => {
     const { url } = await hostileDaemon();
     const { page } = await visit({ viewport: { width: 390, height: 844 } });
     const visited = await crawl(page, url, async (path) => {

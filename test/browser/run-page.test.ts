@@ -8,7 +8,7 @@ const timeout = 60_000;
 describe.skipIf(!browserAvailable)('the page of a run', () => {
   const visit = useBrowser();
 
-  it('shows all of a run that was watched, left, and opened again after its end', async () => {
+  it('the page shows all of a run that was watched, left, and opened again after its end', async () => {
     const { settings } = await place({ items: 3_000, latencyMs: 20, churnPerSecond: 0 });
     const url = await startDaemonHere({
       ...settings,
@@ -41,7 +41,7 @@ describe.skipIf(!browserAvailable)('the page of a run', () => {
     expect(await page.locator('main').textContent()).not.toMatch(/preview|Each square|Each point/);
   });
 
-  it('draws each mark of the legend in the colour of the picture', async () => {
+  it('the page draws each mark of the legend in the colour of the picture', async () => {
     const { settings } = await place({ items: 3_000, latencyMs: 20, churnPerSecond: 0 });
     const url = await startDaemonHere({ ...settings, CATCHWORD_PER_PAGE: '50', CATCHWORD_RATE_LIMIT: '20/s' });
     const { page } = await visit();

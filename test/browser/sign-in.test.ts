@@ -10,7 +10,7 @@ const token = 'right-and-secret';
 describe.skipIf(!browserAvailable)('signing in with a browser', () => {
   const visit = useBrowser();
 
-  it('leads back to the page, follows links of other sites, and ends in every window', async () => {
+  it('signing in leads back to the page, follows links of other sites, and ends in every window', async () => {
     const { web } = await serve(emptyMirror(), { token });
     const { page, problems } = await visit();
     await page.goto(`${web.url}/runs`);

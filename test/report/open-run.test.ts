@@ -6,7 +6,7 @@ import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { serve } from '../web/place.ts';
 
-it('says everywhere that the newest full run is open and why, until one is sealed', async () => {
+it('every report says that the newest full run is open and why, until one is sealed', async () => {
   const books = Array.from({ length: 30 }, (_, at) => Buffer.from(`{"vbid":"B${at}"}`));
   const source = await startRawSource([...books, Buffer.from('{"title":"without a key"}')]);
   const db = join(temporaryDirectory(), 'catalog.db');

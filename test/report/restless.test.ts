@@ -39,7 +39,7 @@ function topicsAt(db: string, nowMs: number) {
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
 }
 
-it('says that nearly every product was updated, and which field to ignore, until a day has passed', async () => {
+it('reports say that nearly every product was updated, and which field to ignore, until a day has passed', async () => {
   const { source, db, settings } = await scene(120);
   source.items = catalog(120, 1, 10);
   const run = await load({ ...settings, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'full');
@@ -59,7 +59,7 @@ it('says that nearly every product was updated, and which field to ignore, until
   await web.stop();
 });
 
-it('records no change to the elements that are ignored, and says nothing of the others', async () => {
+it('a run records no change to the elements that are ignored, and says nothing of the others', async () => {
   const { source, settings } = await scene(120);
   source.items = catalog(120, 1);
   const run = await load({ ...settings, ...IGNORED }, 'full');
@@ -71,7 +71,7 @@ it('records no change to the elements that are ignored, and says nothing of the 
 it.each([
   ['fewer than nine of ten products were updated', 120, 20],
   ['the catalog is small', 99, 0],
-])('says nothing if %s', async (_, count, same) => {
+])('a run says nothing of its updates if %s', async (_, count, same) => {
   const { source, settings } = await scene(count);
   source.items = catalog(count, 1, same);
   expect((await load(settings, 'full')).evidence?.commonChange).toBeUndefined();

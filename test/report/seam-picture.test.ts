@@ -1,38 +1,36 @@
 import pc from 'picocolors';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { cellsOf, seamPicture } from '../../src/report/seam-picture.ts';
 
 const colours = pc.createColors(false);
 
-describe('the picture of seams', () => {
-  it('has one cell per seam, or shows the worst of several', () => {
-    expect(cellsOf('jro')).toEqual(['j', 'r', 'o']);
-    const many = `${'j'.repeat(599)}o${'j'.repeat(599)}r`;
-    const cells = cellsOf(many);
-    expect(cells).toHaveLength(60);
-    expect(cells.filter((cell) => cell === 'o')).toHaveLength(1);
-    expect(cells.at(-1)).toBe('r');
-    expect(cellsOf('')).toEqual([]);
-  });
+it('the picture has one cell per seam, or shows the worst of several', () => {
+  expect(cellsOf('jro')).toEqual(['j', 'r', 'o']);
+  const many = `${'j'.repeat(599)}o${'j'.repeat(599)}r`;
+  const cells = cellsOf(many);
+  expect(cells).toHaveLength(60);
+  expect(cells.filter((cell) => cell === 'o')).toHaveLength(1);
+  expect(cells.at(-1)).toBe('r');
+  expect(cellsOf('')).toEqual([]);
+});
 
-  it('describes each list that was read', () => {
-    const list = {
-      pass: 0,
-      kind: 'list',
-      windows: 4,
-      repairs: 1,
-      overlap: 12,
-      overlapLeast: 10,
-      seams: 'jro',
-    } as const;
-    const exact = { pass: 1, kind: 'delta', windows: 1, repairs: 0, overlap: 0, overlapLeast: 0, seams: '' } as const;
-    const evidence = { requests: 6, deltas: 1, lookups: 2, seen: 3_000, numItems: 3_000, lists: [list, exact] };
-    expect(seamPicture(colours, evidence).split('\n')).toEqual([
-      '  evidence 6 requests, 1 delta, 2 lookups',
-      '  catalog  ▕━╋┄▏',
-      '           3 seams: 1 joined, 1 repaired, 1 open',
-      '           4 windows and 1 repair, neighbours share 12 products (at least 10)',
-      '  delta    one response, exact',
-    ]);
-  });
+it('the picture describes each list that was read', () => {
+  const list = {
+    pass: 0,
+    kind: 'list',
+    windows: 4,
+    repairs: 1,
+    overlap: 12,
+    overlapLeast: 10,
+    seams: 'jro',
+  } as const;
+  const exact = { pass: 1, kind: 'delta', windows: 1, repairs: 0, overlap: 0, overlapLeast: 0, seams: '' } as const;
+  const evidence = { requests: 6, deltas: 1, lookups: 2, seen: 3_000, numItems: 3_000, lists: [list, exact] };
+  expect(seamPicture(colours, evidence).split('\n')).toEqual([
+    '  evidence 6 requests, 1 delta, 2 lookups',
+    '  catalog  ▕━╋┄▏',
+    '           3 seams: 1 joined, 1 repaired, 1 open',
+    '           4 windows and 1 repair, neighbours share 12 products (at least 10)',
+    '  delta    one response, exact',
+  ]);
 });

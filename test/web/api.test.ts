@@ -5,8 +5,8 @@ import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
-import { serve } from './place.ts';
-import { get, getJson } from './reader.ts';
+import { serve, serveFilled } from './place.ts';
+import { get, getJson, upTo } from './reader.ts';
 
 interface Page {
   readonly events: { sequence: string; source: string }[];
@@ -14,7 +14,7 @@ interface Page {
   readonly last: number;
 }
 
-it('returns what the commands print', async () => {
+it('the API returns what the commands print', async () => {
   const { db, settings, directory, sandbox } = await filled({ items: 300, details: true });
   sandbox.catalog.mutate({ update: 5, remove: 1, seed: 1 });
   await load(settings, 'delta');
@@ -45,9 +45,8 @@ it('returns what the commands print', async () => {
   );
 });
 
-it('pages through the change log without a gap or a duplicate', async () => {
-  const { db } = await filled({ items: 2_500 });
-  const { web } = await serve(db);
+it('the API pages through the change log without a gap or a duplicate', async () => {
+  const { web } = await serveFilled({ items: 2_500 });
   const seen: number[] = [];
   for (let after = 0; ; ) {
     const page = await getJson<Page>(`${web.url}/api/changes?after=${after}&limit=701`);
@@ -61,15 +60,14 @@ it('pages through the change log without a gap or a duplicate', async () => {
     expect(page.next).toBe(seen.at(-1));
     after = page.next;
   }
-  expect(seen).toEqual(Array.from({ length: 2_500 }, (_, index) => index + 1));
+  expect(seen).toEqual(upTo(2_500));
   const first = await getJson<Page>(`${web.url}/api/changes`);
   expect(first).toMatchObject({ next: 1_000, last: 2_500 });
   expect(first.events).toHaveLength(1_000);
 });
 
-it('ends a page of large bodies early, and says where to continue', async () => {
-  const { db } = await filled({ items: 6_000, details: true });
-  const { web } = await serve(db);
+it('the API ends a page of large bodies early, and says where to continue', async () => {
+  const { web } = await serveFilled({ items: 6_000, details: true });
   const seen: number[] = [];
   let requests = 0;
   for (let after = 0; after < 6_000; requests++) {
@@ -81,10 +79,10 @@ it('ends a page of large bodies early, and says where to continue', async () => 
     after = page.next;
   }
   expect(requests).toBeGreaterThan(1);
-  expect(seen).toEqual(Array.from({ length: 6_000 }, (_, index) => index + 1));
+  expect(seen).toEqual(upTo(6_000));
 });
 
-it('does not round numbers that JSON.parse would round', async () => {
+it('the API does not round numbers that JSON.parse would round', async () => {
   const { db } = await filled({ items: 1 });
   const store = openStore(db);
   const [product] = [...store.products.all()];
@@ -96,7 +94,7 @@ it('does not round numbers that JSON.parse would round', async () => {
     expect((await get(`${web.url}${path}`)).text).toContain('"x":12345678901234567890.10');
 });
 
-it('serves a mirror that was never filled', async () => {
+it('the API serves a mirror that was never filled', async () => {
   const { web } = await serve(`${temporaryDirectory()}/new/catalog.db`);
   expect(await getJson(`${web.url}/api/status`)).toMatchObject({ products: 0, last_seq: 0, last_run: null });
   expect(await getJson(`${web.url}/api/changes`)).toEqual({

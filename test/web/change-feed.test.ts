@@ -32,7 +32,7 @@ function batchesOf({ batch }: { batch: (seq: number) => Batch | null }): Batch[]
   return found;
 }
 
-it('reads a batch once for all readers at the same place', async () => {
+it('the feed reads a batch once for all readers at the same place', async () => {
   const { feed, db } = await feedOf({ items: 300 });
   const first = batchesOf(feed);
   expect(first.length).toBeGreaterThan(2);
@@ -44,7 +44,7 @@ it('reads a batch once for all readers at the same place', async () => {
   expect(() => feed.batch(7)).toThrow(/no such table/);
 });
 
-it('does not keep batches without limit', async () => {
+it('the feed does not keep batches without limit', async () => {
   const { feed } = await feedOf({ items: 5_000, details: true });
   const [start] = batchesOf(feed);
   // Ten megabytes were read since.
@@ -52,7 +52,7 @@ it('does not keep batches without limit', async () => {
   expect(feed.batch(0)).toEqual(start);
 });
 
-it('bounds a batch whatever the size of its events', async () => {
+it('the feed bounds a batch whatever the size of its events', async () => {
   const { feed, db } = await feedOf({ items: 400 });
   execute(
     db,
@@ -68,7 +68,7 @@ it('bounds a batch whatever the size of its events', async () => {
   expect(ids).toEqual(Array.from({ length: 400 }, (_, index) => index + 1));
 });
 
-it('polls once for all readers that wait, and not at all for none', async () => {
+it('the feed polls once for all readers that wait, and not at all for none', async () => {
   const { feed, pass, sleeps } = await feedOf({ items: 3 });
   const leaving = new AbortController();
   const staying = new AbortController();
@@ -87,7 +87,7 @@ it('polls once for all readers that wait, and not at all for none', async () => 
   expect(sleeps()).toBe(2);
 });
 
-it('does not continue a page with the changes of another mirror', async () => {
+it('the feed does not continue a page with the changes of another mirror', async () => {
   const { feed, db } = await feedOf({ items: 300 });
   const pieces = feed.page(0, 300);
   expect(pieces.next().value).toContain('{"events":[');

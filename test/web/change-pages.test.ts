@@ -6,7 +6,7 @@ const book = (n: number, title = `Book ${n}`) => ({ vbid: `P${n}`, body: JSON.st
 
 const seqsOf = (html: string): number[] => [...html.matchAll(/<tr id="change-(\d+)"/g)].map(([, seq]) => Number(seq));
 
-it('pages through the change log, newest first, without a gap or a duplicate', async () => {
+it('the page of changes has the whole log, newest first, without a gap or a duplicate', async () => {
   const { change, page } = await serveHarness();
   expect((await page('/changes')).text).toContain('Nothing has changed yet.');
   change(Array.from({ length: 120 }, (_, n) => book(n)));
@@ -22,7 +22,7 @@ it('pages through the change log, newest first, without a gap or a duplicate', a
   expect((await page('/changes')).text).toContain('120 changes in the last minute');
 });
 
-it('names the fields that changed, and links each change to that version', async () => {
+it('the page of changes names the fields that changed, and links each change to that version', async () => {
   const { change, page } = await serveHarness();
   change([book(1)]);
   change([book(1, 'Renamed')]);
@@ -38,7 +38,7 @@ it('names the fields that changed, and links each change to that version', async
   expect(rows[0]).toMatch(/^5".*updated.*many or long ones/s);
 });
 
-it('shows new changes at the top of an open page', async () => {
+it('the page of changes shows new ones at the top of an open page', async () => {
   const { change, web } = await serveHarness();
   change([book(1)]);
   const reader = await openReader(`${web.url}/live/changes`);

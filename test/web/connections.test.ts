@@ -7,7 +7,7 @@ import { connected, get } from './reader.ts';
 /** As many as one server keeps open. */
 const MOST = 1_000;
 
-it('closes connections that are too many at once, and serves again when others end', async () => {
+it('the server closes connections that are too many at once, and serves again when others end', async () => {
   const { web } = await serve(emptyMirror());
   const idle: Socket[] = [];
   for (let nth = 0; nth < MOST; nth++) idle.push(await connected(web.url));
@@ -19,7 +19,7 @@ it('closes connections that are too many at once, and serves again when others e
   await expect.poll(isServed).toBe(200);
 });
 
-it('closes a connection that sends many requests before it takes their answers', async () => {
+it('the server closes a connection that sends many requests before it takes their answers', async () => {
   const { web } = await serve(emptyMirror());
   const request = (path: string) => `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`;
   const served = await connected(web.url);

@@ -1,8 +1,6 @@
-import { once } from 'node:events';
 import { copyFileSync, rmSync } from 'node:fs';
-import { connect } from 'node:net';
 import { EventSource } from 'eventsource';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { openStore } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
@@ -10,7 +8,8 @@ import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
 import { freePort } from '../support/server.ts';
-import { serve } from './place.ts';
+import { serve, serveFilled } from './place.ts';
+import { stall, upTo } from './reader.ts';
 
 /*
  * A standard EventSource reconnects 3 seconds after a stream ended and survives network failures, but any status other
@@ -56,32 +55,15 @@ function mirrorOf(db: string): Map<string, unknown> {
   return new Map([...catalogOf(db)].map(([vbid, body]) => [vbid, JSON.parse(body) as unknown]));
 }
 
-function lastSeq(db: string): number {
-  const store = openStore(db, { mustExist: true });
-  try {
-    return store.changes.lastSeq();
-  } finally {
-    store.close();
-  }
-}
-
 async function expectUpToDate({ seqs, products }: ReturnType<typeof follow>, db: string): Promise<void> {
-  const last = lastSeq(db);
+  const store = openStore(db, { mustExist: true });
+  const last = store.changes.lastSeq();
+  store.close();
   await expect.poll(() => seqs.at(-1), PATIENCE).toBe(last);
   expect(products).toEqual(mirrorOf(db));
 }
 
-/** Requests everything and reads nothing. */
-async function stall(port: number): Promise<void> {
-  const socket = connect(port, '127.0.0.1');
-  onTestFinished(() => void socket.destroy());
-  socket.on('error', () => {});
-  await once(socket, 'connect');
-  socket.write('GET /api/changes/stream HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  socket.pause();
-}
-
-it('survives a restart of the daemon that another reader delays', async () => {
+it('an EventSource survives a restart of the daemon that another reader delays', async () => {
   const { directory, db, settings, sandbox } = await filled({ items: 6_000, details: true });
   const port = await freePort();
   const more = { CATCHWORD_HTTP_PORT: `${port}`, CATCHWORD_FULL_CRON: 'off', LOG_LEVEL: 'info' };
@@ -92,8 +74,9 @@ it('survives a restart of the daemon that another reader delays', async () => {
     return daemon;
   };
   const first = await begin();
-  await stall(port);
-  const follower = follow(`http://127.0.0.1:${port}/api/changes/stream`);
+  const url = `http://127.0.0.1:${port}`;
+  await stall(url, '/api/changes/stream');
+  const follower = follow(`${url}/api/changes/stream`);
   await expect.poll(() => follower.seqs.length, PATIENCE).toBe(6_000);
 
   first.child.kill('SIGTERM');
@@ -106,12 +89,11 @@ it('survives a restart of the daemon that another reader delays', async () => {
   await second.shows('run complete');
   await expectUpToDate(follower, db);
   expect(follower.resets).toEqual([]);
-  expect(follower.seqs).toEqual(Array.from(follower.seqs, (_, index) => index + 1));
+  expect(follower.seqs).toEqual(upTo(follower.seqs.length));
 });
 
-it('resumes where it started if it was cut off before its first event', async () => {
-  const { db, settings, sandbox } = await filled({ items: 30 });
-  const { web, logged } = await serve(db);
+it('an EventSource resumes where it started if it was cut off before its first event', async () => {
+  const { db, settings, sandbox, web, logged } = await serveFilled({ items: 30 });
   const port = Number(new URL(web.url).port);
   const follower = follow(`${web.url}/api/changes/stream?after=latest`);
   await logged('stream started');
@@ -124,7 +106,7 @@ it('resumes where it started if it was cut off before its first event', async ()
   await expect.poll(() => [...follower.seqs], PATIENCE).toEqual([31, 32, 33]);
 });
 
-it('comes back by itself if it was refused because too many streams are open', async () => {
+it('an EventSource comes back by itself if it was refused because too many streams are open', async () => {
   const { db } = await filled({ items: 30 });
   const { web, logged } = await serve(db, {
     limits: { maxStreams: 1 },
@@ -140,7 +122,7 @@ it('comes back by itself if it was refused because too many streams are open', a
   expect(reasons[0]).toContain('TOO_MANY_STREAMS');
   first.source.close();
   await logged('stream ended');
-  await expect.poll(() => [...refused.seqs], PATIENCE).toEqual(Array.from({ length: 10 }, (_, index) => 21 + index));
+  await expect.poll(() => [...refused.seqs], PATIENCE).toEqual(upTo(30, 21));
 });
 
 /** Copies a mirror that no process has open. */
@@ -152,8 +134,12 @@ function keepCopy(db: string): string {
   return `${db}.kept`;
 }
 
-function putBack(copy: string, db: string): void {
+function removeMirror(db: string): void {
   for (const file of [db, `${db}-wal`, `${db}-shm`]) rmSync(file, { force: true });
+}
+
+function putBack(copy: string, db: string): void {
+  removeMirror(db);
   copyFileSync(copy, db);
 }
 
@@ -172,14 +158,15 @@ const RESTORED: [string, string, (made: Place, copy: string) => Promise<void>][]
     'another one',
     'OTHER_MIRROR',
     async ({ db, settings }) => {
-      for (const file of [db, `${db}-wal`, `${db}-shm`]) rmSync(file, { force: true });
+      removeMirror(db);
       await load(settings, 'full');
     },
   ],
 ];
 
-describe('an EventSource after its mirror was replaced by', () => {
-  it.each(RESTORED)('%s gets the reset %s and ends with the products of the mirror', async (_name, code, restore) => {
+it.each(RESTORED)(
+  'an EventSource whose mirror was replaced by %s gets the reset %s, and ends with the products of the mirror',
+  async (_name, code, restore) => {
     const made = await filled({ items: 50 });
     const { db, settings, sandbox } = made;
     const copy = keepCopy(db);
@@ -203,5 +190,5 @@ describe('an EventSource after its mirror was replaced by', () => {
     await serve(db, { port });
     await expectUpToDate(follower, db);
     expect(follower.resets).toHaveLength(1);
-  });
-});
+  },
+);

@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { connect } from 'node:net';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
@@ -11,7 +9,7 @@ import type { Content } from '../../src/http/pages/page-view.ts';
 import { addWaiting } from '../../src/http/slow-readers.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
 import { createHandClock } from '../support/test-clocks.ts';
-import { type Block, get, openReader } from './reader.ts';
+import { type Block, get, openReader, stall } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 /** A clock whose pauses pass a hundred times as fast. */
@@ -62,7 +60,6 @@ interface Sent {
 }
 
 const isSection = ({ event }: Block): boolean => event === 'section';
-const isEnd = ({ event }: Block): boolean => event === 'end';
 
 type Opened = Awaited<ReturnType<typeof openReader>>;
 
@@ -70,190 +67,174 @@ async function next(reader: Opened): Promise<Sent> {
   return JSON.parse((await reader.until(isSection)).data ?? '') as Sent;
 }
 
-async function endOf(reader: Opened): Promise<{ readonly code: string; readonly retry: number }> {
-  const { data = '', retry } = await reader.until(isEnd);
-  return { ...(JSON.parse(data) as { readonly code: string }), retry: Number(retry) };
-}
-
-describe('a live page', () => {
-  it('sends the sections that have changed, once each', async () => {
-    let count = 1;
-    const { url } = await pagesOf(() => content({ still: 'same', moving: `<b>${count}</b>` }));
-    const reader = await openReader(`${url}/live/page`);
-    expect(reader.response.headers).toMatchObject({ 'x-accel-buffering': 'no' });
-    expect(await next(reader)).toEqual({ id: 'still', html: 'same' });
-    expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>1&lt;/b>' });
-    count = 2;
-    expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>2&lt;/b>' });
-  });
-
-  it('sends the last state of a section that has stopped being live', async () => {
-    let isLive = true;
-    const { url } = await pagesOf(() => content({ run: isLive ? 'reading' : 'complete' }, isLive));
-    const reader = await openReader(`${url}/live/page`);
-    expect(await next(reader)).toEqual({ id: 'run', html: 'reading' });
-    isLive = false;
-    expect(await next(reader)).toEqual({ id: 'run', html: 'complete' });
-    expect(await endOf(reader)).toMatchObject({ code: 'OVER' });
-    // A browser that was not connected meanwhile loads the page again as well.
-    expect(await endOf(await openReader(`${url}/live/page`))).toMatchObject({ code: 'OVER' });
-  });
-
-  it('is rendered once for all browsers that show it, also after one of them has left', async () => {
-    let renderings = 0;
-    const { url } = await pagesOf(() => content({ count: `${++renderings}` }));
-    const readers = await Promise.all(Array.from({ length: 10 }, () => openReader(`${url}/live/page`)));
-    const seen = await Promise.all(
-      readers.map(async (reader) => {
-        const values: number[] = [];
-        while ((values.at(-1) ?? 0) < 20) values.push(Number((await next(reader)).html));
-        return values;
-      }),
-    );
-    // Each got a share of the same twenty renderings.
-    for (const values of seen) expect(values).toEqual([...values].sort((one, other) => one - other));
-    readers[0]?.leave();
-    const from = renderings;
-    const values: number[] = [];
-    for (let n = 0; n < 10; n++) values.push(Number((await next(readers[1] as Opened)).html));
-    expect(values.at(-1)).toBeGreaterThan(from);
-    // Ten browsers that were rendered for each would have had ten times as many.
-    expect(renderings).toBeLessThan(4 * ((values.at(-1) ?? 0) + 1));
-  });
-
-  it('that does not exist is an error that ends an EventSource', async () => {
-    const { url } = await pagesOf(() => {
-      throw new CatchwordError('NOT_FOUND', 'run 7 does not exist');
-    });
-    const { status, text } = await get(`${url}/live/page`, { headers: EVENT_SOURCE });
-    expect(status).toBe(404);
-    expect(text).toContain('run 7 does not exist');
-  });
-
-  it('that cannot be rendered at first lets an EventSource come back', async () => {
-    let isBroken = true;
-    const { url } = await pagesOf(() => {
-      if (isBroken) throw new Error('disk I/O error at /secret/path');
-      return content({ a: 'well' });
-    });
-    expect((await get(`${url}/live/page`)).status).toBe(500);
-    const { status, text } = await get(`${url}/live/page`, { headers: EVENT_SOURCE });
-    expect(status).toBe(200);
-    expect(text).toMatch(/^retry: \d{5}\nevent: end\ndata: \{"code":"INTERNAL"/);
-    expect(text).not.toContain('secret');
-    isBroken = false;
-    expect(await next(await openReader(`${url}/live/page`))).toEqual({ id: 'a', html: 'well' });
-  });
-
-  it.each([
-    ['is gone', new CatchwordError('NOT_FOUND', 'run 7 was pruned'), 'NOT_FOUND'],
-    ['fails', new Error('disk I/O error at /secret/path'), 'INTERNAL'],
-  ])('that %s while it is followed ends with the reason', async (_name, failure, code) => {
-    let error: Error | null = null;
-    const { url } = await pagesOf(() => {
-      if (error !== null) throw error;
-      return content({ a: 'well' });
-    });
-    const [one, other] = [await openReader(`${url}/live/page`), await openReader(`${url}/live/page`)];
-    await next(one);
-    await next(other);
-    error = failure;
-    expect(await endOf(one)).toMatchObject({ code });
-    expect(await endOf(other)).toMatchObject({ code });
-    error = null;
-    // Nothing of the failure is kept.
-    expect(await next(await openReader(`${url}/live/page`))).toEqual({ id: 'a', html: 'well' });
-  });
-
-  it('keeps on, and keeps the connection alive, when the clock is set back', async () => {
-    let count = 1;
-    const clock = hurried();
-    const { url } = await pagesOf(() => content({ a: `${count}` }), { clock });
-    const reader = await openReader(`${url}/live/page`);
-    await next(reader);
-    clock.set(-86_400_000);
-    count = 2;
-    expect(await next(reader)).toEqual({ id: 'a', html: '2' });
-    expect(await reader.until((block) => '' in block)).toEqual({ '': 'still here' });
-  });
+it('a live page sends the sections that have changed, once each', async () => {
+  let count = 1;
+  const { url } = await pagesOf(() => content({ still: 'same', moving: `<b>${count}</b>` }));
+  const reader = await openReader(`${url}/live/page`);
+  expect(reader.response.headers).toMatchObject({ 'x-accel-buffering': 'no' });
+  expect(await next(reader)).toEqual({ id: 'still', html: 'same' });
+  expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>1&lt;/b>' });
+  count = 2;
+  expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>2&lt;/b>' });
 });
 
-describe('a browser that takes nothing', () => {
-  it('is disconnected, and leaves its place to another', async () => {
-    let count = 0;
-    const { url } = await pagesOf(() => content({ a: `${++count}${'x'.repeat(1_000_000)}` }), {
-      slowReaderMs: 3_000,
-      graceMs: 3_000,
-    });
-    const watched = watchResponses();
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    onTestFinished(() => void socket.destroy());
-    socket.on('error', () => {});
-    socket.pause();
-    await once(socket, 'connect');
-    socket.write('GET /live/page HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await expect.poll(() => watched[0]?.response.closed, { timeout: 30_000 }).toBe(true);
-    // One section, however often the page changed.
-    expect(watched[0]?.mostWaiting).toBeLessThan(1_100_000);
-  });
+it('a live page sends the last state of a section that has stopped being live', async () => {
+  let isLive = true;
+  const { url } = await pagesOf(() => content({ run: isLive ? 'reading' : 'complete' }, isLive));
+  const reader = await openReader(`${url}/live/page`);
+  expect(await next(reader)).toEqual({ id: 'run', html: 'reading' });
+  isLive = false;
+  expect(await next(reader)).toEqual({ id: 'run', html: 'complete' });
+  expect(await reader.endCode()).toBe('OVER');
+  // A browser that was not connected meanwhile loads the page again as well.
+  expect(await (await openReader(`${url}/live/page`)).endCode()).toBe('OVER');
 });
 
-describe('many pages', () => {
-  it('are limited, and who is refused comes back later', async () => {
-    const { url } = await pagesOf((path) => content({ a: path }));
-    const readers = await Promise.all(Array.from({ length: 100 }, (_, nth) => openReader(`${url}/live/${nth}`)));
-    // Different pages do not get each other's sections.
-    const first = await Promise.all(readers.map(next));
-    expect(first).toEqual(readers.map((_, nth) => ({ id: 'a', html: `/live/${nth}` })));
-    const refused = await get(`${url}/live/more`);
-    expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
-    const told = await get(`${url}/live/more`, { headers: EVENT_SOURCE });
-    expect(told.status).toBe(200);
-    expect(told.text).toMatch(/^retry: [12]\d{4}\nevent: end\ndata: \{"code":"TOO_MANY_STREAMS"/);
-    readers[0]?.leave();
-    await expect
-      .poll(async () => {
-        const reader = await openReader(`${url}/live/more`);
-        const { statusCode } = reader.response;
-        reader.leave();
-        return statusCode;
-      })
-      .toBe(200);
-  });
-
-  it('are rendered one after another, with pauses in which others have the time', async () => {
-    const renderings: string[] = [];
-    const clock = createHandClock(Date.now());
-    const { url } = await pagesOf(
-      (path) => {
-        const startedAt = performance.now();
-        while (performance.now() - startedAt < 3);
-        renderings.push(path);
-        return content({ a: `${path} ${renderings.length}` });
-      },
-      { clock },
-    );
-    const readers = await Promise.all(Array.from({ length: 3 }, (_, nth) => openReader(`${url}/live/${nth}`)));
-    await Promise.all(readers.map(next));
-    renderings.length = 0;
-    await clock.pass(1_000);
-    expect(renderings).toHaveLength(1);
-    // The pause is 60 times 3 ms, or longer.
-    await clock.pass(150);
-    expect(renderings).toHaveLength(1);
-    await clock.pass(30_000);
-    expect(new Set(renderings).size).toBe(3);
-  });
+it('a live page is rendered once for all browsers that show it, also after one of them has left', async () => {
+  let renderings = 0;
+  const { url } = await pagesOf(() => content({ count: `${++renderings}` }));
+  const readers = await Promise.all(Array.from({ length: 10 }, () => openReader(`${url}/live/page`)));
+  const seen = await Promise.all(
+    readers.map(async (reader) => {
+      const values: number[] = [];
+      while ((values.at(-1) ?? 0) < 20) values.push(Number((await next(reader)).html));
+      return values;
+    }),
+  );
+  // Each got a share of the same twenty renderings.
+  for (const values of seen) expect(values).toEqual([...values].sort((one, other) => one - other));
+  readers[0]?.leave();
+  const from = renderings;
+  const values: number[] = [];
+  for (let n = 0; n < 10; n++) values.push(Number((await next(readers[1] as Opened)).html));
+  expect(values.at(-1)).toBeGreaterThan(from);
+  // Ten browsers that were rendered for each would have had ten times as many.
+  expect(renderings).toBeLessThan(4 * ((values.at(-1) ?? 0) + 1));
 });
 
-it('ends every live page when catchword stops', async () => {
+it('a live page that does not exist is an error that ends an EventSource', async () => {
+  const { url } = await pagesOf(() => {
+    throw new CatchwordError('NOT_FOUND', 'run 7 does not exist');
+  });
+  const { status, text } = await get(`${url}/live/page`, { headers: EVENT_SOURCE });
+  expect(status).toBe(404);
+  expect(text).toContain('run 7 does not exist');
+});
+
+it('a live page that cannot be rendered at first lets an EventSource come back', async () => {
+  let isBroken = true;
+  const { url } = await pagesOf(() => {
+    if (isBroken) throw new Error('disk I/O error at /secret/path');
+    return content({ a: 'well' });
+  });
+  expect((await get(`${url}/live/page`)).status).toBe(500);
+  const { status, text } = await get(`${url}/live/page`, { headers: EVENT_SOURCE });
+  expect(status).toBe(200);
+  expect(text).toMatch(/^retry: \d{5}\nevent: end\ndata: \{"code":"INTERNAL"/);
+  expect(text).not.toContain('secret');
+  isBroken = false;
+  expect(await next(await openReader(`${url}/live/page`))).toEqual({ id: 'a', html: 'well' });
+});
+
+it.each([
+  ['is gone', new CatchwordError('NOT_FOUND', 'run 7 was pruned'), 'NOT_FOUND'],
+  ['fails', new Error('disk I/O error at /secret/path'), 'INTERNAL'],
+])('a live page that %s while it is followed ends with the reason', async (_name, failure, code) => {
+  let error: Error | null = null;
+  const { url } = await pagesOf(() => {
+    if (error !== null) throw error;
+    return content({ a: 'well' });
+  });
+  const [one, other] = [await openReader(`${url}/live/page`), await openReader(`${url}/live/page`)];
+  await next(one);
+  await next(other);
+  error = failure;
+  expect(await one.endCode()).toBe(code);
+  expect(await other.endCode()).toBe(code);
+  error = null;
+  // Nothing of the failure is kept.
+  expect(await next(await openReader(`${url}/live/page`))).toEqual({ id: 'a', html: 'well' });
+});
+
+it('a live page keeps on, and keeps the connection alive, when the clock is set back', async () => {
+  let count = 1;
+  const clock = hurried();
+  const { url } = await pagesOf(() => content({ a: `${count}` }), { clock });
+  const reader = await openReader(`${url}/live/page`);
+  await next(reader);
+  clock.set(-86_400_000);
+  count = 2;
+  expect(await next(reader)).toEqual({ id: 'a', html: '2' });
+  expect(await reader.until((block) => '' in block)).toEqual({ '': 'still here' });
+});
+
+it('a browser that takes nothing is disconnected, and leaves its place to another', async () => {
+  let count = 0;
+  const { url } = await pagesOf(() => content({ a: `${++count}${'x'.repeat(1_000_000)}` }), {
+    slowReaderMs: 3_000,
+    graceMs: 3_000,
+  });
+  const watched = watchResponses();
+  await stall(url, '/live/page');
+  await expect.poll(() => watched[0]?.response.closed, { timeout: 30_000 }).toBe(true);
+  // One section, however often the page changed.
+  expect(watched[0]?.mostWaiting).toBeLessThan(1_100_000);
+});
+
+it('live pages are limited, and who is refused comes back later', async () => {
+  const { url } = await pagesOf((path) => content({ a: path }));
+  const readers = await Promise.all(Array.from({ length: 100 }, (_, nth) => openReader(`${url}/live/${nth}`)));
+  // Different pages do not get each other's sections.
+  const first = await Promise.all(readers.map(next));
+  expect(first).toEqual(readers.map((_, nth) => ({ id: 'a', html: `/live/${nth}` })));
+  const refused = await get(`${url}/live/more`);
+  expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
+  const told = await get(`${url}/live/more`, { headers: EVENT_SOURCE });
+  expect(told.status).toBe(200);
+  expect(told.text).toMatch(/^retry: [12]\d{4}\nevent: end\ndata: \{"code":"TOO_MANY_STREAMS"/);
+  readers[0]?.leave();
+  await expect
+    .poll(async () => {
+      const reader = await openReader(`${url}/live/more`);
+      const { statusCode } = reader.response;
+      reader.leave();
+      return statusCode;
+    })
+    .toBe(200);
+});
+
+it('live pages are rendered one after another, with pauses in which others have the time', async () => {
+  const renderings: string[] = [];
+  const clock = createHandClock(Date.now());
+  const { url } = await pagesOf(
+    (path) => {
+      const startedAt = performance.now();
+      while (performance.now() - startedAt < 3);
+      renderings.push(path);
+      return content({ a: `${path} ${renderings.length}` });
+    },
+    { clock },
+  );
+  const readers = await Promise.all(Array.from({ length: 3 }, (_, nth) => openReader(`${url}/live/${nth}`)));
+  await Promise.all(readers.map(next));
+  renderings.length = 0;
+  await clock.pass(1_000);
+  expect(renderings).toHaveLength(1);
+  // The pause is 60 times 3 ms, or longer.
+  await clock.pass(150);
+  expect(renderings).toHaveLength(1);
+  await clock.pass(30_000);
+  expect(new Set(renderings).size).toBe(3);
+});
+
+it('every live page ends when catchword stops', async () => {
   const { url, live } = await pagesOf((path) => content({ a: path }));
   const readers = await Promise.all(Array.from({ length: 5 }, (_, nth) => openReader(`${url}/live/${nth}`)));
   await Promise.all(readers.map(next));
   const stopped = live.stop();
-  for (const reader of readers) expect(await endOf(reader)).toMatchObject({ code: 'SHUTDOWN' });
+  for (const reader of readers) expect(await reader.endCode()).toBe('SHUTDOWN');
   await stopped;
   // A page that is opened now gets the reason as well.
   const late = await openReader(`${url}/live/late`);
-  expect(await endOf(late)).toMatchObject({ code: 'SHUTDOWN' });
+  expect(await late.endCode()).toBe('SHUTDOWN');
 });

@@ -62,7 +62,7 @@ function createChecks({ paths, components }: Described) {
   };
 }
 
-it('has no finding of the linter, and names every route of the API', async () => {
+it('the description has no finding of the linter, and names every route of the API', async () => {
   const { web } = await serve(emptyMirror());
   const { status, headers, text } = await get(`${web.url}/openapi.json`);
   expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'application/json; charset=utf-8' });
@@ -88,7 +88,7 @@ it('has no finding of the linter, and names every route of the API', async () =>
   expect((await get(`${web.url}/openapi.json`)).text).toBe(text);
 });
 
-it('describes the parameters as the routes take them', async () => {
+it('the description has the parameters as the routes take them', async () => {
   const { web } = await serve(emptyMirror());
   const { paths } = await getJson<Described>(`${web.url}/openapi.json`);
   const of = (path: string) => paths[path]?.get?.parameters?.map(({ name, schema }) => ({ name, ...schema }));
@@ -107,7 +107,7 @@ it('describes the parameters as the routes take them', async () => {
   }
 });
 
-it('describes every answer of a server exactly', async () => {
+it('the description has every answer of a server exactly', async () => {
   const { db, settings, sandbox } = await filled({ items: 3_000, details: true, withdrawnForMs: 0 });
   sandbox.catalog.mutate({ update: 5, remove: 2, seed: 1 });
   await load(settings, 'full');
@@ -152,7 +152,7 @@ it('describes every answer of a server exactly', async () => {
     expect((await check(closedToOthers.url, path, path)).status, path).toBe(401);
 });
 
-it('has examples that fit their schemas', async () => {
+it('the description has examples that fit their schemas', async () => {
   const { web } = await serve(emptyMirror());
   const { components } = await getJson<Described>(`${web.url}/openapi.json`);
   const ajv = new Ajv2020({ strict: false, validateFormats: false });

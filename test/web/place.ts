@@ -1,13 +1,13 @@
 import { EventEmitter, once } from 'node:events';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { expect, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { Plans } from '../../src/catalog/tick.ts';
 import { startWeb, type WebOptions } from '../../src/http/web-server.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
 import { get } from './reader.ts';
 
 /** A schedule that starts nothing and has missed nothing. */
@@ -27,37 +27,41 @@ export interface LogLine {
   readonly [key: string]: unknown;
 }
 
-/** Starts the web role on a free port, with a log that a test can wait for. */
+/** A clock that a test can put forward. */
+export function settableClock(): Clock & { aheadMs: number } {
+  const clock = { ...systemClock, aheadMs: 0, now: () => Date.now() + clock.aheadMs };
+  return clock;
+}
+
+/** Options of a server at a free port. */
+export const WEB = {
+  host: '127.0.0.1',
+  port: 0,
+  token: undefined,
+  source: SOURCE,
+  readyMaxAgeMs: 86_400_000,
+  rateLimit: null,
+  overlapMs: 300_000,
+  minFreeBytes: null,
+  plans: () => NO_PLANS,
+  clock: systemClock,
+};
+
+/** Starts the web role, with a log that a test can wait for. */
 export async function serve(db: string, given: Partial<WebOptions> = {}) {
   /** Every line so far. */
   const log: LogLine[] = [];
   const lines = new EventEmitter();
-  const sink = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      log.push(JSON.parse(chunk.toString()) as LogLine);
-      lines.emit('line');
-      done();
-    },
-  });
-  const web = await startWeb({
-    db,
-    host: '127.0.0.1',
-    port: 0,
-    token: undefined,
-    source: SOURCE,
-    readyMaxAgeMs: 86_400_000,
-    rateLimit: null,
-    overlapMs: 300_000,
-    minFreeBytes: null,
-    plans: () => NO_PLANS,
-    clock: systemClock,
-    log: pino({ level: 'trace' }, sink),
-    ...given,
-  });
+  const write = (line: string): void => {
+    log.push(JSON.parse(line) as LogLine);
+    lines.emit('line');
+  };
+  const web = await startWeb({ ...WEB, db, log: pino({ level: 'trace' }, { write }), ...given });
   onTestFinished(() => web.stop());
   return {
     web,
     log,
+    stream: `${web.url}/api/changes/stream`,
     /** Waits for the first line with this message. */
     logged: async (message: string): Promise<LogLine> => {
       for (;;) {
@@ -67,6 +71,12 @@ export async function serve(db: string, given: Partial<WebOptions> = {}) {
       }
     },
   };
+}
+
+/** A mirror that was loaded once from a sandbox, and its server. */
+export async function serveFilled(options: Parameters<typeof filled>[0], web: Partial<WebOptions> = {}) {
+  const made = await filled(options);
+  return { ...made, ...(await serve(made.db, web)) };
 }
 
 /** A mirror that a test changes, and its pages. */

@@ -22,7 +22,7 @@ const linksOf = (html: string): string[] =>
   [...html.matchAll(/<a [^>]*?href="([^"]*)"/g)].map(([, href = '']) => href.replaceAll('&amp;', '&'));
 const HOSTILE = '<script>alert(1)</script><img src=x onerror=alert(2)>" \' &amp;';
 
-it('reads only the beginning of a long title for a list', async () => {
+it('a list reads only the beginning of a long title for a list', async () => {
   const { change, store } = await scene();
   const title = `word 😀${'x'.repeat(1_000_000)}`;
   change([{ vbid: 'P1', body: body('P1', `"title":${JSON.stringify(title)},"publisher":${JSON.stringify(title)}`) }]);
@@ -31,7 +31,7 @@ it('reads only the beginning of a long title for a list', async () => {
   expect(store.search('word', 5)[0]?.publisher).toHaveLength(2_001);
 });
 
-it('shows known fields with labels, and numbers exactly as the service wrote them', async () => {
+it('the page of a product shows known fields with labels, and numbers exactly as the service wrote them', async () => {
   const { change, html } = await scene();
   const prices =
     '"variants":[{"sku":"S1","duration":180,"prices":[{"type":"list","value":12345678901234567890.10,"currency":"EUR"},' +
@@ -61,7 +61,7 @@ it('shows known fields with labels, and numbers exactly as the service wrote the
   expect(page).not.toContain('<img');
 });
 
-it('escapes hostile titles, keys and fields, and links only web addresses', async () => {
+it('pages escape hostile titles, keys and fields, and link only web addresses', async () => {
   const { change, html } = await scene();
   const vbid = `a/b?#%2F é😀${HOSTILE}`;
   const title = `${HOSTILE} \u202egnp.exe \0 \ud800`;
@@ -87,7 +87,7 @@ it('escapes hostile titles, keys and fields, and links only web addresses', asyn
   expect(await html(own ?? '')).toContain('<h1>&lt;script>');
 });
 
-it('answers 404 for a product that never existed, whatever its key', async () => {
+it('the server answers 404 for the page of a product that never existed, whatever its key', async () => {
   const { page } = await scene();
   for (const vbid of ['NONE', 'a/b', '<script>', '😀', 'x'.repeat(1_000), '\u202e']) {
     const { status, text } = await page(`/products/${encodeURIComponent(vbid)}`);
@@ -96,7 +96,7 @@ it('answers 404 for a product that never existed, whatever its key', async () =>
   }
 });
 
-it('shows a removed product with its last fields, and a withdrawn one', async () => {
+it('the page shows a removed product with its last fields, and a withdrawn one', async () => {
   const { change, html } = await scene();
   change([{ vbid: 'P1', body: body('P1', '"title":"Gone book"') }]);
   change([{ vbid: 'P1', body: null }]);
@@ -109,7 +109,7 @@ it('shows a removed product with its last fields, and a withdrawn one', async ()
   expect(await html('/products')).toContain(' removed</span>');
 });
 
-it('shows what changed as the change log has it, and every version as productAsOf', async () => {
+it('the history shows what changed as the change log has it, and every version as productAsOf', async () => {
   const { change, html, store, row } = await scene();
   change([{ vbid: 'OTHER', body: body('OTHER', '"title":"other"') }]);
   const versions = [
@@ -152,7 +152,7 @@ it('shows what changed as the change log has it, and every version as productAsO
   }
 });
 
-it('rejects a version that does not exist', async () => {
+it('the page rejects a version that does not exist', async () => {
   const { change, page } = await scene();
   change([{ vbid: 'OTHER', body: body('OTHER', '"title":"other"') }]);
   change([{ vbid: 'P1', body: body('P1', '"title":"One"') }]);
@@ -166,7 +166,7 @@ it('rejects a version that does not exist', async () => {
   expect(await answers('/products/P1?before=-1')).toMatchObject({ status: 400, text: /before: .*is not valid/ });
 });
 
-it('pages through 20,000 changes of one product, each once', async () => {
+it('the history pages through 20,000 changes of one product, each once', async () => {
   const { change, html, store, row } = await scene();
   const total = 20_000;
   const version = (n: number) => ({ vbid: 'P1', body: body('P1', `"title":"Book","n":${n},"early":${n < 9}`) });
@@ -184,7 +184,7 @@ it('pages through 20,000 changes of one product, each once', async () => {
   expect(productAsOf(store, row('P1'), 9).body).toBe(version(8).body);
 });
 
-it('shows a body of a megabyte in part', async () => {
+it('the page shows a body of a megabyte in part', async () => {
   const { change, page, html } = await scene();
   const long = 'x'.repeat(1_000_000);
   change([{ vbid: 'BIG', body: body('BIG', `"title":"${long}"`) }]);
@@ -201,7 +201,7 @@ it('shows a body of a megabyte in part', async () => {
   expect((await html('/changes')).length).toBeLessThan(20_000);
 });
 
-it('finds products, says when there are more, and explains an invalid search', async () => {
+it('the search finds products, says when there are more, and explains an invalid search', async () => {
   const { change, html } = await scene();
   expect(await html('/products')).toContain('The mirror has no products yet.');
   const books = Array.from({ length: 60 }, (_, n) => ({
@@ -222,7 +222,7 @@ it('finds products, says when there are more, and explains an invalid search', a
   expect(await html('/products?q=%00+%22+%F0+OR')).toContain('Found');
 });
 
-it('shows of a nested field the parts that changed', async () => {
+it('the history shows of a nested field the parts that changed', async () => {
   const { change, html } = await scene();
   const variants = (value: string, more = '') =>
     `"variants":[{"sku":"S1","prices":[{"currency":"EUR","value":9.90},{"currency":"USD","value":${value}}]}${more}]`;

@@ -13,6 +13,19 @@ export async function connected(url: string): Promise<Socket> {
   return socket;
 }
 
+/** Requests a path, and takes nothing. */
+export async function stall(url: string, path: string): Promise<Socket> {
+  const socket = await connected(url);
+  socket.pause();
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+  return socket;
+}
+
+/** Whole numbers, by one. */
+export function upTo(last: number, first = 1): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
 interface Asking {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -70,6 +83,17 @@ export async function openReader(url: string, headers: Readonly<Record<string, s
     response,
     /** Whole blocks until the connection ends. */
     blocks: () => generator,
+    /** The same at once. */
+    rest: async (): Promise<Block[]> => {
+      const found: Block[] = [];
+      for await (const block of generator) found.push(block);
+      return found;
+    },
+    /** The code of the message that ends the stream. */
+    endCode: async (): Promise<string> => {
+      const { data = '' } = await until(({ event }) => event === 'end');
+      return (JSON.parse(data) as { code: string }).code;
+    },
     /** The next `limit` blocks with an event of the change log. */
     events: async (limit: number): Promise<Block[]> => {
       const found: Block[] = [];

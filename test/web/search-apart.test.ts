@@ -3,13 +3,13 @@ import { once } from 'node:events';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
 import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { serve } from './place.ts';
+import { serveFilled } from './place.ts';
 import { get } from './reader.ts';
 
 /** The program as it is installed. */
@@ -44,128 +44,122 @@ function isAlive(pid: number): boolean {
   }
 }
 
-describe('a search in a process of its own', () => {
-  it('finds what the mirror finds, and keeps its errors', async () => {
-    const { db } = await filled({ items: 300, details: true });
-    const store = openStore(db);
-    onTestFinished(() => store.close());
-    const { search } = apart(db);
-    for (const text of ['history', 'hist* of', '9*', 'no such word']) {
-      expect(await search(text, 20), text).toEqual(store.search(text, 20));
-    }
-    await expect(search(MANY, 20)).rejects.toMatchObject({
-      code: 'USAGE',
-      message: expect.stringContaining('17 words'),
-    });
-    expect(await search('the', 3)).toEqual(store.search('the', 3));
+it('a search in a process of its own finds what the mirror finds, and keeps its errors', async () => {
+  const { db } = await filled({ items: 300, details: true });
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  const { search } = apart(db);
+  for (const text of ['history', 'hist* of', '9*', 'no such word']) {
+    expect(await search(text, 20), text).toEqual(store.search(text, 20));
+  }
+  await expect(search(MANY, 20)).rejects.toMatchObject({
+    code: 'USAGE',
+    message: expect.stringContaining('17 words'),
   });
-
-  it('ends a search that takes too long, together with its process', async () => {
-    const { program, pids } = programThat('');
-    const { search } = apart('', { program, limits: { runMs: 50 } });
-    for (const nth of [1, 2]) {
-      await expect(search('a*', 1)).rejects.toMatchObject({ code: 'SEARCH_TIMEOUT' });
-      expect(pids()).toHaveLength(nth);
-      await expect.poll(() => pids().some(isAlive)).toBe(false);
-    }
-  });
-
-  it('does not make others wait for long', async () => {
-    const { program, pids } = programThat('');
-    const { search } = apart('', { program, limits: { runMs: 200, waitMs: 50 } });
-    const refused = await Promise.all(Array.from({ length: 20 }, () => search('a*', 1).catch((error: Error) => error)));
-    expect(refused.map((error) => (error as Error).message)).toEqual([
-      'the search took longer than 0.2 seconds',
-      ...Array.from({ length: 19 }, () => 'other searches take too long'),
-    ]);
-    expect(pids()).toHaveLength(1);
-  });
-
-  it('starts again after its process has ended', async () => {
-    const { program, pids } = programThat('process.exit(1)');
-    const { search } = apart('', { program });
-    for (const _ of [1, 2]) await expect(search('a', 1)).rejects.toThrow('has ended');
-    expect(pids()).toHaveLength(2);
-  });
-
-  it('starts again after its process was killed between two searches', async () => {
-    const { program, pids } = programThat('process.send({ hits: [] })');
-    const { search } = apart('', { program });
-    expect(await search('a', 1)).toEqual([]);
-    process.kill(pids()[0] ?? Number.NaN, 'SIGKILL');
-    await expect.poll(async () => await search('a', 1).catch(() => 'not yet')).toEqual([]);
-    await expect.poll(() => pids().length).toBe(2);
-    expect(await search('a', 1)).toEqual([]);
-  });
-
-  it('does not pass on the environment, which may have secrets', async () => {
-    process.env.CATCHWORD_API_KEY = 'a-key';
-    onTestFinished(() => {
-      delete process.env.CATCHWORD_API_KEY;
-    });
-    const { program } = programThat('process.send({ hits: process.argv.concat(Object.values(process.env)) })');
-    const passed = JSON.stringify(await apart('', { program }).search('a', 1));
-    expect(passed).toContain('program.mjs');
-    expect(passed).not.toContain('a-key');
-  });
-
-  it('leaves no process when it stops, or without searches', async () => {
-    const { program, pids } = programThat('process.send({ hits: [] })');
-    const stopped = apart('', { program });
-    await stopped.search('a', 1);
-    await stopped.stop();
-    const idle = apart('', { program, limits: { idleMs: 1 } });
-    await idle.search('a', 1);
-    expect(pids()).toHaveLength(2);
-    await expect.poll(() => pids().some(isAlive)).toBe(false);
-    await expect(stopped.search('a', 1)).rejects.toMatchObject({ code: 'INTERRUPTED' });
-  });
-
-  it('ends with the process that asks', async () => {
-    const { db } = await filled({ items: 1 });
-    const child = fork(fileURLToPath(PROGRAM), [db], { execArgv: [] });
-    onTestFinished(() => void child.kill('SIGKILL'));
-    await once(child, 'message');
-    child.disconnect();
-    expect(await once(child, 'exit')).toEqual([0, null]);
-  });
-
-  it('refuses those that wait when it stops', async () => {
-    const { program, pids } = programThat('');
-    const searching = apart('', { program });
-    const refused = [1, 2, 3].map((limit) => searching.search('a*', limit).catch((error: unknown) => error));
-    await expect.poll(() => pids().length).toBe(1);
-    await searching.stop();
-    for (const error of await Promise.all(refused)) expect(error).toMatchObject({ code: 'INTERRUPTED' });
-  });
+  expect(await search('the', 3)).toEqual(store.search('the', 3));
 });
 
-describe('the server', () => {
-  it('answers 503, and when to come back, for a search that takes too long', async () => {
-    const { program } = programThat('');
-    const { db } = await filled({ items: 10 });
-    const { web } = await serve(db, { searchApart: { program, limits: { runMs: 50 } } });
-    const { status, headers, text } = await get(`${web.url}/api/products?q=a*`);
-    expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '10' });
-    expect(JSON.parse(text)).toMatchObject({ error: { code: 'SEARCH_TIMEOUT', hint: expect.any(String) } });
-    const page = await get(`${web.url}/products?q=a*`, { headers: { accept: 'text/html' } });
-    expect(page.status).toBe(200);
-    expect(page.text).toContain('the search took longer than 0.05 seconds');
-    expect((await get(`${web.url}/healthz`)).status).toBe(200);
-  });
+it('a deadline ends a search that takes too long, together with its process', async () => {
+  const { program, pids } = programThat('');
+  const { search } = apart('', { program, limits: { runMs: 50 } });
+  for (const nth of [1, 2]) {
+    await expect(search('a*', 1)).rejects.toMatchObject({ code: 'SEARCH_TIMEOUT' });
+    expect(pids()).toHaveLength(nth);
+    await expect.poll(() => pids().some(isAlive)).toBe(false);
+  }
+});
 
-  it('stops while a search is under way', async () => {
-    const { program, pids } = programThat('');
-    const { db } = await filled({ items: 10 });
-    const { web } = await serve(db, { searchApart: { program }, limits: { stopMs: 3_600_000 } });
-    const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`));
-    await expect.poll(() => pids().length).toBe(1);
-    await web.stop();
-    for (const { status, text } of await Promise.all(open)) {
-      expect({ status, error: (JSON.parse(text) as { error: unknown }).error }).toMatchObject({
-        status: 503,
-        error: { code: 'STOPPING' },
-      });
-    }
+it('a search does not make others wait for long', async () => {
+  const { program, pids } = programThat('');
+  const { search } = apart('', { program, limits: { runMs: 200, waitMs: 50 } });
+  const refused = await Promise.all(Array.from({ length: 20 }, () => search('a*', 1).catch((error: Error) => error)));
+  expect(refused.map((error) => (error as Error).message)).toEqual([
+    'the search took longer than 0.2 seconds',
+    ...Array.from({ length: 19 }, () => 'other searches take too long'),
+  ]);
+  expect(pids()).toHaveLength(1);
+});
+
+it('a search starts its process again after it has ended', async () => {
+  const { program, pids } = programThat('process.exit(1)');
+  const { search } = apart('', { program });
+  for (const _ of [1, 2]) await expect(search('a', 1)).rejects.toThrow('has ended');
+  expect(pids()).toHaveLength(2);
+});
+
+it('a search starts its process again after it was killed between two searches', async () => {
+  const { program, pids } = programThat('process.send({ hits: [] })');
+  const { search } = apart('', { program });
+  expect(await search('a', 1)).toEqual([]);
+  process.kill(pids()[0] ?? Number.NaN, 'SIGKILL');
+  await expect.poll(async () => await search('a', 1).catch(() => 'not yet')).toEqual([]);
+  await expect.poll(() => pids().length).toBe(2);
+  expect(await search('a', 1)).toEqual([]);
+});
+
+it('the process that searches does not get the environment, which may have secrets', async () => {
+  process.env.CATCHWORD_API_KEY = 'a-key';
+  onTestFinished(() => {
+    delete process.env.CATCHWORD_API_KEY;
   });
+  const { program } = programThat('process.send({ hits: process.argv.concat(Object.values(process.env)) })');
+  const passed = JSON.stringify(await apart('', { program }).search('a', 1));
+  expect(passed).toContain('program.mjs');
+  expect(passed).not.toContain('a-key');
+});
+
+it('a search leaves no process when it stops, or without searches', async () => {
+  const { program, pids } = programThat('process.send({ hits: [] })');
+  const stopped = apart('', { program });
+  await stopped.search('a', 1);
+  await stopped.stop();
+  const idle = apart('', { program, limits: { idleMs: 1 } });
+  await idle.search('a', 1);
+  expect(pids()).toHaveLength(2);
+  await expect.poll(() => pids().some(isAlive)).toBe(false);
+  await expect(stopped.search('a', 1)).rejects.toMatchObject({ code: 'INTERRUPTED' });
+});
+
+it('the process that searches ends with the process that asks', async () => {
+  const { db } = await filled({ items: 1 });
+  const child = fork(fileURLToPath(PROGRAM), [db], { execArgv: [] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  await once(child, 'message');
+  child.disconnect();
+  expect(await once(child, 'exit')).toEqual([0, null]);
+});
+
+it('a search refuses those that wait when it stops', async () => {
+  const { program, pids } = programThat('');
+  const searching = apart('', { program });
+  const refused = [1, 2, 3].map((limit) => searching.search('a*', limit).catch((error: unknown) => error));
+  await expect.poll(() => pids().length).toBe(1);
+  await searching.stop();
+  for (const error of await Promise.all(refused)) expect(error).toMatchObject({ code: 'INTERRUPTED' });
+});
+
+it('the server answers 503, and when to come back, for a search that takes too long', async () => {
+  const { program } = programThat('');
+  const { web } = await serveFilled({ items: 10 }, { searchApart: { program, limits: { runMs: 50 } } });
+  const { status, headers, text } = await get(`${web.url}/api/products?q=a*`);
+  expect({ status, retry: headers['retry-after'] }).toEqual({ status: 503, retry: '10' });
+  expect(JSON.parse(text)).toMatchObject({ error: { code: 'SEARCH_TIMEOUT', hint: expect.any(String) } });
+  const page = await get(`${web.url}/products?q=a*`, { headers: { accept: 'text/html' } });
+  expect(page.status).toBe(200);
+  expect(page.text).toContain('the search took longer than 0.05 seconds');
+  expect((await get(`${web.url}/healthz`)).status).toBe(200);
+});
+
+it('the server stops while a search is under way', async () => {
+  const { program, pids } = programThat('');
+  const { web } = await serveFilled({ items: 10 }, { searchApart: { program }, limits: { stopMs: 3_600_000 } });
+  const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`));
+  await expect.poll(() => pids().length).toBe(1);
+  await web.stop();
+  for (const { status, text } of await Promise.all(open)) {
+    expect({ status, error: (JSON.parse(text) as { error: unknown }).error }).toMatchObject({
+      status: 503,
+      error: { code: 'STOPPING' },
+    });
+  }
 });

@@ -38,13 +38,13 @@ const decisionsOf = (html: string): string[] =>
     },
   );
 
-it('says how to add the first sink, and that an unknown one does not exist', async () => {
+it('the page of sinks says how to add the first sink, and that an unknown one does not exist', async () => {
   const { page, html } = await scene();
   expect(await html('/sinks')).toContain('CATCHWORD_SINK_&lt;NAME>');
   expect(await page('/sinks/none')).toMatchObject({ status: 404, text: /no sink/ });
 });
 
-it('shows how far a sink is, and its last error', async () => {
+it('the page shows how far a sink is, and its last error', async () => {
   const { store, change, configure, relay, html } = await scene();
   change(books(1_234));
   configure();
@@ -71,7 +71,7 @@ it('shows how far a sink is, and its last error', async () => {
   expect(await html('/sinks/shop')).toContain('superseded changes after 10 up to 20');
 });
 
-it('offers the decisions that the state allows', async () => {
+it('the page offers the decisions that the state allows', async () => {
   const { store, change, configure, relay, html } = await scene();
   change(books(3));
   configure();
@@ -85,7 +85,7 @@ it('offers the decisions that the state allows', async () => {
   expect(decisionsOf(await html('/sinks/shop'))).toEqual(['resume', 'retry', 'skip 2', 'skip-all', 'replay', 'replay']);
 });
 
-it('pages through 10,000 parked events, and skips only rejected ones', async () => {
+it('the page of a sink has 10,000 parked events, and skips only rejected ones', async () => {
   const { store, change, configure, relay, html } = await scene();
   const total = 10_000;
   change(books(total / 2));

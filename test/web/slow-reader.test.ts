@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { EndCode } from '../../src/http/response-writer.ts';
 import { streamChanges } from '../../src/http/sse/sse-stream.ts';
@@ -7,66 +7,58 @@ import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
 import { serve } from './place.ts';
-import { type Block, isEvent, openReader, seqOf } from './reader.ts';
+import { isEvent, openReader, seqOf, upTo } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 /** Far below what the streams below send, and far above a socket's high-water mark and one piece. */
 const FEW_BYTES = 300_000;
 
-async function blocksOf(blocks: AsyncIterable<Block>): Promise<Block[]> {
-  const all: Block[] = [];
-  for await (const block of blocks) all.push(block);
-  return all;
-}
+it('a reader that reads nothing is disconnected with a reason, and resumes without a gap', async () => {
+  const { db } = await filled({ items: 20_000, details: true });
+  const watched = watchResponses();
+  const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
+  const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
+  // The server has written its last message, and waits for the reader.
+  await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
+  expect(watched[0]?.mostWaiting).toBeGreaterThan(0);
+  expect(watched[0]?.mostWaiting).toBeLessThan(FEW_BYTES);
+  const blocks = await reader.rest();
+  const end = blocks.at(-1);
+  expect(end).toMatchObject({ event: 'end' });
+  expect(JSON.parse(end?.data ?? '')).toMatchObject({ code: 'SLOW_READER' });
+  const seen = blocks.filter(isEvent).map(seqOf);
+  expect(seen).toEqual(upTo(seen.length));
+  expect(seen.length).toBeGreaterThan(0);
+  expect(seen.length).toBeLessThan(20_000);
+  expect(await hasty.logged('stream ended')).toMatchObject({ code: 'SLOW_READER' });
 
-describe('a reader that reads nothing', () => {
-  it('is disconnected with a reason, and resumes without a gap', async () => {
-    const { db } = await filled({ items: 20_000, details: true });
-    const watched = watchResponses();
-    const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
-    const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
-    // The server has written its last message, and waits for the reader.
-    await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
-    expect(watched[0]?.mostWaiting).toBeGreaterThan(0);
-    expect(watched[0]?.mostWaiting).toBeLessThan(FEW_BYTES);
-    const blocks = await blocksOf(reader.blocks());
-    const end = blocks.at(-1);
-    expect(end).toMatchObject({ event: 'end' });
-    expect(JSON.parse(end?.data ?? '')).toMatchObject({ code: 'SLOW_READER' });
-    const seen = blocks.filter(isEvent).map(seqOf);
-    expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
-    expect(seen.length).toBeGreaterThan(0);
-    expect(seen.length).toBeLessThan(20_000);
-    expect(await hasty.logged('stream ended')).toMatchObject({ code: 'SLOW_READER' });
+  const patient = await serve(db);
+  const headers = { 'Last-Event-ID': String(seen.length) };
+  const again = await openReader(`${patient.web.url}/api/changes/stream`, headers);
+  const rest = await again.events(20_000 - seen.length);
+  expect(rest.map(seqOf)).toEqual(upTo(20_000, seen.length + 1));
+});
 
-    const patient = await serve(db);
-    const headers = { 'Last-Event-ID': String(seen.length) };
-    const again = await openReader(`${patient.web.url}/api/changes/stream`, headers);
-    const rest = await again.events(20_000 - seen.length);
-    expect(rest.map(seqOf)).toEqual(Array.from(rest, (_, index) => seen.length + 1 + index));
-  });
-
-  it('is cut off if it does not read the reason, and other readers do not notice', async () => {
-    const { db } = await filled({ items: 20_000, details: true });
-    const watched = watchResponses();
-    const { web, logged } = await serve(db, { limits: { slowReaderMs: 2_000, graceMs: 20 } });
-    const reader = await openReader(`${web.url}/api/changes/stream`);
-    const other = await openReader(`${web.url}/api/changes/stream`);
-    const events = await other.events(20_000);
-    expect(events.map(seqOf)).toEqual(Array.from({ length: 20_000 }, (_, index) => index + 1));
-    const [stalled, taken] = watched;
-    if (stalled === undefined || taken === undefined) throw new Error('two streams were opened');
-    expect(await logged('stream ended')).toMatchObject({ code: 'SLOW_READER', streams: 1 });
-    await expect.poll(() => stalled.response.socket?.destroyed ?? true).toBe(true);
-    expect(taken.response.writableEnded).toBe(false);
-    for (const { mostWaiting } of watched) expect(mostWaiting).toBeLessThan(FEW_BYTES);
-    // Written data arrives; the last message does not, because there was no room for it.
-    const blocks = await blocksOf(reader.blocks());
-    const seen = blocks.filter(isEvent).map(seqOf);
-    expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
-    expect(seen.length).toBeLessThan(20_000);
-    expect(blocks.filter(({ event }) => event === 'end')).toEqual([]);
-  });
+it('a reader that reads nothing is cut off if it does not read the reason, and other readers do not notice', async () => {
+  const { db } = await filled({ items: 20_000, details: true });
+  const watched = watchResponses();
+  const { web, logged } = await serve(db, { limits: { slowReaderMs: 2_000, graceMs: 20 } });
+  const reader = await openReader(`${web.url}/api/changes/stream`);
+  const other = await openReader(`${web.url}/api/changes/stream`);
+  const events = await other.events(20_000);
+  expect(events.map(seqOf)).toEqual(upTo(20_000));
+  const [stalled, taken] = watched;
+  if (stalled === undefined || taken === undefined) throw new Error('two streams were opened');
+  expect(await logged('stream ended')).toMatchObject({ code: 'SLOW_READER', streams: 1 });
+  await expect.poll(() => stalled.response.socket?.destroyed ?? true).toBe(true);
+  expect(taken.response.writableEnded).toBe(false);
+  for (const { mostWaiting } of watched) expect(mostWaiting).toBeLessThan(FEW_BYTES);
+  // Written data arrives; the last message does not, because there was no room for it.
+  const blocks = await reader.rest();
+  const seen = blocks.filter(isEvent).map(seqOf);
+  expect(seen).toEqual(upTo(seen.length));
+  expect(seen.length).toBeLessThan(20_000);
+  expect(blocks.filter(({ event }) => event === 'end')).toEqual([]);
 });
 
 /** Serves an endless log of events of one size, one a batch, to one reader at a time. */
@@ -96,51 +88,49 @@ async function endless(text: string, slowReaderMs: number) {
   return { url: `${url}/`, ending, ended, batches: () => batches };
 }
 
-describe('the stream', () => {
-  it('reads at most one batch ahead', async () => {
-    // More than the sockets of both sides hold.
-    const log = await endless(JSON.stringify('x'.repeat(20_000_000)), 100);
-    const watched = watchResponses();
-    const reader = await openReader(log.url);
-    await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
-    expect(log.batches()).toBe(1);
-    // The current event is finished, and no other is started.
-    expect(watched[0]?.mostWaiting).toBeLessThan(20_100_000);
-    const blocks = await blocksOf(reader.blocks());
-    expect(blocks.at(-1)?.event).toBe('end');
-    for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(20_000_002);
-  });
+it('the stream reads at most one batch ahead', async () => {
+  // More than the sockets of both sides hold.
+  const log = await endless(JSON.stringify('x'.repeat(20_000_000)), 100);
+  const watched = watchResponses();
+  const reader = await openReader(log.url);
+  await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
+  expect(log.batches()).toBe(1);
+  // The current event is finished, and no other is started.
+  expect(watched[0]?.mostWaiting).toBeLessThan(20_100_000);
+  const blocks = await reader.rest();
+  expect(blocks.at(-1)?.event).toBe('end');
+  for (const { data } of blocks.filter(isEvent)) expect(data).toHaveLength(20_000_002);
+});
 
-  it('waits for a reader that reads a little now and then', async () => {
-    const text = JSON.stringify('€'.repeat(100_000));
-    const log = await endless(text, 60_000);
-    const reader = await openReader(log.url);
-    for (let number = 1; number <= 150; number++) {
-      const [event] = await reader.events(1);
-      // Larger than a piece, of characters larger than a byte.
-      expect(event).toEqual({ id: String(number), data: text });
-    }
-    expect(log.ended).toEqual([]);
-    reader.leave();
-    await expect.poll(() => log.ended).toEqual(['GONE']);
-  });
+it('the stream waits for a reader that reads a little now and then', async () => {
+  const text = JSON.stringify('€'.repeat(100_000));
+  const log = await endless(text, 60_000);
+  const reader = await openReader(log.url);
+  for (let number = 1; number <= 150; number++) {
+    const [event] = await reader.events(1);
+    // Larger than a piece, of characters larger than a byte.
+    expect(event).toEqual({ id: String(number), data: text });
+  }
+  expect(log.ended).toEqual([]);
+  reader.leave();
+  await expect.poll(() => log.ended).toEqual(['GONE']);
+});
 
-  it('finishes the current event before the last message', async () => {
-    const text = JSON.stringify('y'.repeat(1_000_000));
-    const log = await endless(text, 60_000);
-    const watched = watchResponses();
-    const reader = await openReader(log.url);
-    // In the middle of an event, the reader stops reading.
-    await expect.poll(() => watched[0]?.response.writableNeedDrain).toBe(true);
-    log.ending.abort('SHUTDOWN');
-    const blocks = await blocksOf(reader.blocks());
-    const end = blocks.pop() ?? {};
-    // A block of its own, not the tail of an event.
-    expect(Object.keys(end)).toEqual(['retry', 'event', 'data']);
-    expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
-    const events = blocks.filter(isEvent);
-    expect(events.length).toBeGreaterThan(0);
-    for (const { data } of events) expect(data === text).toBe(true);
-    expect(log.ended).toEqual(['SHUTDOWN']);
-  });
+it('the stream finishes the current event before the last message', async () => {
+  const text = JSON.stringify('y'.repeat(1_000_000));
+  const log = await endless(text, 60_000);
+  const watched = watchResponses();
+  const reader = await openReader(log.url);
+  // In the middle of an event, the reader stops reading.
+  await expect.poll(() => watched[0]?.response.writableNeedDrain).toBe(true);
+  log.ending.abort('SHUTDOWN');
+  const blocks = await reader.rest();
+  const end = blocks.pop() ?? {};
+  // A block of its own, not the tail of an event.
+  expect(Object.keys(end)).toEqual(['retry', 'event', 'data']);
+  expect(JSON.parse(end.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
+  const events = blocks.filter(isEvent);
+  expect(events.length).toBeGreaterThan(0);
+  for (const { data } of events) expect(data === text).toBe(true);
+  expect(log.ended).toEqual(['SHUTDOWN']);
 });

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { expect, it } from 'vitest';
 import { filled } from '../support/place.ts';
 import { emptyMirror, serve } from './place.ts';
-import { type Block, connected, get, isEvent, openReader, seqOf } from './reader.ts';
+import { connected, get, isEvent, openReader, seqOf, upTo } from './reader.ts';
 import { watchResponses } from './watch.ts';
 
 /** So long that a test that waits for it times out. */
@@ -47,7 +47,7 @@ async function textOf(stream: AsyncIterable<Buffer>, encoding: BufferEncoding = 
   return Buffer.concat(chunks).toString(encoding);
 }
 
-it('stops listening at once, and waits until open responses are received', async () => {
+it('the server stops listening at once, and waits until open responses are received', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const page = (await get(`${web.url}${PAGE}`)).text;
@@ -76,18 +76,17 @@ it('stops listening at once, and waits until open responses are received', async
   // The pages were begun, but not all were received.
   expect(responses()[3]?.closed).toBe(false);
 
-  const blocks: Block[] = [];
-  for await (const block of stream.blocks()) blocks.push(block);
+  const blocks = await stream.rest();
   expect(JSON.parse(blocks.at(-1)?.data ?? '')).toMatchObject({ code: 'SHUTDOWN' });
   const seen = blocks.filter(isEvent).map(seqOf);
-  expect(seen).toEqual(Array.from(seen, (_, index) => index + 1));
+  expect(seen).toEqual(upTo(seen.length));
   expect(seen.length).toBeLessThan(20_000);
   const bodies = bodiesOf(await textOf(pages, 'latin1'));
   expect(bodies.map((body) => body === page)).toEqual([true, true, true]);
   await stopped;
 });
 
-it('does not wait for clients without a complete request', async () => {
+it('the server that stops does not wait for clients without a complete request', async () => {
   const { web } = await serve(emptyMirror(), PATIENT);
   await connected(web.url);
   const halting = await connected(web.url);
@@ -97,7 +96,7 @@ it('does not wait for clients without a complete request', async () => {
   await web.stop();
 });
 
-it('does not wait for clients that disconnected', async () => {
+it('the server that stops does not wait for clients that disconnected', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const { web } = await serve(db, PATIENT);
   const watched = watchResponses();

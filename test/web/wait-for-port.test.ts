@@ -10,6 +10,7 @@ import { openStore } from '../../src/store/store.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock } from '../support/test-clocks.ts';
+import { WEB } from './place.ts';
 
 const log = createLog('silent');
 
@@ -20,21 +21,7 @@ async function waitingWeb() {
   const other = createServer();
   const port = await listen(other);
   const clock = createHandClock(Date.now());
-  const start = () =>
-    startWeb({
-      db,
-      host: '127.0.0.1',
-      port,
-      token: undefined,
-      source: 'https://catalog.example/v4/products',
-      rateLimit: null,
-      overlapMs: 300_000,
-      readyMaxAgeMs: 86_400_000,
-      minFreeBytes: null,
-      plans: () => ({ nextFull: null, nextDelta: null, missedFull: null, missedDelta: null, timezone: 'UTC' }),
-      clock,
-      log,
-    });
+  const start = () => startWeb({ ...WEB, db, port, clock, log });
   const service = await startWhenPortIsFree(start, { clock, log });
   // Closing a mirror that was replaced fails once more.
   onTestFinished(() => service.stop().catch(() => {}));
