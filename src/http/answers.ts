@@ -13,6 +13,13 @@ const count = (description: string) => z.int().min(0).meta({ description });
 const text = (description: string) => z.string().meta({ description });
 const textOrNull = (description: string) => z.string().nullable().meta({ description });
 
+const orNull = <T extends z.ZodType>(description: string, schema: T) => schema.nullable().meta({ description });
+/** An answer, or a part of one. */
+const object = <T extends z.ZodRawShape>(description: string, shape: T) => z.object(shape).meta({ description });
+/** A part that /openapi.json describes once, by its name. */
+const named = <T extends z.ZodRawShape>(id: string, description: string, shape: T) =>
+  z.object(shape).meta({ id, description });
+
 export const ERROR = z
   .object({
     error: z.object({
@@ -59,52 +66,50 @@ const EVIDENCE = z.object({
   ).optional(),
 });
 
-export const RUN = z
-  .object({
-    id: count('The number of the run.'),
-    kind: z.enum(['full', 'delta']).meta({ description: 'All products, or what changed since the last run.' }),
-    state: z
-      .enum(['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'])
-      .meta({ description: '`held`: the run waits for a decision about removals.' }),
-    pages: count('Pages applied.'),
-    items: count('Items in these pages.'),
-    created: count('Products created.'),
-    updated: count('Products updated.'),
-    removed: count('Products removed.'),
-    restored: count('Removed products that the source has again.'),
-    missing: count('Living products that a full run did not see.'),
-    rejected: count('Items that are not valid products.'),
-    requests: count('Requests made to the source.'),
-    proof: z
-      .enum(['sealed', 'open'])
-      .nullable()
-      .meta({ description: '`sealed`: the run has seen every product. Null for a delta of one page.' }),
-    reasons: z.array(z.string()).readonly().meta({ description: 'Why the proof is open, one sentence each.' }),
-    error: textOrNull('Why the run failed.'),
-    evidence: EVIDENCE.nullable().meta({ description: 'The figures behind the proof. Null until the run ends.' }),
-    from_time: timeOrNull("Start of a delta's time range; null for a full run."),
-    source_time: timeOrNull("The source's clock when the run began to read."),
-    started_at: timeOrNull('When it started.'),
-    finished_at: timeOrNull('When it ended.'),
-    settles_at: timeOrNull('When it stops waiting and reads its last delta; null if it is not waiting.'),
-  })
-  .meta({ id: 'Run', description: 'One load of the catalog.' });
+export const RUN = named('Run', 'One load of the catalog.', {
+  id: count('The number of the run.'),
+  kind: z.enum(['full', 'delta']).meta({ description: 'All products, or what changed since the last run.' }),
+  state: z
+    .enum(['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'])
+    .meta({ description: '`held`: the run waits for a decision about removals.' }),
+  pages: count('Pages applied.'),
+  items: count('Items in these pages.'),
+  created: count('Products created.'),
+  updated: count('Products updated.'),
+  removed: count('Products removed.'),
+  restored: count('Removed products that the source has again.'),
+  missing: count('Living products that a full run did not see.'),
+  rejected: count('Items that are not valid products.'),
+  requests: count('Requests made to the source.'),
+  proof: z
+    .enum(['sealed', 'open'])
+    .nullable()
+    .meta({ description: '`sealed`: the run has seen every product. Null for a delta of one page.' }),
+  reasons: z.array(z.string()).readonly().meta({ description: 'Why the proof is open, one sentence each.' }),
+  error: textOrNull('Why the run failed.'),
+  evidence: EVIDENCE.nullable().meta({ description: 'The figures behind the proof. Null until the run ends.' }),
+  from_time: timeOrNull("Start of a delta's time range; null for a full run."),
+  source_time: timeOrNull("The source's clock when the run began to read."),
+  started_at: timeOrNull('When it started.'),
+  finished_at: timeOrNull('When it ended.'),
+  settles_at: timeOrNull('When it stops waiting and reads its last delta; null if it is not waiting.'),
+});
 
-const HOLDER = z
-  .object({ pid: count('Its process id.'), host: text('Its machine.') })
-  .meta({ id: 'Process', description: 'A process of catchword.' });
+const HOLDER = named('Process', 'A process of catchword.', {
+  pid: count('Its process id.'),
+  host: text('Its machine.'),
+});
 
-const MISSED = z
-  .object({
-    ticks: count('How many scheduled times; 501 means more than 500.'),
-    from: timeOrNull('The first of them.'),
-    up_to: timeOrNull('The last of them.'),
-    reason: textOrNull('Why no run made up for them, as far as the mirror knows it.'),
-  })
-  .meta({ id: 'Missed', description: 'Scheduled times since the newest one that was served.' });
+const MISSED = named('Missed', 'Scheduled times since the newest one that was served.', {
+  ticks: count('How many scheduled times; 501 means more than 500.'),
+  from: timeOrNull('The first of them.'),
+  up_to: timeOrNull('The last of them.'),
+  reason: textOrNull('Why no run made up for them, as far as the mirror knows it.'),
+});
 
-export const STATUS = z
-  .object({
+export const STATUS = object(
+  'The state of the mirror, as `catchword status --json` prints it, without `sinks`, `episodes` and `channels`.',
+  {
     mirror: text('Path of the mirror.'),
     incarnation: text('Random id of the history of this mirror. Another one means that numbers mean other changes.'),
     bytes: count('Size of the file.'),
@@ -115,17 +120,17 @@ export const STATUS = z
       description:
         'empty: never complete. stale: older than allowed. clock: as of a time that the clock has not reached.',
     }),
-    age_seconds: count('How long ago the mirror was complete.')
-      .nullable()
-      .meta({ description: 'Null if it never was, or that is not known.' }),
+    age_seconds: orNull('Null if it never was, or that is not known.', count('How long ago the mirror was complete.')),
     problems: z.array(z.string()).meta({ description: 'Problems by topic: `runs`, `sink:NAME`.' }),
     blocked_until: timeOrNull('Until when the source asked to wait.'),
-    learned_limit: count('Requests a minute, learned from refusals and used without a configured limit.')
-      .nullable()
-      .meta({ description: 'Null before the first refusal.' }),
-    learned_page_size: count('Products a page, used because the source does not answer pages of the configured size.')
-      .nullable()
-      .meta({ description: 'Null if it does.' }),
+    learned_limit: orNull(
+      'Null before the first refusal.',
+      count('Requests a minute, learned from refusals and used without a configured limit.'),
+    ),
+    learned_page_size: orNull(
+      'Null if it does.',
+      count('Products a page, used because the source does not answer pages of the configured size.'),
+    ),
     running: HOLDER.nullable().meta({ description: 'The process that makes a run.' }),
     daemon: HOLDER.nullable().meta({ description: 'The daemon or keeper.' }),
     relay: HOLDER.nullable().meta({ description: 'The process that feeds the sinks.' }),
@@ -140,29 +145,24 @@ export const STATUS = z
       )
       .meta({ description: 'The same runs, with what they would remove.' }),
     last_run: RUN.nullable().meta({ description: 'The newest run.' }),
-    open_run: z
-      .object({
+    open_run: orNull(
+      'The newest full run, if it could not prove that it saw every product; else null.',
+      z.object({
         run: count('The number of the run.'),
         reasons: z.array(z.string()).readonly().meta({ description: 'Why, one sentence each.' }),
         rejected: count('Items that it rejected.'),
         missing: count('Products that it did not see and did not remove.'),
-      })
-      .nullable()
-      .meta({ description: 'The newest full run, if it could not prove that it saw every product; else null.' }),
-    source_total: z
-      .int()
-      .nullable()
-      .meta({ description: "The source's own total in the newest full run; null if none is known." }),
-    restless_run: z
-      .object({
+      }),
+    ),
+    source_total: orNull("The source's own total in the newest full run; null if none is known.", z.int()),
+    restless_run: orNull(
+      'The newest run of the last 26 hours that updated nearly every product; null if none did.',
+      z.object({
         run: count('The number of the run.'),
         updated: count('Products that it updated.'),
         field: textOrNull('The field that changed most often, as in `common_change`.'),
-      })
-      .nullable()
-      .meta({
-        description: 'The newest run of the last 26 hours that updated nearly every product; null if none did.',
       }),
+    ),
     next_full: timeOrNull('When the next full run starts. Null if no daemon is alive to start it.'),
     next_delta: timeOrNull('When the next delta starts. Null if no daemon is alive to start it.'),
     next_full_local: timeOrNull('`next_full` by the clock of `timezone`.'),
@@ -172,11 +172,8 @@ export const STATUS = z
     missed_delta: MISSED.nullable().meta({ description: 'The same for deltas.' }),
     next_try: timeOrNull('When a failed run is retried.'),
     retry_reason: textOrNull('Why it failed.'),
-  })
-  .meta({
-    description:
-      'The state of the mirror, as `catchword status --json` prints it, without `sinks`, `episodes` and `channels`.',
-  });
+  },
+);
 
 export const RUNS = z.array(RUN).meta({ description: 'The newest runs, the newest first.' });
 
@@ -192,35 +189,29 @@ export const HITS = z
   .array(z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }))
   .meta({ description: 'Products that match, the best first.' });
 
-export const MIRRORED_PRODUCT = z
-  .object({
-    ...KEY,
-    ...columns<StoredColumns>(STORED),
-    first_seen_at: time('When the mirror first had it.'),
-    changed_at: time('When it last changed in the mirror.'),
-    changed_seq: count('The number of that change.'),
-    removed_at: timeOrNull('When it was removed; null if it was not.'),
-    body: PRODUCT.nullable().meta({
-      description: 'The product exactly as the source sent it; null if it was removed.',
-    }),
-  })
-  .meta({ description: 'A product of the mirror.' });
+export const MIRRORED_PRODUCT = object('A product of the mirror.', {
+  ...KEY,
+  ...columns<StoredColumns>(STORED),
+  first_seen_at: time('When the mirror first had it.'),
+  changed_at: time('When it last changed in the mirror.'),
+  changed_seq: count('The number of that change.'),
+  removed_at: timeOrNull('When it was removed; null if it was not.'),
+  body: PRODUCT.nullable().meta({
+    description: 'The product exactly as the source sent it; null if it was removed.',
+  }),
+});
 
-export const CHANGES = z
-  .object({
-    events: z.array(EVENT).meta({ description: 'The changes, the oldest first.' }),
-    next: count('The number of the last change here.'),
-    last: count('The number of the newest change.'),
-    next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),
-  })
-  .meta({ description: 'A page of the change log. When `next` equals `last`, you have all of them.' });
+export const CHANGES = object('A page of the change log. When `next` equals `last`, you have all of them.', {
+  events: z.array(EVENT).meta({ description: 'The changes, the oldest first.' }),
+  next: count('The number of the last change here.'),
+  last: count('The number of the newest change.'),
+  next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),
+});
 
-export const ALIVE = z
-  .object({
-    alive: z.literal(true),
-    problem: z.string().exactOptional().meta({ description: 'What it waits for, such as a Redis that is full.' }),
-  })
-  .meta({ description: 'The process is alive.' });
+export const ALIVE = object('The process is alive.', {
+  alive: z.literal(true),
+  problem: z.string().exactOptional().meta({ description: 'What it waits for, such as a Redis that is full.' }),
+});
 
 export const READINESS = z.object({
   ready: z.boolean().meta({ description: 'Whether the mirror may be relied on.' }),

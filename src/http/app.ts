@@ -25,7 +25,7 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     http: { requireHostHeader: false },
   });
   answerOddRequests(app.server);
-  // If this limit were larger than the one of whole requests, node would exchange the two: bodies could be slower.
+  // If this limit were larger than `requestTimeout`, Node.js would exchange the two: bodies could be slower.
   app.server.maxConnections = MAX_CONNECTIONS;
   app.server.headersTimeout = app.server.requestTimeout;
   acceptZodSchemas(app);

@@ -27,7 +27,7 @@ function refuse(socket: Duplex, status: number, message: string, hint: string): 
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
 }
 
-/** Answers what is not a request. */
+/** Answers bytes that Node.js could not read as a request. */
 export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: Socket): void {
   if (code === 'ECONNRESET' || socket.destroyed) return;
   const isTls = rawPacket instanceof Uint8Array && rawPacket[0] === TLS_HANDSHAKE;

@@ -42,7 +42,7 @@ function createKeptBatches() {
     drop(seq);
     kept.set(seq, batch);
     bytes += batch.bytes.length;
-    // Never the one that was just kept: a large one is shared as well.
+    // The batch that was just kept stays, however large: other readers share it.
     for (const old of kept.keys()) {
       if (bytes <= KEPT_BYTES || old === seq) break;
       drop(old);
@@ -118,7 +118,7 @@ interface ChangeFeedOptions {
   /** The `source` of events if the mirror has not stored its own. */
   readonly fallback: string;
   readonly clock: Clock;
-  /** How often the mirror is polled for all readers that wait, milliseconds. */
+  /** Pause between two polls of the mirror, milliseconds. */
   readonly pollMs: number;
 }
 
@@ -158,9 +158,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
 
   return {
     lastSeq: () => store.changes.lastSeq(),
-    /** Finds the position of a reader of pages; see `findPosition`. */
     find: (position: string) => store.read(() => findPosition(store, position)),
-    /** Where a stream starts; see `streamStart`. */
     start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
     /** Events after `seq`, oldest first; null if there are none. */
     batch: (seq: number) => kept.after(seq, readBatch),

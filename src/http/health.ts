@@ -14,13 +14,13 @@ import type { PageParts } from './pages/page-view.ts';
 import { answering, body } from './route-schema.ts';
 
 export interface ReadinessOptions extends Pick<PageParts, 'store' | 'state'> {
-  /** Whether the thread that loads and delivers, if another, hangs. */
+  /** Tells whether the thread that loads and delivers, if it is another one, hangs. */
   readonly isStalled?: (() => boolean) | undefined;
-  /** What the process works around, in words for everybody; null if all is well. */
+  /** Names a problem that the process works around, in words without secrets; null if all is well. */
   readonly problem?: (() => string | null) | undefined;
 }
 
-/** Why the mirror should not be relied on; null if it may be. */
+/** Says why the mirror should not be relied on; null if it may be. */
 function unreadyReason(state: MirrorState): string | null {
   const asOf = iso(state.asOf);
   switch (state.freshness) {

@@ -7,7 +7,6 @@ import { refuse, STREAM_HEADERS } from './sse/sse-refusal.ts';
 interface Limit {
   /** Streams that may be open. For safety. */
   readonly most: number;
-  /** Why another one is refused. */
   readonly message: string;
   readonly hint: string;
 }
@@ -15,7 +14,7 @@ interface Limit {
 /** The open streams of one kind. */
 export function createOpenStreams({ clock, waiting }: Pick<RouteParts, 'clock' | 'waiting'>, limit: Limit) {
   const { most, message, hint } = limit;
-  /** When each stream ends, by what ends it. */
+  /** The end of each stream, by the controller that ends it. */
   const open = new Map<AbortController, Promise<unknown>>();
   let stopping = false;
 
@@ -39,7 +38,7 @@ export function createOpenStreams({ clock, waiting }: Pick<RouteParts, 'clock' |
     ): Promise<T> => {
       const { raw } = reply.headers(STREAM_HEADERS).hijack();
       raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-      // A reader is judged by what it takes, not by silence.
+      // `createWriter` ends a reader that takes too little; a silent one may wait for changes.
       raw.socket?.setTimeout(0);
       const ending = new AbortController();
       if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);

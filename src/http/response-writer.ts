@@ -7,10 +7,10 @@ import type { StreamLimits } from './stream-limits.ts';
 
 /** Bytes written at once. A reader that takes one piece in time is alive, however large the whole is. */
 const PIECE = 65_536;
-/** How long an EventSource waits before it reconnects, milliseconds. */
+/** Pause of an EventSource before it reconnects, milliseconds. */
 export const RETRY_MS = 3_000;
 
-/** Why a stream ends. Readers match on the code. */
+/** Reasons why a stream ends. Readers match on the code. */
 const MESSAGES = {
   GONE: 'the reader disconnected',
   SHUTDOWN: 'catchword is stopping; reconnect with the last id',
@@ -80,7 +80,7 @@ export function createWriter(response: ServerResponse, ending: AbortController, 
   }
 
   return {
-    /** Writes to the end, also if the response is to end meanwhile: what was started is not cut off. */
+    /** Writes the whole text, even if `ending` aborts meanwhile: no message is cut off. */
     write: async (text: string | Buffer): Promise<void> => {
       const bytes = typeof text === 'string' ? Buffer.from(text) : text;
       pending = bytes;

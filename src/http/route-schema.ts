@@ -10,7 +10,7 @@ import { parseParameters } from './parameters.ts';
  * affected and not described.
  */
 
-/** What /openapi.json says about a route. */
+/** The description of a route in /openapi.json. */
 interface About {
   /** Its name in generated clients. */
   readonly operationId: string;
@@ -19,7 +19,7 @@ interface About {
   readonly tags: readonly ['mirror' | 'changes' | 'operation' | 'description'];
   /** Empty for a route that needs no token. */
   readonly security?: readonly [] | undefined;
-  /** What the route may answer besides 401, 403, 429, 500 and 503. */
+  /** Statuses that the route may answer besides 401, 403, 429, 500 and 503. */
   readonly errors?: readonly Status[] | undefined;
   readonly querystring?: z.ZodType;
   readonly params?: z.ZodType;

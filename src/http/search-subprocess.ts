@@ -22,13 +22,13 @@ import type { SearchAnswer, SearchRequest } from './search-program.ts';
  */
 
 const LIMITS = {
-  /** How long a search may take; milliseconds. For safety: one holds up the others. */
+  /** Longest search, milliseconds. For safety: one holds up the others. */
   runMs: 2_000,
-  /** How long a search waits for its turn; milliseconds. */
+  /** Longest wait of a search for its turn, milliseconds. */
   waitMs: 5_000,
-  /** How long the process may take to start; milliseconds. */
+  /** Longest start of the process, milliseconds. */
   startMs: 20_000,
-  /** How long the process stays without a search; milliseconds. It takes about 70 MB. */
+  /** Time without a search after which the process ends, milliseconds. It takes about 70 MB. */
   idleMs: 600_000,
 };
 

@@ -33,9 +33,9 @@ export const OVERLOADED = {
 
 /** A response that is written piece by piece. */
 export interface Reader {
-  /** What it has in hand and has not written to its end; readers may share it, then it counts once. */
+  /** The text that the reader has not taken to its end. A text that readers share counts once. */
   readonly pending: () => Buffer | null;
-  /** Ends it because it is slow. */
+  /** Ends the response because its reader is slow. */
   readonly end: () => void;
 }
 

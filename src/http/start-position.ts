@@ -9,9 +9,9 @@ import type { Store } from '../store/store.ts';
  */
 
 export interface StreamStart {
-  /** It sends the events after this change. */
+  /** The change after which the events start. */
   readonly from: number;
-  /** What it sends first. */
+  /** The first message. */
   readonly block: string;
   /** Null if the requested position is in the log. */
   readonly reset: Misplaced | null;
@@ -26,7 +26,7 @@ export function streamStart(store: Store, requested: string, wantsPast: boolean)
   const last = store.changes.lastSeq();
   if (requested === 'latest') {
     // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off
-    // before its first event would resume at what is newest then.
+    // before its first event would resume at the newest change of that later moment.
     return { from: last, block: `event: start\nid: ${idAt(store, last)}\ndata: {"after":${last}}\n\n`, reset: null };
   }
   const found = findPosition(store, requested);

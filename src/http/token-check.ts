@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts';
 import type { Logger } from '../base/log.ts';
 import type { HttpError } from './http-error.ts';
 
-/** So many wrong tokens may come from an address within WITHIN_MS of the first one; then it has to wait. */
+/** Wrong tokens that an address may send within WITHIN_MS of the first one, before it has to wait. */
 const MAX_WRONG = 10;
 const WITHIN_MS = 60_000;
 /** Addresses that are remembered. For safety: the ones that were noted first are forgotten. */

@@ -2,12 +2,12 @@ import type { Disk } from '../store/file/disk-space.ts';
 import type { Store } from '../store/store.ts';
 
 const DAY_MS = 86_400_000;
-/** How far back growth is measured. */
+/** The time over which growth is measured. */
 const SPAN_MS = 30 * DAY_MS;
 /** Less is too little for a forecast: a day may be unusual. */
 const LEAST_MS = 7 * DAY_MS;
 
-/** How fast a mirror grows. */
+/** The growth of a mirror. */
 export interface Growth {
   /** Bytes; at least 0. */
   readonly bytesPerDay: number;

@@ -11,7 +11,7 @@ export type SeamState = '.' | 'j' | 'r' | 'o' | ' ';
 
 /**
  * Follows a list while it is read: which of its windows are read, and which neighbours seem to join. The run itself judges
- * the seams, and notes them, once it has read what was modified meanwhile; until then, these are a preview.
+ * the seams, and notes them, once it has read the changes since the list began; until then, these are a preview.
  */
 export function createListWatch({ runs }: Reader, pass: Pass) {
   const plan = createListPlan(pass.reversed ? { ...pass, foundLength: runs.heldUpTo(pass.runId, pass.pass) } : pass);

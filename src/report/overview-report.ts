@@ -8,8 +8,8 @@ import { sinkLag } from './sink-report.ts';
 import { heldReason, missedRuns } from './status-report.ts';
 
 /*
- * What the overview shows. It is read every second while a browser watches, so nothing here reads all products, changes,
- * held removals or parked events: lists are cut, and counts stop at a limit.
+ * The figures of the overview. They are read every second while a browser watches, so nothing here reads all products,
+ * changes, held removals or parked events: lists are cut, and counts stop at a limit.
  */
 
 /** Runs and sinks that are listed one by one; the rest is counted. */
@@ -46,7 +46,7 @@ function sinksOf(store: Store, { sinks }: MirrorState) {
   };
 }
 
-/** How far a run has read; null until the source has said how much there is. */
+/** The progress of a run; null until the source has said how much there is. */
 function progressOf(store: Store, { id, items }: Run) {
   const [pass] = store.runs.passes(id);
   if (pass === undefined || pass.numItems === null) return null;
@@ -58,7 +58,7 @@ function progressOf(store: Store, { id, items }: Run) {
 /** Topics that the overview shows with a decision or a figure of its own. */
 const SHOWN: ReadonlySet<Topic> = new Set(['runs', 'open', 'held', 'sink', 'pause']);
 
-/** What the overview shows, of one state of the mirror. */
+/** Collects what the overview shows. */
 export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const { nowMs, last, pause } = state;
   const active = store.runs.unfinished() ?? null;
@@ -87,7 +87,7 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     pausedUntil: pause?.until ?? null,
     held: heldOf(store, state),
     sinks: sinksOf(store, state),
-    /** Changes of the last 24 hours, those of the run under way included. */
+    /** Changes of the last 24 hours, with the changes of the run under way. */
     changes: {
       created: recent.created + (active?.created ?? 0),
       updated: recent.updated + (active?.updated ?? 0),

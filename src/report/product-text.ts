@@ -113,8 +113,8 @@ function* differences(path: readonly string[], before: string | null, after: str
 }
 
 /**
- * What differs between two texts of a field, as small as possible: of prices, the value of the one that changed. Texts
- * that have the same content have one difference, themselves.
+ * Finds the smallest parts that differ between two texts of a field: of a list of prices, the value that changed. Texts
+ * with the same content have one difference, themselves.
  */
 export function partChanges(before: string | null, after: string | null): readonly PartChange[] {
   const whole = { path: [], before, after };

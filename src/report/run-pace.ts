@@ -59,20 +59,19 @@ export function requestsInLastMinute(seconds: Seconds, nowMs: number): number {
   return sum;
 }
 
-/** What is left of a run. */
 interface Left {
   readonly run: Pick<Run, 'settlesAt'>;
   readonly seconds: Seconds;
   /** Windows that are planned and not read. */
   readonly windows: number;
-  /** When a pause that the source asked for ends; null without one. */
+  /** The end of a pause that the source asked for; null without one. */
   readonly pausedUntil: number | null;
-  /** How long the run will wait before its last delta; 0 if that is not expected. */
+  /** The expected wait before the last delta; 0 for none. */
   readonly settleMs: number;
   readonly nowMs: number;
 }
 
-/** When the run ends at the pace of the last minutes, milliseconds since 1970; null if that cannot be told. */
+/** Predicts the end of a run from the pace of the last minutes, milliseconds since 1970; null if that is not possible. */
 export function predictedEnd({ run, seconds, windows, pausedUntil, settleMs, nowMs }: Left): number | null {
   if (run.settlesAt !== null) return Math.max(run.settlesAt, nowMs);
   const newest = [...seconds.keys()].reduce((one, other) => Math.max(one, other), 0);

@@ -88,7 +88,7 @@ function pictureOf(list: ListWatch, judged: string | undefined): ListPicture {
   return draw(facts, list.states(), judged ?? list.seams(), list.windows());
 }
 
-/** What remains when a later run has completed and the checkpoints are gone. */
+/** Draws the picture from the evidence, when a later run has completed and the checkpoints are gone. */
 function pictureOfRecord({ windows, seams, ...record }: ListEvidence): ListPicture {
   const states = Array.from({ length: windows }, (): WindowState => 'w');
   return draw({ ...record, read: windows, reversed: false }, states, seams, []);

@@ -4,7 +4,7 @@ import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
-/** How many held products are listed for a person; `--json` lists all. */
+/** Held products that are listed for a person; `--json` lists all. */
 const LISTED = 50;
 
 /** The proof of a run and its reasons; no line if it has none. */
@@ -12,7 +12,7 @@ export function proofLine({ proof, reasons }: Run, separator = '\n           '):
   return proof === null ? [] : [`  proof    ${[proof, ...reasons].join(separator)}`];
 }
 
-/** What a run that settles waits for, and until when; null if it does not settle. */
+/** Says what a run that settles waits for, and until when; null if it does not settle. */
 export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'missing'>): string | null {
   if (settlesAt === null) return null;
   const end = moment(settlesAt).slice(11);
@@ -22,7 +22,7 @@ export function settlingText({ settlesAt, missing }: Pick<Run, 'settlesAt' | 'mi
   return `${head}${unseen}; a last delta at ${end} decides`;
 }
 
-/** Why an open full run proves nothing, in one line. */
+/** Says in one line why an open full run proves nothing. */
 export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' | 'rejected'>): string {
   const items = rejected === 0 ? '' : ` (${plural(rejected, 'item')})`;
   return `full run ${id} could not prove that it saw every product: ${reasons.join('; ')}${items}`;
@@ -39,7 +39,7 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
-/** What a run did, for a person. */
+/** Summarizes a run for a person. */
 export function runSummary(c: Colours, run: Run, nowMs: number): string {
   const tookMs = (run.finishedAt ?? nowMs) - run.startedAt;
   const state = run.state === 'complete' ? c.green(run.state) : c.yellow(run.state);
@@ -61,7 +61,7 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   return lines.join('\n');
 }
 
-/** What a held run would remove, for a person. */
+/** Lists what a held run would remove, for a person. */
 export function heldText({ removals }: Store, runId: number): string {
   const total = removals.heldCount(runId);
   const rows = removals.held(runId, LISTED).map(({ vbid, title }) => [vbid, title]);

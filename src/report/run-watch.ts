@@ -8,7 +8,7 @@ const READ_MOST = 500;
 /** Runs that are followed at once. */
 const RUNS_MOST = 4;
 
-/** What happened in one second. */
+/** Requests and windows of one second. */
 interface Second {
   requests: number;
   windows: number;
@@ -17,7 +17,7 @@ interface Second {
 const layoutOf = (passes: readonly Pass[]): string =>
   passes.map(({ kind, perPage, seam }) => `${kind}${perPage}/${seam}`).join(' ');
 
-/** What a watch has read of a run. */
+/** The part of a run that a watch has read. */
 interface Seen {
   /** By pass, in the order in which they were read. */
   readonly lists: Map<number, ListWatch>;
@@ -87,8 +87,8 @@ export type RunWatch = ReturnType<typeof createRunWatch>;
 const watches = new WeakMap<Reader, Map<number, RunWatch>>();
 
 /**
- * What a run has read so far. Each checkpoint is read once, however often this is called; the newest RUNS_MOST runs that
- * were asked for are kept in memory (about 3 MB for a million products).
+ * Follows a run. Each checkpoint is read once, however often this is called; the newest RUNS_MOST runs that were asked
+ * for are kept in memory (about 3 MB for a million products).
  */
 export function watchRun(store: Reader, id: number): RunWatch {
   const known = watches.get(store) ?? new Map<number, RunWatch>();

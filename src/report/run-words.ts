@@ -10,7 +10,7 @@ export function stateName({ state, settlesAt }: Stated): string {
   return state === 'held' ? 'needs a decision' : state;
 }
 
-/** What kind of load a run is, and why someone would want it. */
+/** Describes the kind of a load, and its purpose. */
 export function kindWords({ kind }: Pick<Run, 'kind'>): string {
   return kind === 'full'
     ? 'A full load: it reads the whole catalog, and finds what was removed.'
@@ -26,7 +26,7 @@ const STAGES: Record<Pass['kind'], string> = {
   settle: 'It reads the changes that became visible late.',
 };
 
-/** What a run that is not finished does now. @param passes in order */
+/** Says what a run that is not finished does now. @param passes in order */
 export function stageWords(run: Pick<Run, 'state' | 'kind' | 'settlesAt'>, passes: readonly Pass[]): string {
   if (run.settlesAt !== null) return 'It has read everything and waits, because the source may show changes late.';
   const last = passes.at(-1);
@@ -36,7 +36,7 @@ export function stageWords(run: Pick<Run, 'state' | 'kind' | 'settlesAt'>, passe
   return STAGES[last.kind];
 }
 
-/** How the proof of a run is named; null for a run that has none and needs none, or that has not ended. */
+/** Names the proof of a run. */
 export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): string {
   if (proof !== null) return proof;
   return state === 'complete' ? 'not needed' : '–';
@@ -101,12 +101,12 @@ export function reasonKind(reason: string): string {
   return known(reason)?.[0] ?? 'other';
 }
 
-/** What to do about a reason why a run is open; null if nothing is known. */
+/** Advises what to do about a reason why a run is open; null if nothing is known. */
 export function adviceFor(reason: string): string | null {
   return known(reason)?.[2] ?? null;
 }
 
-/** What a sealed proof means, in sentences. */
+/** Explains a sealed proof, in sentences. */
 export function sealedWords({ evidence, removed, kind }: Pick<Run, 'evidence' | 'removed' | 'kind'>): string[] {
   const lists = evidence?.lists ?? [];
   const seams = lists.reduce((sum, list) => sum + list.seams.length, 0);
@@ -125,7 +125,7 @@ export function sealedWords({ evidence, removed, kind }: Pick<Run, 'evidence' | 
   return ['The mirror held every product of the source when this run ended.', how, gone];
 }
 
-/** What follows from an open proof, in sentences. */
+/** Explains the consequences of an open proof, in sentences. */
 export function openWords({ kind, missing, state }: Pick<Run, 'kind' | 'missing' | 'state'>): string[] {
   const what = ['What was read is in the mirror. It could not be proven that nothing was missed.'];
   if (kind === 'delta') return [...what, 'The next load reads the same time again.'];

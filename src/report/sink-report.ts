@@ -75,7 +75,7 @@ export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string
   return { ...event, op: change.op, at: iso(at) };
 }
 
-/** Why sinks get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
+/** Names sinks that get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */
 export function haltedSinks({ sinks }: Pick<MirrorState, 'sinks'>): string | null {
   const halted = sinks.filter(({ isHalted }) => isHalted);
   return halted.map(({ row: { name, state } }) => `sink ${name} is ${state}`).join(', ') || null;

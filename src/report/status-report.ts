@@ -8,14 +8,14 @@ import type { Store } from '../store/store.ts';
 import { runJson } from './run-report.ts';
 import { localIso } from './text.ts';
 
-/** Why a run held its removals back. */
+/** Finds the reason why a run held its removals back. */
 export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
   const start = 'held: ';
   return reasons.find((reason) => reason.startsWith(start))?.slice(start.length) ?? null;
 }
 
 /**
- * Why scheduled runs that were missed have not been made up for, as far as the mirror knows it; null if it does not.
+ * Says why no run made up for scheduled runs that were missed, as far as the mirror knows it; null if it does not.
  * @param missed the kind of run
  */
 function whyNotMade(store: Store, missed: RunKind, nowMs: number): string | null {
@@ -38,7 +38,6 @@ function missedJson(store: Store, kind: RunKind, missed: MissedTicks | null, now
   return { ticks, from: iso(from), up_to: iso(upTo), reason: whyNotMade(store, kind, nowMs) };
 }
 
-/** What the schedule missed. */
 export function missedRuns(store: Store, { missedFull, missedDelta }: Plans, nowMs: number) {
   return {
     missed_full: missedJson(store, 'full', missedFull, nowMs),
@@ -50,7 +49,7 @@ export type Missed = ReturnType<typeof missedRuns>;
 
 const holderJson = (holder: Holder | null) => holder && { pid: holder.pid, host: holder.host };
 
-/** The state of the mirror, as `catchword status --json` and `/api/status` show it; http/answers.ts describes each member. */
+/** The state of the mirror for `catchword status --json` and `/api/status`. http/answers.ts describes each member. */
 export function statusOf(store: Store, state: MirrorState, plans: Plans) {
   const { nowMs, ageMs, full, restless, pause, retry } = state;
   const { nextFull, nextDelta, timezone } = plans;

@@ -25,7 +25,7 @@ function lastRunText({ id, kind, state, startedAt, pages }: Run): string {
   return `${id}, ${kind}, ${state}, ${time(startedAt)}, ${plural(pages, 'page')}`;
 }
 
-/** Why the last run did not complete; null if it did, or is still running. */
+/** Says why the last run did not complete; null if it did, or is still running. */
 function failureText({ finishedAt, state, error }: Run, { running, retry_reason: reason }: Status): string | null {
   if (finishedAt === null && running === null) {
     const why = reason === null ? '' : ` (${reason})`;
@@ -76,7 +76,7 @@ interface Parts {
   readonly channels: ReturnType<typeof channelStatuses>;
 }
 
-/** When the mirror was complete, in words. */
+/** Says when the mirror was complete. */
 export function completeText({ asOf, freshness, nowMs }: MirrorState): string {
   if (asOf === null) return 'never: the first full load has not finished';
   if (freshness === 'clock')

@@ -3,7 +3,7 @@ import type { MirrorState, SinkState } from './mirror-state.ts';
 
 /*
  * Problems, by topic: the one list that `status`, the overview, metrics and notifications show. docs/notifications.md
- * describes the topics; the limits are those of ops/alerts.yml where it has the same alert.
+ * describes the topics; ops/alerts.yml has the same limits where it has the same alert.
  */
 
 export const TOPICS = [

@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { problemText } from '../../src/report/problem-text.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
-import { openStore } from '../../src/store/store.ts';
+import { reading } from '../operator/daemon.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { type RawSource, startRawSource } from '../support/raw-source.ts';
+import { startRawSource } from '../support/raw-source.ts';
 import { serve } from '../web/place.ts';
 
 const IGNORED = { CATCHWORD_IGNORE_FIELDS: '/seen,/variants/*/updated' };
@@ -23,7 +23,7 @@ function catalog(count: number, night: number, same = 0): Buffer[] {
   });
 }
 
-async function scene(count: number): Promise<{ source: RawSource; db: string; settings: Record<string, string> }> {
+async function scene(count: number) {
   const source = await startRawSource(catalog(count, 0));
   const db = join(temporaryDirectory(), 'catalog.db');
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
@@ -32,8 +32,7 @@ async function scene(count: number): Promise<{ source: RawSource; db: string; se
 }
 
 function topicsAt(db: string, nowMs: number) {
-  const store = openStore(db, { mustExist: true });
-  onTestFinished(() => store.close());
+  const store = reading(db);
   const state = stateOf(store, nowMs, { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null });
   const found = problemsOf(state).filter(({ topic }) => topic === 'updates');
   return found.map((problem) => Object.values(problemText(problem, state, store)).join('. '));
@@ -48,9 +47,10 @@ it('reports say that nearly every product was updated, and which field to ignore
     'updated nearly every product: 110. The field /variants/*/updated changed most often. If its changes do not matter, add it to CATCHWORD_IGNORE_FIELDS.';
   expect(topicsAt(db, Date.now())).toEqual([`Run 2 ${said} See: npx catchword run 2`]);
   expect(topicsAt(db, Date.now() + 27 * 3_600_000)).toEqual([]);
-  expect((await cli(['status'], settings, dirname(db))).stdout).toContain(`run 2 ${said}`);
-  expect((await cli(['run', '2'], settings, dirname(db))).stdout).toContain(said);
-  const status = JSON.parse((await cli(['status', '--json'], settings, dirname(db))).stdout) as Record<string, unknown>;
+  const printed = async (...args: string[]) => (await cli(args, settings, dirname(db))).stdout;
+  expect(await printed('status')).toContain(`run 2 ${said}`);
+  expect(await printed('run', '2')).toContain(said);
+  const status = JSON.parse(await printed('status', '--json')) as Record<string, unknown>;
   expect(status.restless_run).toEqual({ run: 2, updated: 110, field: '/variants/*/updated' });
   expect(status.last_run).toMatchObject({ evidence: { common_change: '/variants/*/updated' } });
   const { web } = await serve(db);

@@ -1,12 +1,14 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { windowsFrom, windowsOver } from '../../src/proof/plan.ts';
 import { picturesOf } from '../../src/report/run-picture.ts';
 import { createRunWatch, watchRun } from '../../src/report/run-watch.ts';
+import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Reader } from '../../src/store/schema/reader.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { assessRun } from '../../src/sync/evidence.ts';
 import { seamsOf } from '../../src/sync/verdict.ts';
+import { reading } from '../operator/daemon.ts';
 import { load } from '../support/load.ts';
 import { filled, place } from '../support/place.ts';
 import { ids, type PassSketch, START, sketchRun, type WindowSketch } from '../sync/run-sketch.ts';
@@ -25,18 +27,10 @@ function previewOf(store: Store, id: number): Map<number, string> {
   return seamsIn({ ...store, runs: { ...store.runs, notedSeams: () => [] } }, id);
 }
 
-/** A generator of whole numbers from 0 to `below` - 1 that gives the same numbers for the same seed. */
-function createDice(seed: number) {
-  let state = seed;
-  return (below: number): number => {
-    state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
 /** A list of 60 products that moves while its windows are read, what changed meanwhile, and repairs. */
 function randomPasses(seed: number): PassSketch[] {
-  const dice = createDice(seed);
+  const random = createRandom(seed);
+  const dice = (below: number): number => Math.floor(random() * below);
   const drift = dice(4);
   let order = ids(1, 60);
   function move(): void {
@@ -56,17 +50,12 @@ function randomPasses(seed: number): PassSketch[] {
     windows.push(window);
     if (window.ids.length < perPage) break;
   }
-  const delta = (): PassSketch => ({
-    kind: 'delta',
-    windows: [{ ids: ids(1, 60).filter(() => dice(10) < drift) }],
-    perPage: 100,
-  });
+  const changed = () => ids(1, 60).filter(() => dice(10) < drift);
+  const delta = (): PassSketch => ({ kind: 'delta', windows: [{ ids: changed() }], perPage: 100 });
   const passes: PassSketch[] = [{ windows, ...LIST }, delta()];
   for (let round = dice(3); round > 0; round--) {
     const from = dice(50);
-    const repairs = windowsOver(from, from + 8, { perPage: 10, seam: 2 }).map(({ page, perPage }) =>
-      read(page, perPage),
-    );
+    const repairs = windowsOver(from, from + 8, LIST).map(({ page, perPage }) => read(page, perPage));
     passes.push({ kind: 'repair', root: 0, windows: repairs, ...LIST }, delta());
   }
   return passes;
@@ -103,8 +92,7 @@ it.each([
   const here = await place({ items: 10_000, latencyMs: 20, details: false, churnPerSecond: 200, ...options });
   const stop = new AbortController();
   const crashed = load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '1h' }, 'full', stop.signal).catch(() => {});
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const store = reading(here.db);
   await expect.poll(() => store.runs.get(1)?.settlesAt ?? null).not.toBeNull();
   const before = seamsIn(store, 1);
   stop.abort();
@@ -121,8 +109,7 @@ it.each([
 
 it('the picture is the same whether checkpoints are read one by one or all at once', async () => {
   const here = await filled({ items: 6_000, details: false });
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const store = reading(here.db);
   const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid, 1);
   const runs = { ...store.runs, after, notedSeams: () => [] };
   const watch = createRunWatch({ ...store, runs }, 1);
@@ -138,8 +125,7 @@ it('the picture is the same whether checkpoints are read one by one or all at on
 
 it('the picture is drawn from its record when a later run has completed', async () => {
   const here = await filled({ items: 6_000, details: false, churnPerSecond: 0 });
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const store = reading(here.db);
   const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid, 1);
   const watch = createRunWatch({ ...store, runs: { ...store.runs, after } }, 1);
   watch.update();

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { type Batch, createChangeFeed } from '../../src/http/change-feed.ts';
-import { openStore } from '../../src/store/store.ts';
+import { reading } from '../operator/daemon.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 import { createHandClock } from '../support/test-clocks.ts';
@@ -10,8 +10,7 @@ const POLL_MS = 250;
 
 async function feedOf(options: Parameters<typeof filled>[0]) {
   const { db } = await filled(options);
-  const store = openStore(db);
-  onTestFinished(() => store.close());
+  const store = reading(db);
   const hand = createHandClock(Date.now());
   let sleeps = 0;
   const clock = {

@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
-import { openStore } from '../../src/store/store.ts';
+import { reading } from '../operator/daemon.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { serveFilled } from './place.ts';
@@ -46,8 +46,7 @@ function isAlive(pid: number): boolean {
 
 it('a search in a process of its own finds what the mirror finds, and keeps its errors', async () => {
   const { db } = await filled({ items: 300, details: true });
-  const store = openStore(db);
-  onTestFinished(() => store.close());
+  const store = reading(db);
   const { search } = apart(db);
   for (const text of ['history', 'hist* of', '9*', 'no such word']) {
     expect(await search(text, 20), text).toEqual(store.search(text, 20));

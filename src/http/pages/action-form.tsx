@@ -7,7 +7,7 @@ export interface ActionFormProps {
   /** A `seq`. */
   readonly argument?: number;
   readonly label: string;
-  /** What will happen. With it, the button is behind a first step, so that it is not pressed by accident. */
+  /** Says what will happen. The button is then behind a first step, so that it is not pressed by accident. */
   readonly explanation?: string;
 }
 

@@ -25,7 +25,7 @@ const PAGE = 50;
 /** Decisions that the page of a run or a sink shows. */
 const NEWEST = 10;
 
-/** What was decided; `%` stands for the link to the run or the sink. */
+/** Decisions in words; `%` stands for the link to the run or the sink. */
 const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => string> = {
   approve: () => 'approve the removals of %',
   reject: () => 'reject the removals of %',
@@ -57,7 +57,7 @@ function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' 
   );
 }
 
-/** What came of a decision, or what it waits for. */
+/** The outcome of a decision, or the reason why it waits. */
 function outcomeOf(store: Store, { state, outcome, action }: ActionRow, nowMs: number): string {
   if (state !== 'asked') return outcome ?? '';
   if (store.daemonLease.holder(nowMs) === null) return 'waits for the daemon, which is not running';
@@ -136,7 +136,7 @@ export const actions: View = {
   },
 };
 
-/** Where the browser returns to: the page that it came from, if that is a page of this server. */
+/** The page to which the browser returns: the page that it came from, if this server has it. */
 function backTo({ headers }: FastifyRequest): string {
   const { referer, host } = headers;
   if (referer === undefined || !URL.canParse(referer)) return PATH;

@@ -13,7 +13,7 @@ const TITLES: Partial<Record<HttpError['code'], string>> = {
   STOPPING: 'catchword is stopping',
 };
 
-/** What to do, where a program needs another hint than a person. */
+/** The hint for a person, who needs another one than a program. */
 function hintOf({ code, hint }: HttpError, isUnknownPath: boolean): string {
   if (isUnknownPath) return 'Choose a page above.';
   return code === 'UNAUTHORIZED' ? 'Nothing was done. Sign in, then repeat it.' : hint;

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
 import { acceptsGzip } from './page-assets.ts';
 
-/** What a page may do, should markup of somebody else ever get into it: nothing. TLS, and so HSTS, belongs to a proxy. */
+/** Headers that forbid everything to foreign markup, should any get into a page. HSTS belongs to a proxy, as TLS does. */
 const HEADERS = {
   'content-type': 'text/html; charset=utf-8',
   vary: 'accept-encoding',

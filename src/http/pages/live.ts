@@ -22,7 +22,7 @@ import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rend
 const HEARTBEAT_MS = 15_000;
 /** Pages that may be followed at once. For safety. */
 const MAX_LIVE = 100;
-/** How long a browser waits before it connects again, milliseconds. */
+/** Pause of a browser before it connects again, milliseconds. */
 const RETRY_MS = 2_000;
 /** The same if the page could not be rendered. */
 const RETRY_AFTER_ERROR_MS = 10_000;

@@ -14,7 +14,7 @@ export const LOGOUT_PATH = '/logout';
 const FORM = z.object({ token: z.string(), name: z.string().default(''), back: z.string().default('/') });
 type Form = z.infer<typeof FORM>;
 
-/** Where a browser goes after the login: a path of this server, never an address of another one. */
+/** The path to which a browser returns after the login; never an address of another server. */
 function localPath(given: unknown): string {
   const base = 'http://local.invalid';
   if (typeof given !== 'string' || !given.startsWith('/') || !URL.canParse(given, base)) return '/';

@@ -13,7 +13,7 @@ interface NoticeProps {
   readonly state: 'warn' | 'bad';
   /** The problem, in one sentence. */
   readonly title: string;
-  /** What it means, and the way to a decision. */
+  /** The meaning of the problem, and the way to a decision. */
   readonly children: ComponentChildren;
 }
 
@@ -85,7 +85,7 @@ function runNotices({ failed, open, last, retry, daemon }: Overview) {
   return found;
 }
 
-/** What needs a decision, or may soon need one; the most urgent first. */
+/** Lists what needs a decision, or may soon need one; the most urgent first. */
 export function Attention({ overview }: { readonly overview: Overview }) {
   const { pausedUntil, daemon, freshness, held, sinks, others } = overview;
   const notices = [...heldNotices(held), ...sinkNotices(sinks), ...runNotices(overview)];

@@ -29,7 +29,7 @@ const FRESHNESS = {
   clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
 } as const;
 
-/** When a run starts: `changes in 5 minutes (02:00 in Europe/Berlin)`. */
+/** The start of a run: `changes in 5 minutes (02:00 in Europe/Berlin)`. */
 function NextRun({ what, at, nowMs, timezone }: { what: string; at: number; nowMs: number; timezone: string }) {
   return (
     <>
@@ -82,7 +82,7 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
   );
 }
 
-/** What a run has proven, for a person who does not know the word. */
+/** Proofs, for a person who does not know the words. */
 const PROOF = {
   sealed: 'sealed: it saw every product',
   open: 'open: it could not prove that it saw every product',
@@ -132,7 +132,7 @@ function ActiveRun({ overview: { active, progress, working, daemon } }: { readon
   );
 }
 
-/** What happens now, while the mirror has never been complete. */
+/** Says what happens now, while the mirror has never been complete. */
 function FirstTime({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
   const { active, daemon, plans, pausedUntil } = overview;
   if (active !== null) {
@@ -186,7 +186,7 @@ function Sinks({ store, sinks, nowMs }: SinksProps) {
   );
 }
 
-/** How fresh the mirror is, and what needs a decision. */
+/** Shows how fresh the mirror is, and what needs a decision. */
 export const overview: View = {
   path: '/',
   show: ({ store, state, plans }) => {

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** What is known, by its names; null or false if it is not. A name may have several values. */
+/** Facts by their names; null or false for a fact that is left out. A name may have several values. */
 export type Known = Readonly<Record<string, ComponentChildren | readonly ComponentChildren[]>>;
 
 const rowsOf = (known: Known) =>

@@ -4,7 +4,7 @@ interface TableProps<Row> {
   readonly label: string;
   readonly caption?: string;
   readonly class?: string;
-  /** What each column shows of a row, by its head. */
+  /** Columns by their heads: the content of a row's cell. */
   readonly columns: Readonly<Record<string, (row: Row) => ComponentChildren>>;
   /** Heads of columns with numbers, which are aligned to the right. */
   readonly numbers?: readonly string[];

@@ -7,13 +7,13 @@ import type { MirrorState } from '../../state/mirror-state.ts';
 import type { SearchHit } from '../../store/rows/product-rows.ts';
 import type { Store } from '../../store/store.ts';
 
-/** What the pages are made from. */
+/** The parts that pages are made from. */
 export interface PageParts {
   readonly store: Store;
   readonly clock: Clock;
-  /** When the schedule starts the next runs, and which it missed. */
+  /** Asks the schedule when it starts the next runs, and which it missed. */
   readonly plans: (store: Store, nowMs: number) => Plans;
-  /** How the mirror is now. */
+  /** Reads how the mirror is now. */
   readonly state: () => MirrorState;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
@@ -29,7 +29,7 @@ export interface Address {
 
 /** A page that is asked for. */
 export interface Visit extends Address {
-  /** What the search of the view found, or why it was refused; undefined if it searches for nothing. */
+  /** Hits of the view's search, or the error that refused it; undefined if it searches for nothing. */
   readonly found?: readonly SearchHit[] | CatchwordError | undefined;
 }
 
@@ -54,7 +54,7 @@ export interface Content {
 export interface View {
   /** Path as fastify matches it: `/runs/:id`. */
   readonly path: string;
-  /** What to search for before it is shown; null for nothing. Its live sections are rendered without. */
+  /** Names what to search for before the page is shown; null for nothing. Live sections are rendered without hits. */
   readonly searches?: (address: Address) => { readonly words: string; readonly limit: number } | null;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;

@@ -20,7 +20,7 @@ import { productPath, Shown, short } from './untrusted-text.tsx';
 const LISTED = 50;
 /** Bodies up to this length are shown whole and indented, characters. */
 const MOST_INDENTED = 64_000;
-/** Of longer bodies, so much is shown as it is. */
+/** Characters that are shown of longer bodies. */
 const MOST_RAW = 20_000;
 
 /** The address as the browser may open it; null for anything but http and https. */
@@ -172,7 +172,7 @@ function State(props: StateProps) {
   );
 }
 
-/** One product: its fields, its history, and with `?at=` what it was right after a change. */
+/** One product: its fields and its history; with `?at=`, its version right after a change. */
 export const product: View = {
   path: '/products/:vbid',
   show: ({ store }, { params: { vbid = '' }, query }) => {

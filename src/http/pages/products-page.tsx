@@ -7,7 +7,7 @@ import { When } from './page-time.tsx';
 import type { Address, Section, View, Visit } from './page-view.ts';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
-/** How many products a list shows. */
+/** Products that a list shows. */
 const MOST = 50;
 
 function SearchForm({ words, error }: { readonly words: string; readonly error: string | null }) {

@@ -10,7 +10,7 @@ import { ProductLink, Shown, short } from './untrusted-text.tsx';
 
 /** Products on a page. */
 const LISTED = 50;
-/** Of more, products that the source has withdrawn since are counted, too: to tell them apart takes too long. */
+/** Largest number that leaves out products which the source has withdrawn since. To tell more apart takes too long. */
 const COUNTED_MOST = 5_000;
 
 const COLUMNS = {
@@ -20,15 +20,11 @@ const COLUMNS = {
   'Withdrawn by the source': ({ withdrawn }: HeldRow) => (withdrawn === 1 ? 'yes' : 'no'),
 };
 
-interface HeldProps {
-  readonly store: Store;
-  readonly run: Run;
-  /** Lists products with ids above this one; null: from the first. */
-  readonly after: number | null;
-}
-
-/** The removals that wait for a decision; empty if none do. */
-export function heldSection({ store, run, after }: HeldProps): Section {
+/**
+ * The removals that wait for a decision; empty if none do.
+ * @param after lists products with ids above this one; null: from the first
+ */
+export function heldSection(store: Store, run: Run, after: number | null): Section {
   if (run.state !== 'held') return { id: 'held', live: true, content: null };
   const listed = store.removals.heldListed(run.id);
   const total = listed > COUNTED_MOST ? listed : store.removals.heldCount(run.id);

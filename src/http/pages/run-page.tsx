@@ -59,7 +59,7 @@ function Progress({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Why the run does not go on, if it does not. */
+/** Says why the run does not go on. */
 function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   const { store } = parts;
   const pause = store.source.pause(nowMs);
@@ -78,7 +78,7 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   );
 }
 
-/** When the run is expected to end, in words. */
+/** The expected end of the run, in words. */
 function End({ scene }: { readonly scene: Scene }) {
   const { parts, run, watch, nowMs } = scene;
   if (parts.store.keeperLease.holder(nowMs) === null) return <>not known: no process works on it</>;
@@ -172,7 +172,7 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** That nearly every product was updated, and by what. */
+/** Says that the run updated nearly every product, and which field changed. */
 function Restless({ run }: { readonly run: Run }) {
   const field = run.evidence?.commonChange;
   if (field === undefined) return null;
@@ -238,14 +238,14 @@ function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComple
   return <p>Nothing is read yet. The first answer tells how long the list is.</p>;
 }
 
-/** Empty for a run that has ended and has no seams: what it has proven says so. */
+/** Pictures of the lists; empty for a run that has ended and has no seams, which its proof says. */
 function windowsSection(scene: Scene, isComplete: boolean): Section {
   const pictures = picturesOf(scene.watch, scene.run).filter(({ read, planned }) => read > 0 && planned > 1);
   const content = windowsContent(scene, pictures, isComplete);
   return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
 }
 
-/** One run: what it does, a picture of everything it read, and what it has proven. */
+/** One run: its state, a picture of everything that it read, and its proof. */
 export const run: View = {
   path: '/runs/:id',
   show: (parts, visit) => {
@@ -263,7 +263,7 @@ export const run: View = {
     const live = true;
     const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
-      heldSection({ store: parts.store, run: found, after: numberIn(visit.query, 'held') }),
+      heldSection(parts.store, found, numberIn(visit.query, 'held')),
       windowsSection(scene, isComplete),
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       {

@@ -32,7 +32,7 @@ function Evidence({ run }: { readonly run: Run }) {
   return <p>{`${read.join(', ')}.${numItems === 0 || numItems === seen ? '' : ` ${total}${later}.`}`}</p>;
 }
 
-/** What a run that has ended has proven, why, what follows, and what to do. */
+/** Says what a run has proven, why, what follows, and what to do. */
 export function Proof({ run }: { readonly run: Run }) {
   if (run.finishedAt === null) return <p>It is decided when everything is read, and then stands here.</p>;
   if (run.state === 'failed' || run.state === 'cancelled') {

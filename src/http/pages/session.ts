@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../base/clock.ts';
 import { printable } from '../../base/printable.ts';
 
-/** How long a session lasts, milliseconds. */
+/** Length of a session, milliseconds. */
 const LENGTH_MS = 12 * 3_600_000;
 /** Characters of an operator's name. */
 const MAX_NAME = 60;
@@ -49,7 +49,7 @@ export function createSessions(token: string, clock: Clock) {
   // Browsers send cookies to all ports of a host: mirrors with different tokens do not overwrite each other's.
   const cookieName = `catchword_${scryptSync(key, 'catchword cookie', 4).toString('hex')}`;
 
-  /** When the sessions that were signed out would have ended, by id: a copy of the cookie is worth nothing. */
+  /** Sessions that were signed out, with the time when they would have ended: a copy of the cookie is worth nothing. */
   const signedOut = new Map<string, number>();
   /** Milliseconds until a session is over. Far too many if the clock was wrong when it began. */
   const leftMs = ({ expiresAt }: Session): number => expiresAt - clock.now();
@@ -84,7 +84,7 @@ export function createSessions(token: string, clock: Clock) {
   };
 }
 
-/** Who sent a request, for the record of decisions: `Anna (127.0.0.1)`, or `127.0.0.1`. Behind a proxy, its address. */
+/** Names the sender of a request, for the record of decisions: `Anna (127.0.0.1)`, or `127.0.0.1`; or a proxy. */
 export function operatorOf({ session, ip }: FastifyRequest): string {
   const address = printable(ip || 'unknown address').replace(/^::ffff:(?=[\d.]+$)/, '');
   return session === null || session.name === '' ? address : `${session.name} (${address})`;

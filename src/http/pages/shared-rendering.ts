@@ -9,7 +9,7 @@ import type { Content } from './page-view.ts';
  * them together take a small part of the time. With many pages open, each is updated less often.
  */
 
-/** How often live sections are rendered, milliseconds. */
+/** Pause between two renderings of live sections, milliseconds. */
 export const RENDER_EVERY_MS = 1_000;
 /** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
 const PAUSE = 60;
@@ -19,7 +19,7 @@ type Html = ReadonlyMap<string, string>;
 
 /** A page that browsers follow. */
 export interface SharedPage {
-  /** How many browsers follow it; for none it is not rendered. */
+  /** The number of browsers that follow it. A page without followers is not rendered. */
   followers: number;
   /** Whether any section is live. A page that is over changes no more. */
   isLive: boolean;
@@ -32,7 +32,7 @@ export interface SharedPage {
  * @returns a function that renders a page at once; it throws what `show` throws
  */
 export function createRendering(clock: Clock, stopping: AbortSignal) {
-  /** When the next rendering may begin. */
+  /** The end of the rendering before, and of the pause after it. */
   let turn: Promise<void> = Promise.resolve();
 
   return (show: () => Content): SharedPage => {

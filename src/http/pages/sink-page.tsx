@@ -65,7 +65,7 @@ function State({ sink }: { readonly sink: SinkSummary }) {
   );
 }
 
-/** What may be decided in this state. The section changes only with the state, so that an open form stays as it is. */
+/** Offers the decisions of this state. The section changes only with the state, so that an open form stays. */
 function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSummary }) {
   const { name, stoppedAt } = row;
   const { state, parked } = sink;

@@ -12,7 +12,7 @@ export type SinkSummary = ReturnType<typeof sinkSummary>;
 interface StateWords {
   readonly label: string;
   readonly tone: 'good' | 'warn' | 'bad' | 'soft';
-  /** What it means, and what to do. */
+  /** The meaning of the state, and what to do. */
   readonly meaning: string;
 }
 
@@ -65,7 +65,7 @@ export function SinkMark({ state }: { readonly state: string }) {
   return <strong class={`mark ${tone}`}>{label}</strong>;
 }
 
-/** How far a sink is behind, in changes and in time. */
+/** The lag of a sink, in changes and in time. */
 export function lagText(sink: Pick<SinkSummary, 'lag_records' | 'lag_seconds'>): string {
   const { lag_records: records, lag_seconds: seconds } = sink;
   if (records <= 0) return 'up to date';

@@ -4,9 +4,9 @@ import type { Clock } from '../../base/clock.ts';
 import { type HttpError, sendError } from '../http-error.ts';
 import { type EndCode, endBlock } from '../response-writer.ts';
 
-/** Where the change log is streamed. */
+/** Path of the stream of the change log. */
 export const STREAM_PATH = '/api/changes/stream';
-/** Where the live sections of pages are streamed: this, and the page's path. */
+/** Prefix of a page's path, under which its live sections are streamed. */
 export const LIVE_PATH = '/live';
 
 export const STREAM_HEADERS = {
@@ -16,7 +16,7 @@ export const STREAM_HEADERS = {
   connection: 'close',
 };
 
-/** How long a refused EventSource waits, milliseconds: not all of them the same time. */
+/** Pause of a refused EventSource, milliseconds; random, so that not all of them return at once. */
 const RETRY_MS = { from: 10_000, to: 30_000 };
 
 /** Whether the client is an EventSource, or reads streams as one does. */
