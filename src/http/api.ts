@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
@@ -13,7 +14,7 @@ import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import type { RouteParts } from './response-writer.ts';
-import { answering, sending, typed } from './route-schema.ts';
+import { answering, sending } from './route-schema.ts';
 import type { Search } from './search-subprocess.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
@@ -86,7 +87,7 @@ interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'pl
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, { store, state, search, changes, plans, ...parts }: ApiOptions): void {
-  const routes = typed(app);
+  const routes = app.withTypeProvider<ZodTypeProvider>();
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
     store.read(() => {

@@ -17,14 +17,14 @@ type PortSetting = 'CATCHWORD_HTTP_PORT' | 'CATCHWORD_METRICS_PORT';
 
 function listenError(setting: PortSetting, host: string, port: number, cause: unknown): CatchwordError {
   const code = systemCodeOf(cause);
-  let message = `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(cause)}`;
-  let hint = 'Use an address of this machine, such as 127.0.0.1.';
-  if (code === 'EADDRINUSE' || code === 'EACCES') {
-    const why = code === 'EACCES' ? 'this user may not listen on it' : 'another process listens on it';
-    message = `${setting}: ${port} cannot be used: ${why}`;
-    hint = 'Choose another port, 0 for any free port, or off for none.';
+  if (code !== 'EADDRINUSE' && code !== 'EACCES') {
+    const hint = 'Use an address of this machine, such as 127.0.0.1.';
+    const message = `CATCHWORD_HTTP_HOST: ${host} cannot be used: ${messageOf(cause)}`;
+    return new CatchwordError('CONFIG_INVALID', message, { hint, cause });
   }
-  return new CatchwordError('CONFIG_INVALID', message, { hint, cause });
+  const why = code === 'EACCES' ? 'this user may not listen on it' : 'another process listens on it';
+  const hint = 'Choose another port, 0 for any free port, or off for none.';
+  return new CatchwordError('CONFIG_INVALID', `${setting}: ${port} cannot be used: ${why}`, { hint, cause });
 }
 
 /**

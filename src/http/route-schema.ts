@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifySchema } from 'fastify';
-import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { z } from 'zod';
 import { ERROR } from './answers.ts';
 import { parseParameters } from './parameters.ts';
@@ -23,11 +22,6 @@ interface About {
   readonly errors?: readonly Status[] | undefined;
   readonly querystring?: z.ZodType;
   readonly params?: z.ZodType;
-}
-
-/** The instance, whose routes take the types of their handlers from their schemas. */
-export function typed(app: FastifyInstance) {
-  return app.withTypeProvider<ZodTypeProvider>();
 }
 
 /** Lets routes have zod schemas. An answer is sent as it is: it is checked by the compiler and by tests. */

@@ -60,14 +60,14 @@ const SHOWN: ReadonlySet<Topic> = new Set(['runs', 'open', 'held', 'sink', 'paus
 
 /** Collects what the overview shows. */
 export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
-  const { nowMs, last, pause } = state;
+  const { nowMs, last } = state;
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
   const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
   const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
   return {
+    ...state,
     freshness: state.freshness === 'fresh' && state.failed > 0 ? ('failing' as const) : state.freshness,
-    asOf: state.asOf,
     products: store.products.living(),
     active,
     progress: active && progressOf(store, active),
@@ -76,15 +76,11 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     /** The newest full run, if it is open. */
     openRun: openRun(state),
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    failed: state.failed,
-    open: state.open,
-    retry: state.retry,
     /** Further problems, in words. */
     others: others.map((problem) => problemText(problem, state, store)),
     daemon,
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },
     missed: missedRuns(store, plans, nowMs),
-    pausedUntil: pause?.until ?? null,
     held: heldOf(store, state),
     sinks: sinksOf(store, state),
     /** Changes of the last 24 hours, with the changes of the run under way. */
@@ -95,7 +91,6 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
       restored: recent.restored + (active?.restored ?? 0),
     },
     mirrorBytes: store.sizeBytes(),
-    freeBytes: state.disk.free,
   };
 }
 

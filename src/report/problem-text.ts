@@ -1,9 +1,10 @@
 import { printable } from '../base/printable.ts';
+import { isUntold } from '../catalog/run-types.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { restlessText } from './run-text.ts';
-import { adviceFor, untoldReason } from './run-words.ts';
+import { adviceFor } from './run-words.ts';
 import { duration, plural, time } from './text.ts';
 
 /** A problem in words: one short line that names it, then what it means and what to do. */
@@ -38,7 +39,7 @@ function failureText({ failed, last, retry }: MirrorState): ProblemText {
 }
 
 function untoldText({ full }: MirrorState): ProblemText {
-  const reason = (full && untoldReason(full)) ?? '';
+  const reason = full?.reasons.find(isUntold) ?? '';
   const advice = `Run ${full?.id}: ${reason}. Nothing is concluded from what they do not tell. ${adviceFor(reason)}`;
   return { title: 'The deltas of the source do not tell every change', advice };
 }

@@ -1,4 +1,4 @@
-import { isUntold, type Run, UNTOLD } from '../catalog/run-types.ts';
+import { type Run, UNTOLD } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 
@@ -40,11 +40,6 @@ export function stageWords(run: Pick<Run, 'state' | 'kind' | 'settlesAt'>, passe
 export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): string {
   if (proof !== null) return proof;
   return state === 'complete' ? 'not needed' : '–';
-}
-
-/** The reason that says that deltas do not tell every change; undefined if none does. */
-export function untoldReason({ reasons }: Pick<Run, 'reasons'>): string | undefined {
-  return reasons.find(isUntold);
 }
 
 /** The kinds of reasons of an open proof (sync/verdict.ts), as metrics name them, and what an operator can do. */

@@ -16,6 +16,7 @@ import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
 import type { PageParts, Section, View } from './page-view.ts';
+import { operatorOf } from './session.ts';
 import { sinkPath } from './sinks-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
@@ -155,19 +156,12 @@ const LOOK_MS = 50;
 /** The longest form, in bytes. */
 const MAX_FORM = 4_096;
 
-/**
- * Takes decisions from forms. Which requests may be sent is checked before, for every route with `config.action`.
- * @param whoOf who sends a request, one line
- */
-export function addActions(
-  app: FastifyInstance,
-  { store, clock }: Pick<PageParts, 'store' | 'clock'>,
-  whoOf: (request: FastifyRequest) => string,
-): void {
+/** Takes decisions from forms. `addAuth` has checked the request before, as for every route with `config.action`. */
+export function addActions(app: FastifyInstance, { store, clock }: Pick<PageParts, 'store' | 'clock'>): void {
   app.register(async (scope) => {
     await scope.register(formbody);
     scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-      const id = decide(store, readDecision(request.body, whoOf(request)), clock.now());
+      const id = decide(store, readDecision(request.body, operatorOf(request)), clock.now());
       for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
         await clock.sleep(LOOK_MS);
       return reply.redirect(`${backTo(request)}#decision-${id}`, 303);

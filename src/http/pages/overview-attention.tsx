@@ -63,53 +63,48 @@ function sinkNotices({ troubled, moreTroubled: more }: Overview['sinks']) {
 }
 
 function runNotices({ failed, open, last, retry, daemon }: Overview) {
-  const found: ComponentChildren[] = [];
-  if (failed > 0 && last !== null) {
-    const again = daemon && retry !== null ? ` It is tried again at ${time(retry.at)}.` : '';
-    const title = failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.';
-    found.push(
-      <Notice state={failed > 1 ? 'bad' : 'warn'} title={title}>
+  const again = daemon && retry !== null ? ` It is tried again at ${time(retry.at)}.` : '';
+  const failures = failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.';
+  const opened = `The last ${count(open)} full runs could not prove that they saw every product.`;
+  return [
+    failed > 0 && last !== null && (
+      <Notice state={failed > 1 ? 'bad' : 'warn'} title={failures}>
         {`${sentence(last.error ?? 'the reason was not recorded')}${again} `}
         <a href={`/runs/${last.id}`}>{`Look at run ${last.id}`}</a>
-      </Notice>,
-    );
-  }
-  if (open > 1) {
-    const title = `The last ${count(open)} full runs could not prove that they saw every product.`;
-    found.push(
-      <Notice state="warn" title={title}>
+      </Notice>
+    ),
+    open > 1 && (
+      <Notice state="warn" title={opened}>
         Removals wait until a run can. <a href="/runs">See why</a>
-      </Notice>,
-    );
-  }
-  return found;
+      </Notice>
+    ),
+  ];
 }
 
 /** Lists what needs a decision, or may soon need one; the most urgent first. */
 export function Attention({ overview }: { readonly overview: Overview }) {
-  const { pausedUntil, daemon, freshness, held, sinks, others } = overview;
-  const notices = [...heldNotices(held), ...sinkNotices(sinks), ...runNotices(overview)];
-  if (pausedUntil !== null) {
-    notices.push(
-      <Notice state="warn" title={`The service asked for no request before ${time(pausedUntil)}.`}>
+  const { pause, daemon, freshness, held, sinks, others } = overview;
+  const found = [
+    ...heldNotices(held),
+    ...sinkNotices(sinks),
+    ...runNotices(overview),
+    pause !== null && (
+      <Notice state="warn" title={`The service asked for no request before ${time(pause.until)}.`}>
         catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.
-      </Notice>,
-    );
-  }
-  for (const { title, advice } of others) {
-    notices.push(
+      </Notice>
+    ),
+    ...others.map(({ title, advice }) => (
       <Notice state="warn" title={`${title}.`}>
         {advice}
-      </Notice>,
-    );
-  }
-  if (!daemon && freshness !== 'empty') {
-    notices.push(
+      </Notice>
+    )),
+    !daemon && freshness !== 'empty' && (
       <Notice state="warn" title="No daemon is running.">
         Nothing is read or delivered by itself. Start it with: npx catchword daemon
-      </Notice>,
-    );
-  }
+      </Notice>
+    ),
+  ];
+  const notices = found.filter((notice) => notice !== false);
   if (notices.length === 0) return <p class="good">Nothing needs a decision.</p>;
   return <ul class="notes">{notices}</ul>;
 }

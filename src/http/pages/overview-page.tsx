@@ -12,6 +12,10 @@ import { changesText, StartForms } from './runs-page.tsx';
 import { lagText, NoRelay, SinkMark, sinkPath } from './sinks-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
+interface OverviewProps {
+  readonly overview: Overview;
+}
+
 function Moment({ at, nowMs }: { readonly at: number; readonly nowMs: number }) {
   const words = at > nowMs ? `in ${roughly(at - nowMs)}` : `${roughly(nowMs - at)} ago`;
   return (
@@ -39,7 +43,7 @@ function NextRun({ what, at, nowMs, timezone }: { what: string; at: number; nowM
   );
 }
 
-function NextRuns({ plans, daemon, nowMs }: Pick<Overview, 'plans' | 'daemon'> & { readonly nowMs: number }) {
+function NextRuns({ overview: { plans, daemon, nowMs } }: OverviewProps) {
   const { nextFull, nextDelta, timezone } = plans;
   if (!daemon) return 'none: no daemon is running';
   if (nextFull === null && nextDelta === null) return 'none is scheduled';
@@ -52,8 +56,8 @@ function NextRuns({ plans, daemon, nowMs }: Pick<Overview, 'plans' | 'daemon'> &
   );
 }
 
-function Headline({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { freshness, asOf, products, last, openRun, plans, missed, changes, mirrorBytes, freeBytes } = overview;
+function Headline({ overview }: OverviewProps) {
+  const { nowMs, freshness, asOf, products, last, openRun, plans, missed, changes, mirrorBytes, disk } = overview;
   const [state, words] = FRESHNESS[freshness];
   const missedRuns = missedTexts(missed, plans.timezone);
   return (
@@ -73,10 +77,10 @@ function Headline({ overview, nowMs }: { readonly overview: Overview; readonly n
             {clipped(openText(openRun))}
           </a>
         ),
-        'Next runs': <NextRuns {...overview} nowMs={nowMs} />,
+        'Next runs': <NextRuns overview={overview} />,
         'Missed runs': missedRuns.length > 0 && <span class="warn">{missedRuns.join('; ')}</span>,
         'Changes in the last 24 hours': changesText(changes),
-        Size: `${size(mirrorBytes)}, ${size(freeBytes)} of the disk free`,
+        Size: `${size(mirrorBytes)}, ${size(disk.free)} of the disk free`,
       }}
     />
   );
@@ -103,7 +107,7 @@ function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; 
   );
 }
 
-function ActiveRun({ overview: { active, progress, working, daemon } }: { readonly overview: Overview }) {
+function ActiveRun({ overview: { active, progress, working, daemon } }: OverviewProps) {
   if (active === null) return <p>No run is under way.</p>;
   const { id, kind, requests, settlesAt, missing } = active;
   const unseen = missing === 0 ? '' : `; it did not see ${plural(missing, 'product')} so far`;
@@ -133,8 +137,7 @@ function ActiveRun({ overview: { active, progress, working, daemon } }: { readon
 }
 
 /** Says what happens now, while the mirror has never been complete. */
-function FirstTime({ overview, nowMs }: { readonly overview: Overview; readonly nowMs: number }) {
-  const { active, daemon, plans, pausedUntil } = overview;
+function FirstTime({ overview: { nowMs, active, daemon, plans, pause } }: OverviewProps) {
   if (active !== null) {
     return (
       <p>
@@ -146,7 +149,7 @@ function FirstTime({ overview, nowMs }: { readonly overview: Overview; readonly 
   if (!daemon) {
     return <p>The mirror is empty, and no daemon is running that would fill it. Start it with: npx catchword daemon</p>;
   }
-  const next = pausedUntil ?? plans.nextFull;
+  const next = pause?.until ?? plans.nextFull;
   return (
     <p>
       The mirror is empty. The first full load reads the whole catalog
@@ -156,9 +159,7 @@ function FirstTime({ overview, nowMs }: { readonly overview: Overview; readonly 
   );
 }
 
-type SinksProps = Pick<PageParts, 'store'> & Pick<Overview, 'sinks'> & { readonly nowMs: number };
-
-function Sinks({ store, sinks, nowMs }: SinksProps) {
+function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageParts, 'store'>) {
   if (sinks.count === 0) {
     return <p>No store is fed. Set CATCHWORD_SINK_&lt;NAME&gt; to feed one, such as a database of the shop.</p>;
   }
@@ -204,13 +205,13 @@ export const overview: View = {
           live: true,
           content: (
             <>
-              {isNew && <FirstTime overview={facts} nowMs={nowMs} />}
-              <Headline overview={facts} nowMs={nowMs} />
+              {isNew && <FirstTime overview={facts} />}
+              <Headline overview={facts} />
             </>
           ),
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
-        { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} sinks={facts.sinks} nowMs={nowMs} /> },
+        { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} overview={facts} /> },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         decisionsSection(store, nowMs),
       ],

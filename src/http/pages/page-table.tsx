@@ -18,8 +18,7 @@ interface TableProps<Row> {
 /** A table that may be wider than the screen: it scrolls by itself, also with the keyboard. */
 export function Table<Row>(props: TableProps<Row>) {
   const { label, caption, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
-  const [name, ...others] = Object.keys(columns);
-  const heads = isNamed ? others : Object.keys(columns);
+  const cells = Object.entries(columns);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section of the page is something else
     <div class="wide" tabindex={0} role="region" aria-label={label}>
@@ -27,7 +26,7 @@ export function Table<Row>(props: TableProps<Row>) {
         {caption !== undefined && <caption>{caption}</caption>}
         <thead>
           <tr>
-            {Object.keys(columns).map((head) => (
+            {cells.map(([head]) => (
               <th scope="col">{head}</th>
             ))}
           </tr>
@@ -35,10 +34,13 @@ export function Table<Row>(props: TableProps<Row>) {
         <tbody>
           {rows.map((row) => (
             <tr id={idOf?.(row)}>
-              {isNamed && <th scope="row">{columns[name ?? '']?.(row)}</th>}
-              {heads.map((head) => (
-                <td class={numbers.includes(head) ? 'number' : undefined}>{columns[head]?.(row)}</td>
-              ))}
+              {cells.map(([head, cell], at) =>
+                isNamed && at === 0 ? (
+                  <th scope="row">{cell(row)}</th>
+                ) : (
+                  <td class={numbers.includes(head) ? 'number' : undefined}>{cell(row)}</td>
+                ),
+              )}
             </tr>
           ))}
         </tbody>

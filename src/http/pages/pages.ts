@@ -16,7 +16,6 @@ import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
 import { runs } from './runs-page.tsx';
-import { operatorOf } from './session.ts';
 import { sink } from './sink-page.tsx';
 import { sinks } from './sinks-page.tsx';
 
@@ -50,7 +49,7 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   const live = createLivePages(parts);
   addAssets(app);
   app.decorate('sendErrorPage', sendErrorPage);
-  addActions(app, parts, operatorOf);
+  addActions(app, parts);
 
   const show = (view: View, visit: Visit): Content => parts.store.read(() => view.show(parts, visit));
 

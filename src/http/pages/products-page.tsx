@@ -4,7 +4,7 @@ import { SUMMARY } from '../../catalog/fields.ts';
 import type { NewestProduct, SearchHit } from '../../store/rows/product-rows.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
-import type { Address, Section, View, Visit } from './page-view.ts';
+import type { Address, View } from './page-view.ts';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Products that a list shows. */
@@ -97,11 +97,6 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
   );
 }
 
-function resultsSection(found: Visit['found'], words: string): Section {
-  const content = Array.isArray(found) ? <Hits hits={found} words={words} /> : <p>Nothing was searched for.</p>;
-  return { id: 'results', title: 'Found', content };
-}
-
 const wordsOf = ({ query }: Address): string => (query.get('q') ?? '').trim();
 
 /** The search, and its results at `?q=`; without words, the products that changed last. */
@@ -115,8 +110,11 @@ export const products: View = {
     const words = wordsOf(address);
     const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
     const search = { id: 'search', content: <SearchForm words={words} error={error} /> };
-    if (words !== '') return { title: 'Products', sections: [search, resultsSection(found, words)] };
-    const newest = <Newest products={store.products.newest(MOST)} />;
-    return { title: 'Products', sections: [search, { id: 'newest', title: 'Changed last', content: newest }] };
+    if (words === '') {
+      const newest = <Newest products={store.products.newest(MOST)} />;
+      return { title: 'Products', sections: [search, { id: 'newest', title: 'Changed last', content: newest }] };
+    }
+    const results = Array.isArray(found) ? <Hits hits={found} words={words} /> : <p>Nothing was searched for.</p>;
+    return { title: 'Products', sections: [search, { id: 'results', title: 'Found', content: results }] };
   },
 };

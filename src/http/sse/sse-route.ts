@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { errorFields } from '../../base/log.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
@@ -7,7 +8,7 @@ import type { ChangeFeed } from '../change-feed.ts';
 import { createOpenStreams } from '../open-streams.ts';
 import { parameters, textParameter } from '../parameters.ts';
 import type { RouteParts } from '../response-writer.ts';
-import { body, sending, typed } from '../route-schema.ts';
+import { body, sending } from '../route-schema.ts';
 import type { StreamLimits } from '../stream-limits.ts';
 import { accepts, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
 import { streamChanges } from './sse-stream.ts';
@@ -80,7 +81,7 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
     log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
   }
 
-  const routes = typed(app);
+  const routes = app.withTypeProvider<ZodTypeProvider>();
   for (const method of ['GET', 'HEAD'] as const) {
     routes.route({
       method,
