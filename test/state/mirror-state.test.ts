@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { MINUTE, mirrorScene } from '../notify/scene.ts';
 import { execute } from '../support/sqlite.ts';
@@ -112,39 +112,37 @@ function metricsOf(text: string, name: string, label: string): string[] {
   return [...lines].map(([, value = '']) => value);
 }
 
-describe('the state of the mirror is the same everywhere:', () => {
-  it.each(Object.entries(STATES))('%s', async (_name, row) => {
-    const { arrange, freshness = 'fresh', problems = [], unready, page } = row;
-    const scene = mirrorScene();
-    const { clock, disk, store } = scene;
-    arrange(scene);
-    const { web } = await serve(scene.db, {
-      clock: { ...systemClock, now: () => clock.now() },
-      readyMaxAgeMs: 26 * HOUR,
-      minFreeBytes: MIN_FREE,
-      disk: () => disk,
-    });
-    const get = async (path: string) => await (await fetch(`${web.url}${path}`)).text();
-
-    const status = JSON.parse(await get('/api/status')) as Record<string, unknown>;
-    expect(status).toMatchObject({ freshness, problems });
-    expect(status.age_seconds === null).toBe(freshness === 'empty' || freshness === 'clock');
-
-    const readiness = JSON.parse(await get('/readyz')) as { readonly ready: boolean; readonly reason: string | null };
-    expect(readiness).toMatchObject({
-      ready: unready === undefined,
-      reason: unready === undefined ? null : (expect.stringMatching(unready) as string),
-    });
-
-    expect((await get('/')).replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')).toMatch(page);
-
-    const metrics = await get('/metrics');
-    expect(metricsOf(metrics, 'mirror_freshness', 'state')).toEqual([freshness]);
-    expect(metricsOf(metrics, 'problems', 'topic')).toEqual(problems.map((name) => name.split(':')[0]));
-    expect(metrics.includes('\ncatchword_mirror_age_seconds ')).toBe(status.age_seconds !== null);
-
-    scene.start([], { minFreeBytes: MIN_FREE });
-    await clock.pass(11 * MINUTE);
-    expect(store.episodes.open().map(({ topic }) => topic)).toEqual(problems);
+it.each(Object.entries(STATES))('the state of the mirror is the same everywhere: %s', async (_name, row) => {
+  const { arrange, freshness = 'fresh', problems = [], unready, page } = row;
+  const scene = mirrorScene();
+  const { clock, disk, store } = scene;
+  arrange(scene);
+  const { web } = await serve(scene.db, {
+    clock: { ...systemClock, now: () => clock.now() },
+    readyMaxAgeMs: 26 * HOUR,
+    minFreeBytes: MIN_FREE,
+    disk: () => disk,
   });
+  const get = async (path: string) => await (await fetch(`${web.url}${path}`)).text();
+
+  const status = JSON.parse(await get('/api/status')) as Record<string, unknown>;
+  expect(status).toMatchObject({ freshness, problems });
+  expect(status.age_seconds === null).toBe(freshness === 'empty' || freshness === 'clock');
+
+  const readiness = JSON.parse(await get('/readyz')) as { readonly ready: boolean; readonly reason: string | null };
+  expect(readiness).toMatchObject({
+    ready: unready === undefined,
+    reason: unready === undefined ? null : (expect.stringMatching(unready) as string),
+  });
+
+  expect((await get('/')).replace(/<[^>]+>/g, ' ').replace(/\s+/g, ' ')).toMatch(page);
+
+  const metrics = await get('/metrics');
+  expect(metricsOf(metrics, 'mirror_freshness', 'state')).toEqual([freshness]);
+  expect(metricsOf(metrics, 'problems', 'topic')).toEqual(problems.map((name) => name.split(':')[0]));
+  expect(metrics.includes('\ncatchword_mirror_age_seconds ')).toBe(status.age_seconds !== null);
+
+  scene.start([], { minFreeBytes: MIN_FREE });
+  await clock.pass(11 * MINUTE);
+  expect(store.episodes.open().map(({ topic }) => topic)).toEqual(problems);
 });

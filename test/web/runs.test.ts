@@ -51,6 +51,8 @@ const LIST: PassSketch = {
   ],
 };
 
+const RUN: RunSketch = { products: 24, passes: [LIST] };
+
 it('the list of runs invites to start a load while the mirror is empty', async () => {
   const { status, text, html } = await pageAt(emptyMirror(), '/runs');
   expect(status).toBe(200);
@@ -59,7 +61,7 @@ it('the list of runs invites to start a load while the mirror is empty', async (
 });
 
 it('the list of runs shows 50 on a page, with a link to older ones', async () => {
-  const { store } = sketchRun({ products: 24, passes: [LIST] });
+  const { store } = sketchRun(RUN);
   writeUnder(store.keeperLease, START, (writer) => {
     end('complete', { proof: 'sealed' })(writer, 1);
     for (let id = 2; id <= 60; id++) {
@@ -79,7 +81,7 @@ it('the list of runs shows 50 on a page, with a link to older ones', async () =>
 });
 
 it('the page of a run is not found for another number', async () => {
-  const { store } = sketchRun({ products: 24, passes: [LIST] });
+  const { store } = sketchRun(RUN);
   for (const id of ['2', '0', 'x', '1e3', '99999999999999999999']) {
     expect((await pageAt(store.path, `/runs/${id}`)).status).toBe(404);
   }
@@ -138,7 +140,7 @@ it('the page shows how far a run has read, and where it repairs', async () => {
 });
 
 it('the page says until when a run waits', async () => {
-  const { text } = await sketched({ products: 24, passes: [LIST] }, ({ runs }, id) =>
+  const { text } = await sketched(RUN, ({ runs }, id) =>
     runs.settle(id, { until: START + 300_000, leftMs: 300_000 }, 3),
   );
   expect(text).toContain('waiting for late changes');
@@ -148,7 +150,7 @@ it('the page says until when a run waits', async () => {
 });
 
 it('the page says what failed, and when it is tried again', async () => {
-  const { store, run } = sketchRun({ products: 24, passes: [LIST] });
+  const { store, run } = sketchRun(RUN);
   writeUnder(store.keeperLease, START, (writer) =>
     end('failed', { error: 'SOURCE_UNAVAILABLE: <b>no answer</b>' })(writer, run.id),
   );
@@ -160,7 +162,7 @@ it('the page says what failed, and when it is tried again', async () => {
 });
 
 it('the page says that a cancelled run proved nothing, and keeps its picture', async () => {
-  const { text, html } = await sketched({ products: 24, passes: [LIST] }, end('cancelled'));
+  const { text, html } = await sketched(RUN, end('cancelled'));
   expect(text).toContain('It was cancelled. What it had read is kept.');
   expect(text).toContain('Nothing: it did not read everything.');
   expect(html).toContain('data-cells="ww.');
@@ -184,13 +186,13 @@ it('a run that has ended draws its requests, unless their time is too short for 
   const delta: PassSketch = { kind: 'delta', at: 20_000, windows: [{ ids: [] }] };
   const long = await sketched({ products: 24, passes: [LIST, delta] }, end('cancelled'));
   expect(long.html).toContain('data-requests="2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,2,3"');
-  const short = await sketched({ products: 24, passes: [LIST] }, end('cancelled'));
+  const short = await sketched(RUN, end('cancelled'));
   expect(short.html).not.toContain('class="pace"');
   expect(short.text).toContain('2 requests in all. No limit is set');
 });
 
 it('the page says of a run without proof that its record is gone after a later run', async () => {
-  const { text, html } = await sketched({ products: 24, passes: [LIST] }, (writer, id) => {
+  const { text, html } = await sketched(RUN, (writer, id) => {
     end('cancelled')(writer, id);
     writer.runs.dropCheckpoints(id + 1);
   });
@@ -215,7 +217,7 @@ it.each([
 ])('the page compares what a run saw with the count of the source: %d', async (numItems, expected) => {
   const evidence = { requests: 3, deltas: 1, lookups: 0, seen: 24, numItems, lists: [] };
   const given = end('complete', { evidence, proof: 'sealed' });
-  expect((await sketched({ products: 24, passes: [LIST] }, given)).text).toContain(expected);
+  expect((await sketched(RUN, given)).text).toContain(expected);
 });
 
 it('a run says why it is open, what follows, and what to do', async () => {
