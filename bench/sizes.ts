@@ -1,6 +1,6 @@
 /**
  * Measures first and repeated loads of catalogs of 10,000 to 10,000,000 lean products, as whole processes, and the bare
- * script, and draws docs/time.svg and docs/memory.svg from the medians. `npx tsx bench/sizes.ts [largest] [--runs N]`,
+ * script, and draws docs/time.svg and docs/dev/memory.svg from the medians. `npx tsx bench/sizes.ts [largest] [--runs N]`,
  * default 5 runs, each of 4 minutes.
  */
 import { writeFileSync } from 'node:fs';
@@ -113,6 +113,6 @@ writeFileSync(
   chart({ title: 'Time of a load, by products', x, y: [0.1, 1000], unit: 's', series: times }),
 );
 writeFileSync(
-  'docs/memory.svg',
+  'docs/dev/memory.svg',
   chart({ title: 'Peak memory, by products', x, y: [10, 1000], unit: 'MB', series: megabytes }),
 );

@@ -13,7 +13,9 @@ function page(path: string): string {
   return readFileSync(new URL(path, ROOT), 'utf8');
 }
 
-const DOCS = readdirSync(new URL('docs', ROOT)).filter((name) => name.endsWith('.md'));
+const DOCS = readdirSync(new URL('docs', ROOT), { recursive: true, encoding: 'utf8' }).filter((name) =>
+  name.endsWith('.md'),
+);
 const PAGES = [
   'README.md',
   'CONTRIBUTING.md',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /*
- * docs/interface.md has a row for each rule of the service's interface. The text of a rule is written by hand; its columns
+ * docs/dev/interface.md has a row for each rule of the service's interface. The text of a rule is written by hand; its columns
  * are generated from tags at the code (`@rule 2.1-4, 2.1-7..9`): in src in a docstring, in test above a test.
  */
 

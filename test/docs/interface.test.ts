@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { readRuleTags, renderInterface, rowIds, ruleIds } from './interface-page.ts';
 
 const ROOT = new URL('../../', import.meta.url);
-const PAGE = readFileSync(new URL('docs/interface.md', ROOT), 'utf8');
+const PAGE = readFileSync(new URL('docs/dev/interface.md', ROOT), 'utf8');
 
 /** Sections of the interface document; 4 has only the rules of its parts. */
 const SECTIONS = '1 2.1 2.1.1 2.1.2 2.1.3 2.2 2.3 2.4 2.5 3 4.1 4.2 4.3 4.4 4.5 5 6 7 8 9'.split(' ');
@@ -22,7 +22,7 @@ function showsSandbox(test: string): boolean {
   );
 }
 
-describe('docs/interface.md', () => {
+describe('docs/dev/interface.md', () => {
   it('is what `npm run docs` writes', () => {
     expect(renderInterface(PAGE, TAGS)).toBe(PAGE);
   });

@@ -4,7 +4,7 @@ import { readRuleTags, renderInterface } from './interface-page.ts';
 import { licensesPage } from './licenses.ts';
 import { commandsPage, eventSchemaFile, settingsPage } from './reference.ts';
 
-const INTERFACE = 'docs/interface.md';
+const INTERFACE = 'docs/dev/interface.md';
 
 writeFileSync('docs/commands.md', await commandsPage());
 writeFileSync('docs/settings.md', settingsPage());

@@ -70,7 +70,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
 describe('the package', () => {
-  it('contains neither the snapshots of migrations nor types that no export needs', async () => {
+  it('contains the documents for users, and neither snapshots of migrations, documents for makers nor types that no export needs', async () => {
     const { stdout } = await run('tar', ['-tzf', tarball]);
     const files = stdout
       .trim()
@@ -78,9 +78,10 @@ describe('the package', () => {
       .map((line) => line.replace('package/', ''));
     expect(files).toContain('drizzle/meta/_journal.json');
     expect(files).toContain('dist/client/client.d.ts');
-    expect(files.filter((file) => /_snapshot\.json$|^(src|test|bench|node_modules)\/|\.map$|\.env/.test(file))).toEqual(
-      [],
-    );
+    expect(files).toContain('docs/performance.md');
+    expect(
+      files.filter((file) => /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)\/|\.map$|\.env/.test(file)),
+    ).toEqual([]);
     expect(files.filter((file) => /^dist\/(store|sync|web|commands|sandbox|roles)\/.*\.d\.ts$/.test(file))).toEqual([]);
   });
 });
