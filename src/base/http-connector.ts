@@ -127,10 +127,9 @@ export function httpConnector(
   const connect = proxy === null ? openerOf(options, own) : openerThrough(proxy, options, own);
   return (target, callback) => {
     connect(target, (...[error, socket]) => {
-      if (error === null) skipContinue(socket);
-      // The types of undici lose that the two belong together.
-      if (error === null) callback(null, socket);
-      else callback(error, null);
+      if (error !== null) return callback(error, null);
+      skipContinue(socket);
+      callback(null, socket);
     });
   };
 }

@@ -23,20 +23,8 @@ function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names:
  */
 export const LOG_FIELDS = {
   ...fields('time', 'time', 'from', 'dueAt', 'missedUpTo', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
-  ...fields(
-    'number',
-    'level',
-    'pid',
-    'exitCode',
-    'run',
-    'pages',
-    'ageMs',
-    'asked',
-    'answered',
-    'missing',
-    'dropped',
-    'missed',
-  ),
+  ...fields('number', 'level', 'pid', 'exitCode'),
+  ...fields('number', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped', 'missed'),
   ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
   ...fields('number', 'refusedPerMinute', 'limitPerMinute'),
   ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),

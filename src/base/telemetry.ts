@@ -37,11 +37,8 @@ export type Measured = {
 
 /** Passes on every measure of this thread. @returns a function that ends it */
 export function forwardMeasures(pass: (measured: Measured) => void): () => void {
-  const ends = [
-    subscribe('request', (measure) => pass({ name: 'request', measure })),
-    subscribe('applied', (measure) => pass({ name: 'applied', measure })),
-    subscribe('queue', (measure) => pass({ name: 'queue', measure })),
-  ];
+  const names = Object.keys(CHANNELS) as (keyof Measures)[];
+  const ends = names.map((name) => subscribe(name, (measure) => pass({ name, measure } as Measured)));
   return () => {
     for (const end of ends) end();
   };

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { withAbort } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
 import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
 import { eventText } from '../catalog/event.ts';
@@ -207,18 +208,16 @@ export function openMirror(path: string): Mirror {
     return store.read(work);
   }
 
-  function batchAfter(seq: number) {
-    // Events of a mirror that has not noted its service have no address.
-    const source = eventSource(store.source, '/v4/products');
-    const changes = history.after(seq, CHANGES_AT_ONCE);
-    return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
-  }
-
   async function* changeTexts({ after = 0, follow = false, signal }: ChangesOptions = {}) {
     const isOver = () => signal?.aborted === true;
     let cursor = read(() => startOf(store, after));
     while (!isOver()) {
-      const batch = read(() => batchAfter(cursor));
+      const batch = read(() => {
+        // Events of a mirror that has not noted its service have no address.
+        const source = eventSource(store.source, '/v4/products');
+        const changes = history.after(cursor, CHANGES_AT_ONCE);
+        return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
+      });
       for (const { seq, text } of batch) {
         if (isOver()) return;
         cursor = seq;
@@ -226,30 +225,20 @@ export function openMirror(path: string): Mirror {
       }
       if (batch.length > 0) continue;
       if (!follow) return;
-      await wait(signal);
-    }
-  }
-
-  /** Waits until it is time to look again, the iteration is ended, or the mirror is closed. */
-  async function wait(signal: AbortSignal | undefined): Promise<void> {
-    const over = new AbortController();
-    const end = () => over.abort();
-    for (const one of [signal, closing.signal]) one?.addEventListener('abort', end);
-    try {
-      await systemClock.sleep(FOLLOW_MS, over.signal).catch(() => {});
-    } finally {
-      for (const one of [signal, closing.signal]) one?.removeEventListener('abort', end);
+      const ends = signal === undefined ? [closing.signal] : [closing.signal, signal];
+      await withAbort(ends, (over) => systemClock.sleep(FOLLOW_MS, over)).catch(() => {});
     }
   }
 
   async function* products({ batch = 500, after = '' }: ProductsOptions = {}) {
     const limit = between('batch', batch, 1, MAX_BATCH);
     requireText('after', after);
-    for (let key: string | undefined = after; key !== undefined; ) {
-      const start: string = key;
-      const found = read(() => store.products.livingPage(start, limit));
-      if (found.length > 0) yield found.map(productOf);
-      key = found.at(-1)?.vbid;
+    for (let last = after; ; ) {
+      const found = read(() => store.products.livingPage(last, limit));
+      const final = found.at(-1);
+      if (final === undefined) return;
+      yield found.map(productOf);
+      last = final.vbid;
     }
   }
 

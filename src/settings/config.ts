@@ -54,14 +54,9 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
 
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
-/** Whether a variable has the form of `CATCHWORD_SINK_<NAME>` or of one of its companions (`_FILE`, `_SECRET`). */
-export function isSinkVariable(name: string): boolean {
-  return NAMED.exec(name)?.[1] === 'CATCHWORD_SINK_';
-}
-
-/** The same for `CATCHWORD_NOTIFY_<NAME>`. */
-export function isChannelVariable(name: string): boolean {
-  return NAMED.exec(name)?.[1] === 'CATCHWORD_NOTIFY_';
+/** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, `_SECRET`). */
+export function isNamed(variable: string): boolean {
+  return NAMED.test(variable);
 }
 
 /** Runs `work`; a CatchwordError is collected instead of thrown. */

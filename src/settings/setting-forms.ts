@@ -44,22 +44,22 @@ export function whole(min: number, max: number) {
   return form(`a whole number ${range}`, (given) => wholeNumber(given, min, max) ?? undefined);
 }
 
-const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+/** Parses a number with one of these units. */
+function quantity(given: string, units: Readonly<Record<string, number>>): number | undefined {
+  const [, amount, name = ''] = /^(\d+(?:\.\d+)?)(\D+)$/.exec(given) ?? [];
+  const unit = Object.hasOwn(units, name) ? units[name] : undefined;
+  return unit && Number(amount) * unit;
+}
 
 /** Becomes milliseconds. */
-export const duration = form('a duration such as 500ms, 60s, 5m, 24h or 7d', (given) => {
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(given) ?? [];
-  return unit === undefined ? undefined : Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
-});
-
-const UNITS_BYTES = { kB: 1e3, MB: 1e6, GB: 1e9 } as const;
+export const duration = form('a duration such as 500ms, 60s, 5m, 24h or 7d', (given) =>
+  quantity(given, { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }),
+);
 
 /** Becomes bytes; null for off. */
-export const bytes = form('a size such as 100MB or 2GB, or off', (given) => {
-  if (given === 'off') return null;
-  const [, amount, unit] = /^(\d+(?:\.\d+)?)(kB|MB|GB)$/.exec(given) ?? [];
-  return unit === undefined ? undefined : Number(amount) * UNITS_BYTES[unit as keyof typeof UNITS_BYTES];
-});
+export const bytes = form('a size such as 100MB or 2GB, or off', (given) =>
+  given === 'off' ? null : quantity(given, { kB: 1e3, MB: 1e6, GB: 1e9 }),
+);
 
 /** Becomes a number of requests in a window; null for no limit. */
 export const rate = form('a rate above 0 such as 50/min or 10/s, or off for no limit', (given) => {

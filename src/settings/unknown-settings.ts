@@ -1,14 +1,9 @@
 import { nearestName } from '../base/nearest-name.ts';
-import { isChannelVariable, isSinkVariable } from './config.ts';
+import { isNamed } from './config.ts';
 import type { Environment } from './environment.ts';
 import { OPTIONS } from './option-table.ts';
 
 const PREFIX = /^catchword[_-]/i;
-
-/** Whether a variable names a sink or a channel, or belongs to one. */
-function isNamed(name: string): boolean {
-  return isSinkVariable(name) || isChannelVariable(name);
-}
 
 function withoutPrefix(name: string): string {
   return name.replace(PREFIX, '').toLowerCase();

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
-import { isChannelVariable, isSinkVariable } from '../../src/settings/config.ts';
+import { isNamed } from '../../src/settings/config.ts';
 import { OPTIONS } from '../../src/settings/option-table.ts';
 import { withFieldTables } from './field-tables.ts';
 import { commandsPage, settingsPage } from './reference.ts';
@@ -44,7 +44,6 @@ describe('the README and the documents', () => {
     const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS', 'CATCHWORD_PLAIN'];
     const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
     expect(named.length).toBeGreaterThan(40);
-    const isNamed = (name: string): boolean => isSinkVariable(name) || isChannelVariable(name);
     expect(named.filter(({ name }) => ![...known, ...ofTests].includes(name) && !isNamed(name))).toEqual([]);
   });
 

@@ -72,14 +72,18 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
   });
 }
 
-/** Prints a book as the service describes it. */
-export async function getBook(context: CommandContext, vbid: string, options: JsonOption): Promise<void> {
-  const { createBooks } = await import('../../client/assets/books.ts');
-  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
-    const book = await createBooks(caller, booksPath).read(vbid, { signal });
-    const head = named(context, book.vbid ?? vbid, book.title);
-    return { json: book.raw, text: [head, JSON.stringify(book.raw, null, 2)] };
-  });
+/** Makes the command that prints a book as the service describes it. */
+export function getCommand(context: CommandContext): Command {
+  return new Command('get')
+    .argument('<vbid>')
+    .option('--json', 'print one JSON document')
+    .action(async (vbid: string, options: JsonOption) => {
+      const { createBooks } = await import('../../client/assets/books.ts');
+      await callService(context, options, async ({ caller }, { booksPath }, signal) => {
+        const { raw, title, vbid: known = vbid } = await createBooks(caller, booksPath).read(vbid, { signal });
+        return { json: raw, text: [named(context, known, title), JSON.stringify(raw, null, 2)] };
+      });
+    });
 }
 
 export function assetCommand(context: CommandContext): Command {
@@ -92,11 +96,6 @@ export function assetCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .addHelpText('after', PUT_HELP)
     .action((vbid: string | undefined, options: PutOptions) => put(context, vbid, options));
-  group
-    .command('get')
-    .description('show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)')
-    .argument('<vbid>')
-    .option('--json', 'print one JSON document')
-    .action((vbid: string, options: JsonOption) => getBook(context, vbid, options));
-  return group;
+  const about = 'show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)';
+  return group.addCommand(getCommand(context).description(about));
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { getBook, named } from './asset-command.ts';
+import { getCommand, named } from './asset-command.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
 import { type JsonOption, plain } from './shared/output-format.ts';
@@ -45,11 +45,5 @@ export function bookCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .addHelpText('after', PUT_HELP)
     .action((vbid: string | undefined, options: FieldsInput & JsonOption) => put(context, vbid, options));
-  group
-    .command('get')
-    .description('show a book as the service describes it')
-    .argument('<vbid>')
-    .option('--json', 'print one JSON document')
-    .action((vbid: string, options: JsonOption) => getBook(context, vbid, options));
-  return group;
+  return group.addCommand(getCommand(context).description('show a book as the service describes it'));
 }

@@ -11,7 +11,8 @@ import { commandLog, toPerson } from './shared/person-notices.ts';
 import { commandUser } from './shared/user-options.ts';
 import { runCommand } from './shared/with-mirror.ts';
 
-function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
+/** Makes the command that reviews the removals of a run: `approve`, `reject` or `undo`. */
+export function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
   const { clock, signal } = context;
   return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {
     const log = commandLog(context, 'error');
@@ -28,10 +29,6 @@ function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): C
     const json = action === 'undo' ? { run: runId, restored: run.restored - before } : runJson(run);
     return { json, text: outcome ?? '' };
   });
-}
-
-export function undoCommand(context: CommandContext): Command {
-  return reviewCommand(context, 'undo').description('restore what a run removed, as new changes');
 }
 
 export function decideCommands(context: CommandContext): Command[] {

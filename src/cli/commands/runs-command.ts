@@ -8,7 +8,7 @@ import { seamPicture } from '../../report/seam-picture.ts';
 import { duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
-import { undoCommand } from './review-command.ts';
+import { reviewCommand } from './review-command.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandUser } from './shared/user-options.ts';
@@ -59,7 +59,7 @@ export function runCommands(context: CommandContext): Command[] {
   return [
     new Command('runs')
       .enablePositionalOptions()
-      .addCommand(undoCommand(context))
+      .addCommand(reviewCommand(context, 'undo').description('restore what a run removed, as new changes'))
       .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
       .option('--json', 'print one JSON document')
       .action((options: JsonOption & { readonly limit: number }) =>

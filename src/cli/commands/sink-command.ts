@@ -62,26 +62,20 @@ async function decide(
   });
 }
 
-async function rename(context: CommandContext, name: string, to: string): Promise<void> {
-  await onMirror(context, 'write', {}, (store, config) => {
+/** Renames a sink, or forgets it if it gets no other name. */
+async function rename(context: CommandContext, name: string, to: string | null): Promise<void> {
+  await onMirror(context, 'write', {}, (store, { sinks }) => {
     store.request((writer) => {
+      const sink = requireSink(writer, name);
       const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
-      renameSink(writer, requireSink(writer, name), to, config.sinks, isRelayRunning);
+      if (to === null) forgetSink(writer, sink, sinks, isRelayRunning);
+      else renameSink(writer, sink, to, sinks, isRelayRunning);
     });
+    if (to === null) return { json: null, text: `${name} is forgotten; what it stored is kept there` };
     const done = `${name} is ${to} now, with its position and parked events`;
-    if (config.sinks.some((sink) => sink.name === to)) return { json: null, text: done };
+    if (sinks.some((sink) => sink.name === to)) return { json: null, text: done };
     const variable = (sink: string): string => `CATCHWORD_SINK_${sink.toUpperCase()}`;
     return { json: null, text: [done, `before you start a daemon, rename ${variable(name)} to ${variable(to)}`] };
-  });
-}
-
-async function forget(context: CommandContext, name: string): Promise<void> {
-  await onMirror(context, 'write', {}, (store, config) => {
-    store.request((writer) => {
-      const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
-      forgetSink(writer, requireSink(writer, name), config.sinks, isRelayRunning);
-    });
-    return { json: null, text: `${name} is forgotten; what it stored is kept there` };
   });
 }
 
@@ -128,6 +122,6 @@ export function sinkCommand(context: CommandContext): Command {
     .action((name: string, to: string) => rename(context, name, to));
   add('forget', 'remove a sink whose setting was removed, with its position and parked events')
     .argument('<name>')
-    .action((name: string) => forget(context, name));
+    .action((name: string) => rename(context, name, null));
   return group;
 }

@@ -4,7 +4,7 @@ import type { Logger } from '../../base/log.ts';
 import { configuredSource } from '../../catalog/event.ts';
 import { startWeb, type WebOptions } from '../../http/web-server.ts';
 import { plansOf } from '../../operate/schedule/due.ts';
-import type { HttpConfig } from './http-config.ts';
+import { type HttpConfig, httpConfig } from './http-config.ts';
 
 interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isStalled' | 'problem' | 'port'> {
   readonly config: HttpConfig;
@@ -14,25 +14,12 @@ interface HttpOptions extends Pick<WebOptions, 'searchApart' | 'figures' | 'isSt
 
 /** Serves HTTP in this thread. @throws CatchwordError as `startWeb` does */
 export async function startHttp({ config, ...options }: HttpOptions): Promise<Service> {
-  const {
-    db,
-    dbMode,
-    httpHost: host,
-    httpToken: token,
-    readyMaxAgeMs,
-    minFreeBytes,
-    rateLimit,
-    deltaOverlapMs: overlapMs,
-  } = config;
+  const { httpHost: host, httpToken: token, deltaOverlapMs: overlapMs, ...limits } = httpConfig(config);
   return await startWeb({
     ...options,
-    db,
-    dbMode,
+    ...limits,
     host,
     token,
-    readyMaxAgeMs,
-    minFreeBytes,
-    rateLimit,
     overlapMs,
     source: configuredSource(config.baseUrl),
     plans: ({ schedule }, nowMs) => plansOf(config, schedule.servedOfEach(), nowMs),

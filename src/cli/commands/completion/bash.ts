@@ -1,8 +1,4 @@
-import { type Level, quoted, stepsOf, valuesOf } from './verb-tree.ts';
-
-function pattern(words: readonly string[]): string {
-  return words.map(quoted).join('|');
-}
+import { type Level, pattern, quoted, stepsOf, valuesOf } from './verb-tree.ts';
 
 function list(words: readonly string[]): string {
   return quoted(words.join(' '));
@@ -10,9 +6,7 @@ function list(words: readonly string[]): string {
 
 /** Writes a completion script for bash 3.2 or newer. */
 export function bashScript(levels: readonly Level[]): string {
-  const values = valuesOf(levels);
-  const free = values.filter((one) => one.values.length === 0).flatMap(({ at }) => at);
-  const closed = values.filter((one) => one.values.length > 0);
+  const { closed, free } = valuesOf(levels);
   const branches = levels.map(({ path, words, options }) => {
     const flags = options.flatMap((option) => option.flags);
     return `    ${quoted(path)}) words=${list(words.map(({ name }) => name))} options=${list(flags)} ;;`;

@@ -42,15 +42,17 @@ export function levelsOf(command: Command, path = ''): Level[] {
   return [levelOf(command, path), ...below.flatMap((one) => levelsOf(one, `${path} ${one.name()}`.trim()))];
 }
 
-/** Each option that takes a value, as `<path> <flag>`, with its values. */
-export function valuesOf(
-  levels: readonly Level[],
-): { readonly at: readonly string[]; readonly values: readonly string[] }[] {
-  return levels.flatMap(({ path, options }) =>
+/** The options that take a value, as `<path> <flag>`: with the values of a closed list (`closed`), or any (`free`). */
+export function valuesOf(levels: readonly Level[]) {
+  const all = levels.flatMap(({ path, options }) =>
     options
       .filter(({ takesValue }) => takesValue)
       .map(({ flags, values }) => ({ at: flags.map((flag) => `${path} ${flag}`), values })),
   );
+  return {
+    closed: all.filter(({ values }) => values.length > 0),
+    free: all.flatMap(({ at, values }) => (values.length > 0 ? [] : at)),
+  };
 }
 
 /** Each step from a command to one below it, as `<path> <name>`. */
@@ -58,7 +60,12 @@ export function stepsOf(levels: readonly Level[]): string[] {
   return levels.flatMap(({ path }) => (path === '' ? [] : [path.includes(' ') ? path : ` ${path}`]));
 }
 
-/** Quotes a text for bash and zsh. */
+/** Quotes a text as one word of a shell: sh, bash and zsh. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** A pattern of `case` in bash and zsh. */
+export function pattern(words: readonly string[]): string {
+  return words.map(quoted).join('|');
 }

@@ -1,8 +1,4 @@
-import { type Level, type Named, quoted, stepsOf, valuesOf } from './verb-tree.ts';
-
-function pattern(words: readonly string[]): string {
-  return words.map(quoted).join('|');
-}
+import { type Level, type Named, pattern, quoted, stepsOf, valuesOf } from './verb-tree.ts';
 
 function described({ name, summary }: Named): string {
   return quoted(summary === '' ? name : `${name}:${summary}`);
@@ -10,9 +6,7 @@ function described({ name, summary }: Named): string {
 
 /** Writes a completion script for zsh, to be sourced or to be found in `fpath` as `_catchword`. */
 export function zshScript(levels: readonly Level[]): string {
-  const values = valuesOf(levels);
-  const free = values.filter((one) => one.values.length === 0).flatMap(({ at }) => at);
-  const closed = values.filter((one) => one.values.length > 0);
+  const { closed, free } = valuesOf(levels);
   const branches = levels.map(({ path, words, options }) => {
     const flags = options.flatMap(({ flags: names, summary }) => names.map((name) => described({ name, summary })));
     return `    ${quoted(path)}) names=(${words.map(described).join(' ')}); flags=(${flags.join(' ')}) ;;`;

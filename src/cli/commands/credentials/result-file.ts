@@ -21,14 +21,29 @@ import { headerOf } from './credential-rows.ts';
 
 const FIRST_LINE = /^catchword credentials verify ([0-9a-f]{64}) +(\d+) +(\d+) +(\d+)\n/;
 
-function firstLineOf(digest: string, accounts: number, bytes: number, failed: number): string {
+/** Progress of a run: the accounts of its results, those among them that were not verified, the bytes of `.part`. */
+interface Progress {
+  readonly accounts: number;
+  readonly failed: number;
+  readonly bytes: number;
+}
+
+function firstLineOf(digest: string, { accounts, bytes, failed }: Progress): string {
   const counts = [accounts, bytes, failed].map((one) => String(one).padStart(16));
   return `catchword credentials verify ${digest} ${counts.join(' ')}\n`;
 }
 
-const FIRST_BYTES = firstLineOf('0'.repeat(64), 0, 0, 0).length;
+const FIRST_BYTES = firstLineOf('0'.repeat(64), { accounts: 0, bytes: 0, failed: 0 }).length;
+const NOTHING: Progress = { accounts: 0, failed: 0, bytes: FIRST_BYTES };
 const OTHER = 'Name another file with --out.';
 const MOVE = 'Move it away, or name another file with --out.';
+
+/** Paths of the results, of the incomplete ones, and of the file that becomes the results. */
+interface Paths {
+  readonly out: string;
+  readonly part: string;
+  readonly whole: string;
+}
 
 /** @returns the size of a file, 0 if it is missing, and its first bytes */
 async function beginningOf(path: string, input: Source['file'], out: string) {
@@ -40,32 +55,33 @@ async function beginningOf(path: string, input: Source['file'], out: string) {
   return { size: Number(file.size), text: await textOf(createReadStream(path, { end: FIRST_BYTES - 1 })) };
 }
 
-/**
- * Opens a file for results, which only this user can read (mode 0600) and no other run writes at the same time.
- * @param restart whether to replace the results of an earlier run, as soon as there are others
- * @param scope what the results depend on besides the submissions
- * @throws CatchwordError USAGE; as its methods do, the system's error if a file cannot be read or written
- */
-export async function openResultFile(
-  path: string,
-  restart: boolean,
-  scope: readonly string[],
-  submissions: AsyncIterable<CredentialSubmission>,
-  input: Source['file'],
-) {
-  if (path === '') throw usageError('--out is empty', 'Name a file, or omit --out to print the results.');
-  const target = await realpath(path).catch(() => path);
-  const [part, whole] = [`${target}.part`, `${target}.part.new`];
-  const release = holdFile(target);
-  if (release === null) {
-    throw usageError(`${path} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
+/** Checks that the results harm no other file. @returns where an earlier run ended; null if this one starts over */
+async function earlierRun({ out, part, whole }: Paths, input: Source['file'], restart: boolean) {
+  await beginningOf(whole, input, out);
+  const results = await beginningOf(out, input, out);
+  if (results.size > 0 && ![headerOf('csv'), '{"ok":'].some((beginning) => results.text.startsWith(beginning))) {
+    throw usageError(`${out} exists, and does not hold results`, MOVE);
   }
-  const hash = createHash('sha256').update(JSON.stringify(scope));
-  const digest = (): string => hash.copy().digest('hex');
-  let [accounts, bytes, failed] = [0, FIRST_BYTES, 0];
-  let file: FileHandle | undefined;
+  const { size, text } = await beginningOf(part, input, out);
+  const [, digest, ...counts] = FIRST_LINE.exec(text) ?? [];
+  const [accounts = 0, bytes = 0, failed = 0] = counts.map(Number);
+  if (size > 0 && (digest === undefined || bytes > size)) {
+    throw usageError(`${part} exists, and does not hold incomplete results`, MOVE);
+  }
+  if (restart) return null;
+  if (accounts > 0) return { digest, progress: { accounts, bytes, failed } };
+  if (results.size === 0) return null;
+  const hint = 'It is complete. Name another file with --out, or replace this one with --restart.';
+  throw usageError(`${out} already exists`, hint);
+}
 
-  /** Accounts that were read, and are not in `accounts` yet: a batch may end before the account that was read last. */
+/**
+ * Hashes submitted accounts in their order.
+ * @param scope what the results depend on besides the accounts
+ */
+function hashAccounts(scope: readonly string[], submissions: AsyncIterable<CredentialSubmission>) {
+  const hash = createHash('sha256').update(JSON.stringify(scope));
+  /** Accounts that were read, and are not hashed yet: a batch may end before the account that was read last. */
   const pending: string[] = [];
   const rest = (async function* () {
     for await (const submission of submissions) {
@@ -73,76 +89,89 @@ export async function openResultFile(
       yield submission;
     }
   })();
-  function advance(count: number): void {
-    hash.update(pending.splice(0, count).join(''));
-    accounts += count;
-  }
-  /** Checks that the results harm no other file, and finds where an earlier run ended. */
-  async function begin(): Promise<void> {
-    await beginningOf(whole, input, path);
-    const results = await beginningOf(path, input, path);
-    if (results.size > 0 && ![headerOf('csv'), '{"ok":'].some((beginning) => results.text.startsWith(beginning))) {
-      throw usageError(`${path} exists, and does not hold results`, MOVE);
-    }
-    const { size, text } = await beginningOf(part, input, path);
-    const [, lastDigest, ...counts] = FIRST_LINE.exec(text) ?? [];
-    const [lastAccounts = 0, lastBytes = 0, lastFailed = 0] = counts.map(Number);
-    if (size > 0 && (lastDigest === undefined || lastBytes > size)) {
-      throw usageError(`${part} exists, and does not hold incomplete results`, MOVE);
-    }
-    if (restart) return;
-    if (lastAccounts === 0) {
-      if (results.size === 0) return;
-      const hint = 'It is complete. Name another file with --out, or replace this one with --restart.';
-      throw usageError(`${path} already exists`, hint);
-    }
-    while (accounts < lastAccounts && (await rest.next()).done !== true) advance(1);
-    if (digest() !== lastDigest) {
-      const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
-      throw usageError(`${part} holds results for another input, service or API key`, hint);
-    }
-    [bytes, failed] = [lastBytes, lastFailed];
-  }
-  async function writeAt(to: FileHandle, text: string, position: number): Promise<number> {
-    const data = Buffer.from(text);
-    for (let at = 0; at < data.length; ) at += (await to.write(data, at, null, position + at)).bytesWritten;
-    await to.datasync();
-    return data.length;
-  }
-  const close = async (): Promise<void> => {
-    await file?.close();
-    release();
+  const advance = (count: number) => hash.update(pending.splice(0, count).join(''));
+  return {
+    /** The accounts that were not read yet. */
+    rest,
+    /** Hashes this many accounts that were read. */
+    advance,
+    /** Reads and hashes this many accounts, or all if there are fewer. */
+    skip: async (count: number): Promise<void> => {
+      for (let skipped = 0; skipped < count && (await rest.next()).done !== true; skipped++) advance(1);
+    },
+    digest: (): string => hash.copy().digest('hex'),
   };
+}
 
+async function writeAt(to: FileHandle, text: string, position: number): Promise<number> {
+  const data = Buffer.from(text);
+  for (let at = 0; at < data.length; ) at += (await to.write(data, at, null, position + at)).bytesWritten;
+  await to.datasync();
+  return data.length;
+}
+
+/**
+ * Opens a file for results, which only this user can read (mode 0600) and no other run writes at the same time.
+ * @param restart whether to replace the results of an earlier run, as soon as there are others
+ * @param scope what the results depend on besides the submissions
+ * @throws CatchwordError USAGE; as its methods do, the system's error if a file cannot be read or written
+ */
+export async function openResultFile(
+  out: string,
+  restart: boolean,
+  scope: readonly string[],
+  submissions: AsyncIterable<CredentialSubmission>,
+  input: Source['file'],
+) {
+  if (out === '') throw usageError('--out is empty', 'Name a file, or omit --out to print the results.');
+  const target = await realpath(out).catch(() => out);
+  const paths = { out, part: `${target}.part`, whole: `${target}.part.new` };
+  const { part, whole } = paths;
+  const release = holdFile(target);
+  if (release === null) {
+    throw usageError(`${out} is in use by another run`, `Wait until it ends, or name another file. ${NO_LOCKS}`);
+  }
+  const hashed = hashAccounts(scope, submissions);
+  let progress = NOTHING;
+  let file: FileHandle | undefined;
   try {
-    await begin();
+    const earlier = await earlierRun(paths, input, restart);
+    if (earlier !== null) {
+      progress = earlier.progress;
+      await hashed.skip(progress.accounts);
+      if (hashed.digest() !== earlier.digest) {
+        const hint = 'Repeat the command of that run, name another file with --out, or start over with --restart.';
+        throw usageError(`${part} holds results for another input, service or API key`, hint);
+      }
+    }
   } catch (error) {
-    await close();
+    release();
     throw error;
   }
   return {
     /** Accounts whose results an earlier run wrote. */
-    done: accounts,
+    done: progress.accounts,
     /** How many of them were not verified. */
-    failed,
+    failed: progress.failed,
     /** The accounts still to verify. */
-    rest,
+    rest: hashed.rest,
     /** @param refused how many of the accounts were not verified */
     write: async (text: string, count: number, refused: number): Promise<void> => {
-      if (restart && accounts + count === 0) {
+      const accounts = progress.accounts + count;
+      if (restart && accounts === 0) {
         throw usageError('the input is empty, so --restart replaces nothing', 'Check what writes the input.');
       }
       if (file === undefined) {
-        file = await open(part, accounts > 0 ? 'r+' : 'w', 0o600);
+        file = await open(part, progress.accounts > 0 ? 'r+' : 'w', 0o600);
         await file.chmod(0o600);
         // A crash between two batches must not leave rows without a first line.
-        if (accounts === 0) await writeAt(file, firstLineOf(digest(), 0, bytes, 0), 0);
-        await file.truncate(bytes);
+        if (progress.accounts === 0) await writeAt(file, firstLineOf(hashed.digest(), progress), 0);
+        await file.truncate(progress.bytes);
       }
-      bytes += await writeAt(file, text, bytes);
-      advance(count);
-      failed += refused;
-      await writeAt(file, firstLineOf(digest(), accounts, bytes, failed), 0);
+      const bytes = progress.bytes + (await writeAt(file, text, progress.bytes));
+      hashed.advance(count);
+      progress = { accounts, bytes, failed: progress.failed + refused };
+      await writeAt(file, firstLineOf(hashed.digest(), progress), 0);
     },
     /** Completes the output after the last write; not called if the run breaks off. */
     finish: async (): Promise<void> => {
@@ -152,6 +181,9 @@ export async function openResultFile(
       await renameDurably(whole, target);
       await rm(part);
     },
-    close,
+    close: async (): Promise<void> => {
+      await file?.close();
+      release();
+    },
   };
 }

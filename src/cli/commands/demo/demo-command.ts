@@ -33,7 +33,8 @@ async function compare({ products }: Store, { url }: Sandbox) {
   return { compared: lines.length, different, onlyHere: products.living() - lines.length + different };
 }
 
-async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db: string): Promise<void> {
+async function showOnce(context: CommandContext, json: boolean, db: string): Promise<void> {
+  const sandbox = await startSandbox({ items: ITEMS, details: true });
   const c = colours(context);
   const say = (text: string): void => {
     if (!json) printLine(context, text);
@@ -48,53 +49,48 @@ async function demo(context: CommandContext, json: boolean, sandbox: Sandbox, db
     CATCHWORD_DB: db,
   };
   const config = checkedSettings(settings, 'source');
-  await withProgress(context, config, async (runContext, display) => {
-    const kept = await startKeeper({ ...runContext, fetching: true });
-    const { store, keeper } = kept;
-    async function load(kind: Run['kind']): Promise<Run> {
-      const run = await keeper.run({ kind }, context.signal);
-      display.stop();
-      if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
-      say(runSummary(c, run, context.clock.now()));
-      return run;
-    }
-    try {
-      heading(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`);
-      heading('2. everything is read into an SQLite mirror (catchword sync)');
-      const full = await load('full');
-      heading('3. the catalog moves: 3 products are created, 4 updated, 2 withdrawn');
-      sandbox.catalog.mutate(MUTATION);
-      heading('4. only what changed is read (catchword sync)');
-      const delta = await load('delta');
-      heading('5. what a downstream store gets, in order (catchword changes)');
-      const changes = createHistory(store).after(full.created, 100);
-      const changeRows = changes.map(({ seq, op, vbid, before, added }) => {
-        const was = before === null ? '–' : [before, ...added.map((key) => `without ${key}`)].join(' ').slice(0, 70);
-        return [seq, op, vbid, was];
-      });
-      say(table(['seq', 'op', 'vbid', 'what it was before'], changeRows));
-      heading('6. found by words (catchword search history)');
-      const hitRows = store.search('history', 3).map(({ vbid, title, publisher }) => [vbid, title, publisher]);
-      say(table(['vbid', 'title', 'publisher'], hitRows));
-      const comparison = await compare(store, sandbox);
-      const { different, compared, onlyHere } = comparison;
-      const same = `all ${plural(compared, 'product')} of the service are here, each the same`;
-      const differs = `${plural(different, 'product')} differ from the service`;
-      heading(`7. compared one by one: ${different === 0 ? c.green(same) : c.red(differs)}`);
-      const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
-      const text = `   and ${withdrawn}; ${size(store.sizeBytes())} on disk`;
-      print(context, { json }, { json: { full, delta, changes: changes.length, ...comparison }, text });
-      if (different > 0) context.setExitCode(EXIT.differences);
-    } finally {
-      await kept.stop();
-    }
-  });
-}
-
-async function showOnce(context: CommandContext, json: boolean, db: string): Promise<void> {
-  const sandbox = await startSandbox({ items: ITEMS, details: true });
   try {
-    await demo(context, json, sandbox, db);
+    await withProgress(context, config, async (runContext, display) => {
+      const kept = await startKeeper({ ...runContext, fetching: true });
+      const { store, keeper } = kept;
+      async function load(kind: Run['kind']): Promise<Run> {
+        const run = await keeper.run({ kind }, context.signal);
+        display.stop();
+        if (run === null) throw new CatchwordError('RUN_NOT_ACTIVE', 'no run was started');
+        say(runSummary(c, run, context.clock.now()));
+        return run;
+      }
+      try {
+        heading(`1. a service with ${count(ITEMS)} products, at ${sandbox.url} (catchword sandbox)`);
+        heading('2. everything is read into an SQLite mirror (catchword sync)');
+        const full = await load('full');
+        heading('3. the catalog moves: 3 products are created, 4 updated, 2 withdrawn');
+        sandbox.catalog.mutate(MUTATION);
+        heading('4. only what changed is read (catchword sync)');
+        const delta = await load('delta');
+        heading('5. what a downstream store gets, in order (catchword changes)');
+        const changes = createHistory(store).after(full.created, 100);
+        const changeRows = changes.map(({ seq, op, vbid, before, added }) => {
+          const was = before === null ? '–' : [before, ...added.map((key) => `without ${key}`)].join(' ').slice(0, 70);
+          return [seq, op, vbid, was];
+        });
+        say(table(['seq', 'op', 'vbid', 'what it was before'], changeRows));
+        heading('6. found by words (catchword search history)');
+        const hitRows = store.search('history', 3).map(({ vbid, title, publisher }) => [vbid, title, publisher]);
+        say(table(['vbid', 'title', 'publisher'], hitRows));
+        const comparison = await compare(store, sandbox);
+        const { different, compared, onlyHere } = comparison;
+        const same = `all ${plural(compared, 'product')} of the service are here, each the same`;
+        const differs = `${plural(different, 'product')} differ from the service`;
+        heading(`7. compared one by one: ${different === 0 ? c.green(same) : c.red(differs)}`);
+        const withdrawn = `${plural(onlyHere, 'withdrawn product')}, announced by the service for ten days`;
+        const text = `   and ${withdrawn}; ${size(store.sizeBytes())} on disk`;
+        print(context, { json }, { json: { full, delta, changes: changes.length, ...comparison }, text });
+        if (different > 0) context.setExitCode(EXIT.differences);
+      } finally {
+        await kept.stop();
+      }
+    });
   } finally {
     await sandbox.stop();
   }

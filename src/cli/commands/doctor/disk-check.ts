@@ -4,6 +4,7 @@ import type { Config } from '../../../settings/config.ts';
 import { diskOf } from '../../../store/file/disk-space.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
+import { quoted } from '../completion/verb-tree.ts';
 import { failed, note, ok, type Result } from './finding.ts';
 
 /** Less space is not worth the work: new rows use it. */
@@ -12,11 +13,6 @@ const WORTHWHILE = { bytes: 50e6, share: 0.25 };
 const SOON_DAYS = 30;
 /** The future is not known for longer. */
 const LONG_DAYS = 3650;
-
-/** A path as one word of a shell. */
-function quoted(path: string): string {
-  return `'${path.replaceAll("'", "'\\''")}'`;
-}
 
 function forecast(growth: Growth | null): string {
   if (growth === null) return 'no forecast before a week of runs';

@@ -6,17 +6,17 @@ import { forgetPause } from '../../../sync/shared-pace.ts';
 import type { CommandContext } from './command-context.ts';
 import { isTerminal } from './output-format.ts';
 
-/** How a command logs: readable if stderr is a terminal. */
+/**
+ * How a command logs: readable if stderr is a terminal.
+ * @param split writes everything but errors to stdout; for services, which print no data
+ */
 export function logSettings(context: CommandContext, level: string, split = false): LogSettings {
   return { level, readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split };
 }
 
-/**
- * The log of a command.
- * @param split writes everything but errors to stdout; for services, which print no data
- */
-export function commandLog(context: CommandContext, level: string, split = false): Logger {
-  return createLog(level, logSettings(context, level, split));
+/** The log of a command. */
+export function commandLog(context: CommandContext, level: string): Logger {
+  return createLog(level, logSettings(context, level));
 }
 
 /** Prints notices for a person, on stderr. */
