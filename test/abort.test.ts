@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { unlessAborted, withAbort, withDeadline } from '../src/base/abort.ts';
 import { systemClock } from '../src/base/clock.ts';
 import { checkedSettings } from '../src/cli/commands/shared/checked-settings.ts';
@@ -22,53 +22,51 @@ function collectGarbage(): void {
   (runInNewContext('gc') as () => void)();
 }
 
-describe('a signal that lives as long as the process', () => {
-  it('does not leak memory over 10,000 requests', async () => {
-    const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
-    const config = checkedSettings(settingsFor(source.url, 'unused.db'), 'source');
-    const client = createCatalogClient(config, systemClock);
-    onTestFinished(() => client.close());
-    const { signal } = new AbortController();
-    const window = { page: 1, perPage: 10 };
-    const task = { mirror: 'm', runId: 1, pass: 0, window, from: null, maxAttempts: 1 };
-    async function ask(count: number): Promise<number> {
-      for (let asked = 0; asked < count; asked += 8) {
-        await Promise.all(Array.from({ length: 8 }, () => client.read(task, signal)));
-      }
-      (source.requests as URL[]).length = 0;
-      collectGarbage();
-      return process.memoryUsage().heapUsed;
+it('a signal that lives as long as the process does not leak memory over 10,000 requests', async () => {
+  const source = await startRawSource([Buffer.from('{"vbid":"A"}')]);
+  const config = checkedSettings(settingsFor(source.url, 'unused.db'), 'source');
+  const client = createCatalogClient(config, systemClock);
+  onTestFinished(() => client.close());
+  const { signal } = new AbortController();
+  const window = { page: 1, perPage: 10 };
+  const task = { mirror: 'm', runId: 1, pass: 0, window, from: null, maxAttempts: 1 };
+  async function ask(count: number): Promise<number> {
+    for (let asked = 0; asked < count; asked += 8) {
+      await Promise.all(Array.from({ length: 8 }, () => client.read(task, signal)));
     }
-    const before = await ask(1_000);
-    const after = await ask(10_000);
-    expect(dependentsOf(signal)).toBe(0);
-    // Leaking a timer alone would take more than 200 bytes a request.
-    expect(after - before).toBeLessThan(1_500_000);
-  }, 120_000);
+    (source.requests as URL[]).length = 0;
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  }
+  const before = await ask(1_000);
+  const after = await ask(10_000);
+  expect(dependentsOf(signal)).toBe(0);
+  // Leaking a timer alone would take more than 200 bytes a request.
+  expect(after - before).toBeLessThan(1_500_000);
+}, 120_000);
 
-  it('has no listeners left after work that succeeded, failed, was late or was aborted', async () => {
-    const long = new AbortController();
-    const other = new AbortController();
-    const limit = { timeoutMs: 1, reason: () => new Error('late') };
-    const untilAborted = (signal: AbortSignal) => unlessAborted(new Promise<never>(() => {}), signal);
-    expect(await withAbort([long.signal, other.signal], async () => 'done', limit)).toBe('done');
-    await expect(withAbort([long.signal], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
-    await expect(withAbort([long.signal], untilAborted, limit)).rejects.toThrow('late');
-    await expect(withDeadline(long.signal, limit, untilAborted)).rejects.toThrow('late');
-    const givenUp = withAbort([long.signal, other.signal], untilAborted);
-    other.abort(new Error('given up'));
-    await expect(givenUp).rejects.toThrow('given up');
-    await expect(withAbort([long.signal, other.signal], untilAborted)).rejects.toThrow('given up');
-    expect(dependentsOf(long.signal)).toBe(0);
-    expect(dependentsOf(other.signal)).toBe(0);
-  });
+it('a signal that lives as long as the process has no listeners left after work that succeeded, failed, was late or was aborted', async () => {
+  const long = new AbortController();
+  const other = new AbortController();
+  const limit = { timeoutMs: 1, reason: () => new Error('late') };
+  const untilAborted = (signal: AbortSignal) => unlessAborted(new Promise<never>(() => {}), signal);
+  expect(await withAbort([long.signal, other.signal], async () => 'done', limit)).toBe('done');
+  await expect(withAbort([long.signal], () => Promise.reject(new Error('failed')))).rejects.toThrow('failed');
+  await expect(withAbort([long.signal], untilAborted, limit)).rejects.toThrow('late');
+  await expect(withDeadline(long.signal, limit, untilAborted)).rejects.toThrow('late');
+  const givenUp = withAbort([long.signal, other.signal], untilAborted);
+  other.abort(new Error('given up'));
+  await expect(givenUp).rejects.toThrow('given up');
+  await expect(withAbort([long.signal, other.signal], untilAborted)).rejects.toThrow('given up');
+  expect(dependentsOf(long.signal)).toBe(0);
+  expect(dependentsOf(other.signal)).toBe(0);
+});
 
-  it('counts derived signals (check of this test)', () => {
-    const { signal } = new AbortController();
-    const made = AbortSignal.any([signal]);
-    // Node.js 24 derives a signal only when it has a listener.
-    made.addEventListener('abort', () => {});
-    expect(dependentsOf(signal)).toBe(1);
-    expect(made.aborted).toBe(false);
-  });
+it('dependentsOf counts derived signals (a check of this file)', () => {
+  const { signal } = new AbortController();
+  const made = AbortSignal.any([signal]);
+  // Node.js 24 derives a signal only when it has a listener.
+  made.addEventListener('abort', () => {});
+  expect(dependentsOf(signal)).toBe(1);
+  expect(made.aborted).toBe(false);
 });

@@ -119,11 +119,11 @@ function manifestOf(directory: string): Manifest {
 }
 
 describe('architecture', () => {
-  it('finds imports', () => {
+  it('importsOf finds imports', () => {
     expect(local.length).toBeGreaterThan(100);
   });
 
-  it('has imports in one direction only', () => {
+  it('imports go in one direction only', () => {
     const wrong = local.filter(({ file, to }) => {
       const [own, other] = [layerOf(file), layerOf(to)];
       if (own === other || COMMON.includes(other)) return false;
@@ -133,14 +133,14 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('lets sync import only the port of queue', () => {
+  it('sync imports only the port of queue', () => {
     const wrong = local.filter(
       ({ file, to }) => layerOf(file) === 'sync' && layerOf(to) === 'queue' && to !== 'queue/queue-port.ts',
     );
     expect(wrong).toEqual([]);
   });
 
-  it('lets only state decide how the mirror is', () => {
+  it('only state decides how the mirror is', () => {
     const decides = /\b(clockSeen|recentRuns\.(ended|restless)|diskOf|stopped' \|\|)/;
     const owners = ['state', 'store', 'sync'];
     const wrong = files.filter(
@@ -150,7 +150,7 @@ describe('architecture', () => {
     expect(wrong.sort()).toEqual(['cli/commands/doctor/disk-check.ts', 'operate/metrics/mirror-metrics.ts']);
   });
 
-  it('lets only judge-item decide whether an item has changed, next to the accelerators', () => {
+  it('only judge-item, and the accelerators, decide whether an item has changed', () => {
     const judges = /\bdifference\(|products\.match\(|ithdrawn(Body\(body\))? && |\? items\.withdrawn/;
     const wrong = files.filter(
       (file) => layerOf(file) === 'sync' && judges.test(readFileSync(join(SRC, file), 'utf8')),
@@ -159,7 +159,7 @@ describe('architecture', () => {
     expect(wrong.sort()).toEqual(['sync/compare-mirrors.ts', 'sync/fast/unchanged-items.ts', 'sync/judge-item.ts']);
   });
 
-  it('lets only the table of fields say where in a product a field is', () => {
+  it('only the table of fields says where in a product a field is', () => {
     const names = ROWS.flatMap(({ path }) => path.split('.'));
     // Names of one word, of columns and of SQLite mean other things too: forbidden is how one reads them from an item.
     const known = ['page_count', ...COLUMNS.map(({ column }) => column)];
@@ -183,7 +183,7 @@ describe('architecture', () => {
     expect(asks.filter((file) => ['report', 'http'].includes(layerOf(file)))).toEqual([]);
   });
 
-  it('imports each package only where it belongs', () => {
+  it('each package is imported only where it belongs', () => {
     const wrong = imports.filter(({ file, from }) => {
       const name = Object.keys(ONLY_IN).find((known) => from === known || from.startsWith(`${known}/`));
       return name !== undefined && !ONLY_IN[name]?.includes(layerOf(file));
@@ -191,7 +191,7 @@ describe('architecture', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('has no file name twice, but for the service and its double', () => {
+  it('file names are unique, but for the service and its double', () => {
     const names = new Map<string, string[]>();
     for (const file of files) {
       const name = (file.split('/').at(-1) ?? '').replace(/\.tsx?$/, '');
@@ -202,7 +202,7 @@ describe('architecture', () => {
     expect([...names.values()].filter((found) => found.length > 1 && !isTwin(found))).toEqual([]);
   });
 
-  it('has no import cycle', () => {
+  it('imports form no cycle', () => {
     const next = new Map<string, string[]>();
     for (const { file, to } of local) next.set(file, [...(next.get(file) ?? []), to]);
     const done = new Set<string>();
@@ -261,17 +261,17 @@ describe('architecture', () => {
     ).toEqual([]);
   });
 
-  it('prepares no statement that could be garbage-collected (see store/schema/statements.ts)', () => {
+  it('no statement is prepared that could be garbage-collected (see store/schema/statements.ts)', () => {
     const wrong = files.filter((file) => /\.(iterate|pragma)\(/.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual([]);
   });
 
-  it('imports zod as a namespace, of which the bundle keeps only what is used', () => {
+  it('zod is imported as a namespace, of which the bundle keeps only what is used', () => {
     const wrong = files.filter((file) => /^import \{[^}]*\} from 'zod/m.test(readFileSync(join(SRC, file), 'utf8')));
     expect(wrong).toEqual([]);
   });
 
-  it('loads drizzle-orm as CommonJS, because its ES modules take 200 MB on newer versions of Node.js', () => {
+  it('drizzle-orm is loaded as CommonJS, because its ES modules take 200 MB on newer versions of Node.js', () => {
     const loaded = files.filter((file) =>
       /^(?:import|export) (?!type )[^;]*from 'drizzle-orm/m.test(readFileSync(join(SRC, file), 'utf8')),
     );

@@ -1,29 +1,27 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CatchwordError } from '../src/base/errors.ts';
 
-describe('CatchwordError', () => {
-  const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {
-    hint: 'Check {setting}.',
-    setting: 'CATCHWORD_BASE_URL',
-    status: 503,
-    retryAfterMs: 5,
-  });
+const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {
+  hint: 'Check {setting}.',
+  setting: 'CATCHWORD_BASE_URL',
+  status: 503,
+  retryAfterMs: 5,
+});
 
-  it('names its setting in the hint', () => {
-    expect(error).toMatchObject({ setting: 'CATCHWORD_BASE_URL', hint: 'Check CATCHWORD_BASE_URL.' });
-  });
+it('CatchwordError names its setting in the hint', () => {
+  expect(error).toMatchObject({ setting: 'CATCHWORD_BASE_URL', hint: 'Check CATCHWORD_BASE_URL.' });
+});
 
-  it('can be copied with another name of its setting', () => {
-    const copy = error.with({ setting: 'baseUrl' });
-    expect(copy).toMatchObject({ setting: 'baseUrl', hint: 'Check baseUrl.', status: 503, retryAfterMs: 5 });
-    expect(copy).toMatchObject({ code: 'SOURCE_UNAVAILABLE', message: 'refused', retryable: true, exitCode: 75 });
-  });
+it('CatchwordError can be copied with another name of its setting', () => {
+  const copy = error.with({ setting: 'baseUrl' });
+  expect(copy).toMatchObject({ setting: 'baseUrl', hint: 'Check baseUrl.', status: 503, retryAfterMs: 5 });
+  expect(copy).toMatchObject({ code: 'SOURCE_UNAVAILABLE', message: 'refused', retryable: true, exitCode: 75 });
+});
 
-  it('can be copied as final, with another code and message', () => {
-    expect(error.with({ retryable: false })).toMatchObject({ retryable: false, exitCode: 1, status: 503 });
-    expect(error.with({ code: 'SERVICE_ERROR', message: 'no' })).toMatchObject({
-      code: 'SERVICE_ERROR',
-      message: 'no',
-    });
+it('CatchwordError can be copied as final, with another code and message', () => {
+  expect(error.with({ retryable: false })).toMatchObject({ retryable: false, exitCode: 1, status: 503 });
+  expect(error.with({ code: 'SERVICE_ERROR', message: 'no' })).toMatchObject({
+    code: 'SERVICE_ERROR',
+    message: 'no',
   });
 });

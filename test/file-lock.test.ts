@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { holdFile } from '../src/base/file-lock.ts';
 import { temporaryDirectory } from './support/mirror.ts';
 
@@ -64,82 +64,80 @@ function thrownUnprivileged(directory: string, work: () => unknown): unknown {
   }
 }
 
-describe('a file', () => {
-  it('is held until it is released', () => {
-    const path = fileIn();
-    const release = holdFile(path);
-    expect(release).not.toBeNull();
-    expect(holdFile(path)).toBeNull();
-    release?.();
-    const again = holdFile(path);
-    expect(again).not.toBeNull();
-    release?.();
-    expect(holdFile(path)).toBeNull();
-    again?.();
-    expect(readdirSync(dirname(path))).toEqual([]);
-  });
+it('a file is held until it is released', () => {
+  const path = fileIn();
+  const release = holdFile(path);
+  expect(release).not.toBeNull();
+  expect(holdFile(path)).toBeNull();
+  release?.();
+  const again = holdFile(path);
+  expect(again).not.toBeNull();
+  release?.();
+  expect(holdFile(path)).toBeNull();
+  again?.();
+  expect(readdirSync(dirname(path))).toEqual([]);
+});
 
-  it('is held by one of several processes, and free after that one is killed', async () => {
-    const path = fileIn();
-    const children = startProcesses(HOLDER, path, 6);
-    const first = await Promise.all(children.map(said));
-    expect(first.filter((line) => line === 'held')).toHaveLength(1);
-    expect(holdFile(path)).toBeNull();
-    await Promise.all(
-      children.map(async (child) => {
-        child.kill('SIGKILL');
-        await once(child, 'exit');
-      }),
-    );
-    expect(readdirSync(dirname(path))).toEqual(['file.lock']);
-    const release = holdFile(path);
-    expect(release).not.toBeNull();
-    expect(holdFile(path)).toBeNull();
-    expect(await Promise.all(startProcesses(HOLDER, path, 1).map(said))).toEqual(['refused']);
-    release?.();
-  });
+it('a file is held by one of several processes, and free after that one is killed', async () => {
+  const path = fileIn();
+  const children = startProcesses(HOLDER, path, 6);
+  const first = await Promise.all(children.map(said));
+  expect(first.filter((line) => line === 'held')).toHaveLength(1);
+  expect(holdFile(path)).toBeNull();
+  await Promise.all(
+    children.map(async (child) => {
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }),
+  );
+  expect(readdirSync(dirname(path))).toEqual(['file.lock']);
+  const release = holdFile(path);
+  expect(release).not.toBeNull();
+  expect(holdFile(path)).toBeNull();
+  expect(await Promise.all(startProcesses(HOLDER, path, 1).map(said))).toEqual(['refused']);
+  release?.();
+});
 
-  it('is never held by two processes at once', async () => {
-    const path = fileIn();
-    const children = startProcesses(TAKER, path, 3);
-    await Promise.all(children.map(said));
-    const ends = children.map(said);
-    for (const { stdin } of children) stdin.end();
-    expect(await Promise.all(ends)).toEqual(children.map(() => '1000 0'));
-    expect(readdirSync(dirname(path))).toEqual([]);
-  });
+it('a file is never held by two processes at once', async () => {
+  const path = fileIn();
+  const children = startProcesses(TAKER, path, 3);
+  await Promise.all(children.map(said));
+  const ends = children.map(said);
+  for (const { stdin } of children) stdin.end();
+  expect(await Promise.all(ends)).toEqual(children.map(() => '1000 0'));
+  expect(readdirSync(dirname(path))).toEqual([]);
+});
 
-  it('is released without removing a lock file that another process created since', async () => {
-    const path = fileIn();
-    const release = holdFile(path);
-    rmSync(`${path}.lock`);
-    const [other] = startProcesses(HOLDER, path, 1);
-    expect(other && (await said(other))).toBe('held');
-    release?.();
-    expect(holdFile(path)).toBeNull();
-  });
+it('a file is released without removing a lock file that another process created since', async () => {
+  const path = fileIn();
+  const release = holdFile(path);
+  rmSync(`${path}.lock`);
+  const [other] = startProcesses(HOLDER, path, 1);
+  expect(other && (await said(other))).toBe('held');
+  release?.();
+  expect(holdFile(path)).toBeNull();
+});
 
-  it.each(['my notes', '1'])('is not held if its lock file has content: %j', (there) => {
-    const path = fileIn();
-    writeFileSync(`${path}.lock`, there);
-    expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: it is not empty`);
-    expect(readFileSync(`${path}.lock`, 'utf8')).toBe(there);
-  });
+it.each(['my notes', '1'])('a file is not held if its lock file has content: %j', (there) => {
+  const path = fileIn();
+  writeFileSync(`${path}.lock`, there);
+  expect(() => holdFile(path)).toThrow(`${path}.lock cannot be locked: it is not empty`);
+  expect(readFileSync(`${path}.lock`, 'utf8')).toBe(there);
+});
 
-  it.each([
-    ['it is a folder', (lock: string) => mkdirSync(lock)],
-    ['it can only be read', (lock: string) => writeFileSync(lock, '', { mode: 0o444 })],
-    ['its folder can only be read', (lock: string) => chmodSync(dirname(lock), 0o555)],
-  ])('is not held if its lock file cannot be written: %s', (_name, prepare) => {
-    const path = fileIn();
-    prepare(`${path}.lock`);
-    const refused = {
-      code: 'CONFIG_INVALID',
-      message: expect.stringContaining(`${path}.lock cannot be locked`),
-      hint: expect.stringMatching(
-        /empty lock file may be removed while catchword is not running.*use a file on a local disk/,
-      ),
-    };
-    expect(thrownUnprivileged(dirname(path), () => holdFile(path))).toMatchObject(refused);
-  });
+it.each([
+  ['it is a folder', (lock: string) => mkdirSync(lock)],
+  ['it can only be read', (lock: string) => writeFileSync(lock, '', { mode: 0o444 })],
+  ['its folder can only be read', (lock: string) => chmodSync(dirname(lock), 0o555)],
+])('a file is not held if its lock file cannot be written: %s', (_name, prepare) => {
+  const path = fileIn();
+  prepare(`${path}.lock`);
+  const refused = {
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining(`${path}.lock cannot be locked`),
+    hint: expect.stringMatching(
+      /empty lock file may be removed while catchword is not running.*use a file on a local disk/,
+    ),
+  };
+  expect(thrownUnprivileged(dirname(path), () => holdFile(path))).toMatchObject(refused);
 });

@@ -40,13 +40,13 @@ it.each([
   ['twice', [CONTINUE + CONTINUE, CONTINUE, OK]],
   ['in pieces', (CONTINUE + OK).split('')],
   ['without headers', ['HTTP/1.1 100\n\n', OK]],
-])('skips an unasked 100 Continue: %s', async (_name, pieces) => {
+])('httpConnector skips an unasked 100 Continue: %s', async (_name, pieces) => {
   const { ask, connections } = await answering(pieces);
   for (let times = 0; times < 3; times++) expect(await ask()).toEqual([200, 'ok']);
   expect(connections()).toBe(1);
 });
 
-it('leaves bodies and other answers as they are', async () => {
+it('httpConnector leaves bodies and other answers as they are', async () => {
   const inBody = `HTTP/1.1 200 OK\r\ncontent-length: ${CONTINUE.length * 2}\r\n\r\n`;
   expect(await (await answering([inBody, CONTINUE, CONTINUE])).ask()).toEqual([200, CONTINUE + CONTINUE]);
   const early = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';

@@ -9,12 +9,12 @@ it.each([
   ['2026-11-20 02:00:30', '2026-11-20T02:00:30.000Z'],
   ['2026-11-20T02:00:00.125Z', '2026-11-20T02:00:00.125Z'],
   ['2026-11-20T02:00:00+05:30', '2026-11-19T20:30:00.000Z'],
-])('parses %s as %s in any time zone of the machine', (text, time) => {
+])('parseIsoTime parses %s as %s in any time zone of the machine', (text, time) => {
   expect(parseIsoTime(text)).toBe(Date.parse(time));
 });
 
 it.each(['', 'yesterday', '2026', '2026-02-30', '2026-02-30T00:00:00Z', '2026-11-20T25:00:00Z', '2026-11-20 (noon)'])(
-  'rejects %j',
+  'parseIsoTime rejects %j',
   (text) => {
     expect(parseIsoTime(text)).toBeNull();
   },

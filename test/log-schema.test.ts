@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { LOG_FIELDS } from '../src/base/log.ts';
-import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 import { runOnTerminal, startService } from './support/cli.ts';
 import { runHere } from './support/in-process.ts';
 import { serveHttp } from './support/listen.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
+import { place } from './support/place.ts';
 
 const PAGE = readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8');
 
@@ -60,17 +60,17 @@ async function receiver(first: number, later: number): Promise<string> {
 }
 
 it('a daemon logs only documented fields through a load, failures and a stop', async () => {
-  const sandbox = await startSandbox({ items: 300 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
-    LOG_LEVEL: 'trace',
-    CATCHWORD_HTTP_PORT: '0',
-    CATCHWORD_DELTA_CRON: '* * * * * *',
-    CATCHWORD_SINK_FILE: `jsonl:${join(directory, 'events.jsonl')}`,
-    CATCHWORD_SINK_HOOK: `webhook+${await receiver(500, 204)}/hook#allow=private`,
-    CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
-  });
+  const { sandbox, directory, settings } = await place(
+    { items: 300 },
+    {
+      LOG_LEVEL: 'trace',
+      CATCHWORD_HTTP_PORT: '0',
+      CATCHWORD_DELTA_CRON: '* * * * * *',
+      CATCHWORD_SINK_FILE: 'jsonl:events.jsonl',
+      CATCHWORD_SINK_HOOK: `webhook+${await receiver(500, 204)}/hook#allow=private`,
+      CATCHWORD_SINK_HOOK_SECRET: `whsec_${Buffer.from('a secret of thirty-two bytes, so').toString('base64')}`,
+    },
+  );
   expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
@@ -104,13 +104,9 @@ it.each([
   ['whose receiver is gone', 410, '', { code: 'SINK_GONE', reason: expect.stringContaining('answered 410') }],
   ['that rejects an event under refused=stop', 422, '&refused=stop', { code: 'SINK_REFUSED' }],
   ['that rejects 20 events in a row', 422, '&batch=1', { code: 'SINK_REFUSED', reason: expect.stringMatching(/^20 /) }],
-])('logs a code when it stops a sink %s', async (_what, status, options, line) => {
-  const sandbox = await startSandbox({ items: 30 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
-    CATCHWORD_SINK_HOOK: `webhook+${await receiver(status, status)}/hook#allow=private${options}`,
-  });
+])('a daemon logs a code when it stops a sink %s', async (_what, status, options, line) => {
+  const hook = `webhook+${await receiver(status, status)}/hook#allow=private${options}`;
+  const { directory, settings } = await place({ items: 30 }, { CATCHWORD_SINK_HOOK: hook });
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('sink is stopped');
   const lines = checkedLines((await daemon.stop()).stderr);
@@ -139,11 +135,7 @@ it('a service logs the error that ends it, even before it has started', async ()
 });
 
 it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', async () => {
-  const sandbox = await startSandbox({ items: 10 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const more = { LOG_LEVEL: 'info', LOG_OUTPUT: 'split' };
-  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
+  const { directory, settings } = await place({ items: 10 }, { LOG_LEVEL: 'info', LOG_OUTPUT: 'split' });
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   const { code, stdout, stderr } = await daemon.stop();
@@ -156,11 +148,8 @@ it('LOG_OUTPUT=split sends errors to stderr and all other lines to stdout', asyn
 it.each([
   ['with colours', {}],
   ['without colours if NO_COLOR is set', { NO_COLOR: '1' }],
-])('logs readable lines on a terminal, %s', async (_what, more) => {
-  const sandbox = await startSandbox({ items: 10 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), { LOG_LEVEL: 'info', ...more });
+])('a daemon logs readable lines on a terminal, %s', async (_what, more) => {
+  const { directory, settings } = await place({ items: 10 }, { LOG_LEVEL: 'info', ...more });
   const { code, stdout, stderr } = await runOnTerminal(['daemon'], settings, directory);
   expect({ code, stderr }, stdout).toMatchObject({ code: 0 });
   expect(stdout).toMatch(/^\S*\[\d\d:\d\d:\d\d\] .*INFO.*: .*run complete/m);

@@ -63,14 +63,14 @@ function filesIn(place: string): string[] {
   return names.map((name) => join(place, name)).filter((name) => IS_TEXT.test(name));
 }
 
-it('finds unclear phrases, also across the lines of a comment', () => {
+it('unclearIn finds unclear phrases, also across the lines of a comment', () => {
   const phrase = ['in', 'place', 'of'];
   expect(unclearIn(`a\n${phrase.join(' ')}`)).toEqual([`2: ${phrase.join(' ')}`]);
   expect(unclearIn(`/** ${phrase.join('\n * ')} */`)).toHaveLength(1);
   expect(unclearIn('recommended')).toEqual([]);
 });
 
-it('finds no unclear phrase in the sources, the tests and the documents', () => {
+it('the sources, the tests and the documents have no unclear phrase', () => {
   const files = PLACES.flatMap(filesIn);
   expect(files.length).toBeGreaterThan(300);
   const found = files.flatMap((file) =>
@@ -79,7 +79,7 @@ it('finds no unclear phrase in the sources, the tests and the documents', () => 
   expect(found).toEqual([]);
 });
 
-it('finds no unclear phrase in the help of the program; docs/commands.md has that of each command', async () => {
+it('the help of the program has no unclear phrase; docs/commands.md has the help of each command', async () => {
   const { stdout, code } = await runHere(['--help'], {}, ROOT);
   expect(code).toBe(0);
   expect(unclearIn(stdout)).toEqual([]);

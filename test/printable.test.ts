@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { CatchwordError } from '../src/base/errors.ts';
 import { printable, printableLines } from '../src/base/printable.ts';
 import { indentedJson } from '../src/catalog/json-text.ts';
@@ -45,61 +45,57 @@ function printed(text: string, isTTY: boolean): string {
   return out;
 }
 
-describe('text from a source', () => {
-  it('is printed without control characters', () => {
-    fc.assert(
-      fc.property(odd, (text) => {
-        expect(printable(text)).not.toMatch(UNPRINTABLE);
-        expect(printableLines(text).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
-        expect(table(['title'], [[text]]).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
-        const error = new CatchwordError('PAGE_INVALID', text, { hint: text });
-        expect(`${error.message}${error.hint}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
-        expect(printed(text, false).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
-      }),
-    );
-  });
-
-  it('is printed with escapes for unprintable characters', () => {
-    expect(printable(`a${CLEAR}\u009b\u202e\u007f\n\tb é😀`)).toBe('a\\u001b[2J\\u009b\\u202e\\u007f b é😀');
-    expect(printable(printable(CLEAR))).toBe(printable(CLEAR));
-  });
-
-  it('keeps colours on a terminal only', () => {
-    const red = '\u001b[31mred\u001b[39m';
-    expect(printed(`${red}${CLEAR}`, true)).toBe(`${red}\\u001b[2J\n`);
-    expect(printed(red, false)).toBe('\\u001b[31mred\\u001b[39m\n');
-  });
-
-  it('stays the same JSON value', () => {
-    fc.assert(
-      fc.property(fc.jsonValue({ stringUnit: odd }), fc.constantFrom(undefined, 2), (value, indent) => {
-        const text = JSON.stringify(value, null, indent);
-        expect(JSON.parse(printableLines(text))).toEqual(JSON.parse(text));
-      }),
-    );
-  });
+it('text from a source is printed without control characters', () => {
+  fc.assert(
+    fc.property(odd, (text) => {
+      expect(printable(text)).not.toMatch(UNPRINTABLE);
+      expect(printableLines(text).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+      expect(table(['title'], [[text]]).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+      const error = new CatchwordError('PAGE_INVALID', text, { hint: text });
+      expect(`${error.message}${error.hint}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+      expect(printed(text, false).replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
+    }),
+  );
 });
 
-describe('indentedJson', () => {
-  it('keeps the value and every digit', () => {
-    fc.assert(
-      fc.property(rawValue(3), (text) => {
-        const shown = indentedJson(text);
-        expect(JSON.parse(shown)).toEqual(JSON.parse(text));
-        expect(indentedJson(shown)).toBe(shown);
-      }),
-    );
-    expect(indentedJson('{"a":[ ],"b":{},"c":[1.50,{"d":12345678901234567890}]}')).toBe(
-      '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    {\n      "d": 12345678901234567890\n    }\n  ]\n}',
-    );
-  });
+it('text from a source is printed with escapes for unprintable characters', () => {
+  expect(printable(`a${CLEAR}\u009b\u202e\u007f\n\tb é😀`)).toBe('a\\u001b[2J\\u009b\\u202e\\u007f b é😀');
+  expect(printable(printable(CLEAR))).toBe(printable(CLEAR));
+});
 
-  it('equals the output of JSON.stringify if that loses nothing', () => {
-    fc.assert(
-      fc.property(fc.jsonValue(), (value) => {
-        const text = JSON.stringify(value);
-        expect(indentedJson(text)).toBe(JSON.stringify(JSON.parse(text), null, 2));
-      }),
-    );
-  });
+it('text from a source keeps colours on a terminal only', () => {
+  const red = '\u001b[31mred\u001b[39m';
+  expect(printed(`${red}${CLEAR}`, true)).toBe(`${red}\\u001b[2J\n`);
+  expect(printed(red, false)).toBe('\\u001b[31mred\\u001b[39m\n');
+});
+
+it('text from a source stays the same JSON value', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ stringUnit: odd }), fc.constantFrom(undefined, 2), (value, indent) => {
+      const text = JSON.stringify(value, null, indent);
+      expect(JSON.parse(printableLines(text))).toEqual(JSON.parse(text));
+    }),
+  );
+});
+
+it('indentedJson keeps the value and every digit', () => {
+  fc.assert(
+    fc.property(rawValue(3), (text) => {
+      const shown = indentedJson(text);
+      expect(JSON.parse(shown)).toEqual(JSON.parse(text));
+      expect(indentedJson(shown)).toBe(shown);
+    }),
+  );
+  expect(indentedJson('{"a":[ ],"b":{},"c":[1.50,{"d":12345678901234567890}]}')).toBe(
+    '{\n  "a": [],\n  "b": {},\n  "c": [\n    1.50,\n    {\n      "d": 12345678901234567890\n    }\n  ]\n}',
+  );
+});
+
+it('indentedJson equals the output of JSON.stringify if that loses nothing', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), (value) => {
+      const text = JSON.stringify(value);
+      expect(indentedJson(text)).toBe(JSON.stringify(JSON.parse(text), null, 2));
+    }),
+  );
 });

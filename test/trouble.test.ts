@@ -40,7 +40,7 @@ function scene() {
   };
 }
 
-it('logs a reason when it begins, once a minute with the failures since, and when it is over', () => {
+it('a trouble logs a reason when it begins, once a minute with the failures since, and when it is over', () => {
   const { lines, trouble, pass } = scene();
   for (let second = 0; second < 130; second++) {
     for (let times = 0; times < 100; times++) trouble.failed('FULL', { reason: 'FULL of jobs' });
@@ -62,7 +62,7 @@ it('logs a reason when it begins, once a minute with the failures since, and whe
   expect(lines.slice(4)).toEqual(['warn fails: FULL again (1)']);
 });
 
-it('takes a reason that comes and goes for one, and tells two reasons apart', () => {
+it('a trouble takes a reason that comes and goes for one, and tells two reasons apart', () => {
   const { lines, trouble, pass } = scene();
   for (let second = 0; second < 50; second++) {
     trouble.failed('FULL', { reason: 'FULL' });
@@ -73,7 +73,7 @@ it('takes a reason that comes and goes for one, and tells two reasons apart', ()
   expect(lines).toEqual(['warn fails: FULL (1)', 'warn fails: BUSY (1)']);
 });
 
-it('goes on logging when the clock is put back', () => {
+it('a trouble goes on logging when the clock is put back', () => {
   const { lines, trouble, pass } = scene();
   trouble.failed('FULL', { reason: 'FULL' });
   pass(-3_600 * SECOND);
@@ -91,7 +91,7 @@ async function tenMinutes(clock: Clock): Promise<void> {
   while (clock.now() < end) await turn();
 }
 
-it('is what loops use that poll: decisions of operators', async () => {
+it('the poll for decisions of operators logs a failure that repeats once a minute', async () => {
   const { clock, log, lines } = scene();
   const watch = watchDecisions({ decisions: { look: fail }, clock, log, wake: () => {} });
   await tenMinutes(clock);
@@ -103,7 +103,7 @@ it('is what loops use that poll: decisions of operators', async () => {
   expect(lines.length).toBeLessThan(13);
 });
 
-it('is what loops use that poll: the schedule', async () => {
+it('the scheduler logs a failure that repeats once a minute', async () => {
   const { clock, log, lines } = scene();
   const ticks = { served: () => clock.now() - 86_400_000, forgetAfter: () => {} };
   const schedule = { fullCron: 'off', deltaCron: '* * * * *', timezone: 'UTC' };
@@ -115,7 +115,7 @@ it('is what loops use that poll: the schedule', async () => {
   expect(failures.length).toBeLessThan(13);
 });
 
-it('is what loops use that poll: leases', async () => {
+it('a lease logs a failure that repeats once a minute', async () => {
   const { clock, log, lines } = scene();
   const leased = { check: () => {}, write: fail, renew: fail, release: () => {} };
   const lease = { acquire: () => leased, holder: () => null } as unknown as Parameters<typeof holdLease>[0];

@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { INTERNAL_FIELDS, PUBLIC_FIELDS } from '../../src/client/assets/asset-request.ts';
 import { KEY, TOKEN } from '../client/connection.ts';
 import { type JsonReply, serveJson } from '../client/support.ts';
 import { run } from '../support/cli.ts';
-import { type Printed, runHere } from '../support/in-process.ts';
+import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { expectFailure } from './failure.ts';
 
 /** Runs a command against a service that gives one reply. */
 async function against(reply: JsonReply, args: readonly string[], file?: string | Buffer, env = {}) {
@@ -24,13 +25,6 @@ async function against(reply: JsonReply, args: readonly string[], file?: string 
   return { ...ended, sent };
 }
 
-function expectRefusal({ code, stdout, stderr }: Printed, exitCode: number, said: RegExp): void {
-  expect(stdout).toBe('');
-  expect(stderr).toMatch(/^error [^\n]+\nhint {2}[^\n]+\n$/);
-  expect(stderr).toMatch(said);
-  expect(code).toBe(exitCode);
-}
-
 /** The options that set these fields. */
 function sets(...fields: readonly string[]): string[] {
   return fields.flatMap((field) => ['--set', field]);
@@ -38,207 +32,198 @@ function sets(...fields: readonly string[]): string[] {
 
 const LATIN1 = Buffer.from('{"title":"\xe9t\xe9"}', 'latin1');
 
-describe('catchword asset', () => {
-  // @rule 1-4
-  it('creates an asset without a vbid, prints the identifier and says to store it', async () => {
-    const set = sets('imprint_id=5', 'title=A = B', 'prices=[{"currency":"USD","type":"list","amount":"9.90"}]');
-    const ended = await against({ body: { vbid: '9781402894626', title: 'A = B' } }, ['asset', 'put', ...set]);
-    expect(ended.stdout).toMatch(/^created 9781402894626 A = B\n.*store it/);
-    expect(ended).toMatchObject({ code: 0, stderr: '' });
-    const body = { imprint_id: 5, title: 'A = B', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] };
-    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets', body }]);
-  });
-
-  it('saves the fields of the file, overridden by --set', async () => {
-    const file = JSON.stringify({ title: 'Old', edition: 2, related_products: { next_edition: 'n' } });
-    const set = sets('title=123', 'related_products.previous_edition=p', 'identifiers.e_isbn_10=null');
-    const args = ['asset', 'put', 'a', '--file', 'fields.json', ...set, '--json'];
-    const ended = await against({ body: { vbid: 'a', more: 1 } }, args, file);
-    expect(JSON.parse(ended.stdout)).toEqual({ vbid: 'a', asset: { vbid: 'a', more: 1 } });
-    const related_products = { next_edition: 'n', previous_edition: 'p' };
-    const body = { title: '123', edition: 2, related_products, identifiers: { e_isbn_10: null } };
-    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
-  });
-
-  it.each([
-    [['asset', 'put', 'a'], undefined, /no field is given/],
-    [['asset', 'put', '--set', 'title=A'], undefined, /imprint_id: missing/],
-    [['asset', 'put', 'a', '--create', '--set', 'title=A'], undefined, /imprint_id: missing/],
-    [['asset', 'put', 'a', '--set', 'titel=A'], undefined, /titel: unknown field.*\n.*title/],
-    [['asset', 'put', 'a', '--set', 'custom=true'], undefined, /custom: .*internal systems/],
-    [['asset', 'put', 'a', '--set', 'edition'], undefined, /not of the form name=value/],
-    [['asset', 'put', 'a', '--set', '__proto__.title=A'], undefined, /__proto__: unknown field/],
-    [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
-    [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
-    [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /is not a JSON object/],
-    [['asset', 'put', 'a', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
-    [['package', 'update', 'P', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
-    [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
-    [['asset', 'put', 'a', '--set', 'edition=null'], undefined, /edition: "null"/],
-    [['asset', 'put', '..', '--set', 'title=A'], undefined, /the vbid would lead to another address/],
-    [['package', 'create', 'P', '--set', 'sku=Q'], undefined, /another SKU than P/],
-    [['package', 'update', 'P', '--set', 'products=A'], undefined, /products: "A"/],
-  ])('rejects %j before the request', async (args, file, said) => {
-    const ended = await against({}, args, file);
-    expectRefusal(ended, 2, said);
-    expect(ended.sent).toEqual([]);
-  });
-
-  it('sends internal fields with --allow-internal', async () => {
-    const ended = await against({ body: { vbid: 'a' } }, [
-      'asset',
-      'put',
-      'a',
-      '--set',
-      'custom=true',
-      '--allow-internal',
-    ]);
-    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
-    expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
-  });
-
-  it('removes a date with null, and keeps null in a text field as text', async () => {
-    const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
-    const set = [...dates, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
-    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...sets(...set)]);
-    expect(ended.stderr).toBe('');
-    const none = Object.fromEntries(dates.map((name) => [name, null]));
-    expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
-  });
-
-  it('sends digits in parts of a field as text', async () => {
-    const set = sets('related_products.next_edition=9780306406157');
-    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set]);
-    expect(ended.stderr).toBe('');
-    expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
-  });
-
-  it('7: explains 403 and 422', async () => {
-    const put = ['asset', 'put', 'a', '--set', 'title=A'];
-    const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
-    expectRefusal(forbidden, 1, /SERVICE_FORBIDDEN.*\n.*Content owners only/);
-    const invalid = await against({ status: 422, body: { errors: ['title: no', 'kind: no'] } }, put);
-    expectRefusal(invalid, 1, /title: no; kind: no.*SERVICE_INVALID/);
-  });
-
-  it('prints an asset without control characters', async () => {
-    const body = { vbid: 'a', title: 'A\u001b[2J' };
-    const ended = await against({ body }, ['asset', 'get', 'a']);
-    expect(ended.stdout).toMatch(/^a A \[2J\n\{\n/);
-    expect(ended.stdout).not.toContain('\u001b');
-    const json = await against({ body }, ['asset', 'get', 'a', '--json']);
-    expect(JSON.parse(json.stdout)).toEqual(body);
-    expect(json.sent).toEqual([{ method: 'GET', url: '/vital_books/a', body: null }]);
-  });
-
-  it('exits with 1 for an unknown asset', async () => {
-    const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'unknown']);
-    expectRefusal(ended, 1, /unknown is not known.*Book not found.*NOT_FOUND/);
-  });
+// @rule 1-4
+it('asset creates an asset without a vbid, prints the identifier and says to store it', async () => {
+  const set = sets('imprint_id=5', 'title=A = B', 'prices=[{"currency":"USD","type":"list","amount":"9.90"}]');
+  const ended = await against({ body: { vbid: '9781402894626', title: 'A = B' } }, ['asset', 'put', ...set]);
+  expect(ended.stdout).toMatch(/^created 9781402894626 A = B\n.*store it/);
+  expect(ended).toMatchObject({ code: 0, stderr: '' });
+  const body = { imprint_id: 5, title: 'A = B', prices: [{ currency: 'USD', type: 'list', amount: '9.90' }] };
+  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets', body }]);
 });
 
-describe('catchword asset put', () => {
-  it.each([
-    [{ body: '' }, /without a vbid/],
-    [{ body: { vbid: 'b', title: 'B' } }, /answered with b instead of a/],
-  ])('does not call %j saved', async (reply, said) => {
-    const ended = await against(reply, ['asset', 'put', 'a', ...sets('title=A')]);
-    expectRefusal(ended, 1, said);
-    expect(ended.stderr).toContain('Check whether it was done before you retry.');
-  });
-
-  it('takes an answer that names the asset by another of its identifiers', async () => {
-    const body = { vbid: 'L-1', isbn_canonical: '9780306406157' };
-    const ended = await against({ body }, ['asset', 'put', '0-306-40615-2', ...sets('title=A')]);
-    expect(ended).toMatchObject({ code: 0, stdout: 'saved L-1\n' });
-  });
-
-  it('sends what it does not know with --force', async () => {
-    const set = sets('future=1', 'later=["a"]', 'on=true', 'sales_rights.exclusive_rights=["EMEA"]', 'imprint_id=5');
-    const refused = await against({}, ['asset', 'put', 'a', ...set]);
-    expectRefusal(refused, 2, /"EMEA".*future: unknown field[^\n]*\n.*--force/);
-    const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set, '--force']);
-    const body = { future: '1', later: ['a'], on: true, sales_rights: { exclusive_rights: ['EMEA'] }, imprint_id: 5 };
-    expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
-  });
-
-  it('lists every field in its help, and which are required', async () => {
-    const { stdout } = await runHere(['asset', 'put', '--help'], {}, temporaryDirectory());
-    for (const field of [...Object.keys(PUBLIC_FIELDS), ...Object.keys(INTERNAL_FIELDS)]) {
-      expect(stdout).toMatch(new RegExp(`\\b${field}\\b`));
-    }
-    expect(stdout).toMatch(/imprint_id and\s+title are required/);
-  });
+it('asset saves the fields of the file, overridden by --set', async () => {
+  const file = JSON.stringify({ title: 'Old', edition: 2, related_products: { next_edition: 'n' } });
+  const set = sets('title=123', 'related_products.previous_edition=p', 'identifiers.e_isbn_10=null');
+  const args = ['asset', 'put', 'a', '--file', 'fields.json', ...set, '--json'];
+  const ended = await against({ body: { vbid: 'a', more: 1 } }, args, file);
+  expect(JSON.parse(ended.stdout)).toEqual({ vbid: 'a', asset: { vbid: 'a', more: 1 } });
+  const related_products = { next_edition: 'n', previous_edition: 'p' };
+  const body = { title: '123', edition: 2, related_products, identifiers: { e_isbn_10: null } };
+  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
 });
 
-describe('catchword book', () => {
-  it('creates, changes and shows a book', async () => {
-    const created = await against({ body: { vbid: 'L-1', title: 'A' } }, ['book', 'put', ...sets('title=A', 'any=1')]);
-    expect(created.stdout).toMatch(/^created L-1 A\n.*store it/);
-    expect(created.sent).toEqual([{ method: 'POST', url: '/vital_books', body: { title: 'A', any: '1' } }]);
-    const saved = await against({ body: '<book><vbid>L-1</vbid><title>B</title></book>' }, [
-      'book',
-      'put',
-      'L-1',
-      ...sets('prices=[]'),
-    ]);
-    expect(saved).toMatchObject({ code: 0, stdout: 'saved L-1 B\n' });
-    expect(saved.sent).toEqual([{ method: 'PUT', url: '/vital_books/L-1', body: { prices: [] } }]);
-    const empty = await against({ body: '' }, ['book', 'put', 'L-1', ...sets('title=B')]);
-    expect(empty.stdout).toBe('sent the change of L-1; the service accepted it with an empty answer\n');
-    const shown = await against({ body: { vbid: 'L-1' } }, ['book', 'get', 'L-1', '--json']);
-    expect(shown.stdout).toBe('{"vbid":"L-1"}\n');
-  });
+it.each([
+  [['asset', 'put', 'a'], undefined, /no field is given/],
+  [['asset', 'put', '--set', 'title=A'], undefined, /imprint_id: missing/],
+  [['asset', 'put', 'a', '--create', '--set', 'title=A'], undefined, /imprint_id: missing/],
+  [['asset', 'put', 'a', '--set', 'titel=A'], undefined, /titel: unknown field.*\n.*title/],
+  [['asset', 'put', 'a', '--set', 'custom=true'], undefined, /custom: .*internal systems/],
+  [['asset', 'put', 'a', '--set', 'edition'], undefined, /not of the form name=value/],
+  [['asset', 'put', 'a', '--set', '__proto__.title=A'], undefined, /__proto__: unknown field/],
+  [['asset', 'put', 'a', '--file', 'none.json'], undefined, /cannot read none.json \(ENOENT\)/],
+  [['asset', 'put', 'a', '--file', 'fields.json'], '{"title":', /fields.json is not JSON/],
+  [['asset', 'put', 'a', '--file', 'fields.json'], '["title"]', /is not a JSON object/],
+  [['asset', 'put', 'a', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
+  [['package', 'update', 'P', '--file', 'fields.json'], LATIN1, /fields.json: it is not UTF-8/],
+  [['asset', 'put', 'a', '--file', '-'], undefined, /stdin is not JSON/],
+  [['asset', 'put', 'a', '--set', 'edition=null'], undefined, /edition: "null"/],
+  [['asset', 'put', '..', '--set', 'title=A'], undefined, /the vbid would lead to another address/],
+  [['package', 'create', 'P', '--set', 'sku=Q'], undefined, /another SKU than P/],
+  [['package', 'update', 'P', '--set', 'products=A'], undefined, /products: "A"/],
+])('asset rejects %j before the request', async (args, file, said) => {
+  const ended = await against({}, args, file);
+  expectFailure(ended, 2, said);
+  expect(ended.sent).toEqual([]);
 });
 
-describe('catchword package', () => {
-  it('creates, updates, gets and deletes', async () => {
-    const create = ['package', 'create', 'P', ...sets('name=Bundle', 'products=["A"]')];
-    const created = await against({ body: { sku: 'P' } }, create);
-    expect(created.stdout).toMatch(/^created package P\n/);
-    const odd = await against({ body: { sku: 'P\u001b[2J' } }, create);
-    expect(odd).toMatchObject({ code: 1, stdout: '' });
-    expect(odd.stderr).toContain(String.raw`answered with package P\u001b[2J instead of P`);
-    expect(odd.stderr).not.toContain('\u001b');
-    const body = { name: 'Bundle', products: ['A'], sku: 'P' };
-    expect(created.sent).toEqual([{ method: 'POST', url: '/v4/packages', body }]);
-    const update = ['package', 'update', 'P', '--file', 'fields.json', '--json'];
-    const updated = await against({ body: { sku: 'P' } }, update, '{"products":["B"]}');
-    expect(JSON.parse(updated.stdout)).toEqual({ sku: 'P' });
-    expect(updated.sent).toEqual([{ method: 'PUT', url: '/v4/packages/P', body: { products: ['B'] } }]);
-    const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
-    expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
-  });
+it('asset sends internal fields with --allow-internal', async () => {
+  const ended = await against({ body: { vbid: 'a' } }, [
+    'asset',
+    'put',
+    'a',
+    '--set',
+    'custom=true',
+    '--allow-internal',
+  ]);
+  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
+  expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
+});
 
-  it('delete prints what the service answers, and no more', async () => {
-    const empty = await against({ body: '' }, ['package', 'delete', 'P']);
-    const accepted = 'sent the deletion of package P; the service accepted it with an empty answer\n';
-    expect(empty).toMatchObject({ code: 0, stdout: accepted });
-    expect(empty.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
-    const remove = ['package', 'delete', 'P', ...sets('products=["A"]')];
-    const none = await against({ body: { removed_count: 0 } }, remove);
-    expect(none.stdout).toBe('sent the deletion of package P; the service answered:\n{\n  "removed_count": 0\n}\n');
-    expect(none.sent[0]?.body).toEqual({ products: ['A'] });
-    const json = await against({ body: { removed_count: 0 } }, ['package', 'delete', 'P', '--json']);
-    expect(json.stdout).toBe('{"removed_count":0}\n');
-  });
+it('asset removes a date with null, and keeps null in a text field as text', async () => {
+  const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
+  const set = [...dates, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
+  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...sets(...set)]);
+  expect(ended.stderr).toBe('');
+  const none = Object.fromEntries(dates.map((name) => [name, null]));
+  expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
+});
 
-  it('does not claim that an empty answer changed a package', async () => {
-    const ended = await against({ body: '' }, ['package', 'update', 'P', ...sets('name=B')]);
-    expect(ended.stdout).toBe('sent the update of package P; the service accepted it with an empty answer\n');
-  });
+it('asset sends digits in parts of a field as text', async () => {
+  const set = sets('related_products.next_edition=9780306406157');
+  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set]);
+  expect(ended.stderr).toBe('');
+  expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
+});
 
-  it('9: takes the paths of books and packages from the environment', async () => {
-    const env = { CATCHWORD_BOOKS_PATH: '/v4/books', CATCHWORD_PACKAGES_PATH: '/sets' };
-    const book = await against({ body: {} }, ['asset', 'get', 'a'], undefined, env);
-    const set = await against({ body: {} }, ['package', 'get', 'P'], undefined, env);
-    expect([book, set].map(({ sent }) => sent[0]?.url)).toEqual(['/v4/books/a', '/sets/P']);
-    const wrong = await against({}, ['asset', 'get', 'a'], undefined, { CATCHWORD_BOOKS_PATH: 'books?' });
-    expectRefusal(wrong, 2, /CATCHWORD_BOOKS_PATH: "books\?" cannot be used/);
-  });
+it('7: asset explains 403 and 422', async () => {
+  const put = ['asset', 'put', 'a', '--set', 'title=A'];
+  const forbidden = await against({ status: 403, body: { errors: ['no rights'] } }, put);
+  expectFailure(forbidden, 1, /SERVICE_FORBIDDEN.*\n.*Content owners only/);
+  const invalid = await against({ status: 422, body: { errors: ['title: no', 'kind: no'] } }, put);
+  expectFailure(invalid, 1, /title: no; kind: no.*SERVICE_INVALID/);
+});
 
-  it('exits with 1 for an unknown package', async () => {
-    const ended = await against({ status: 404, body: { errors: ['Product P not found'] } }, ['package', 'get', 'P']);
-    expectRefusal(ended, 1, /package P is not known/);
-  });
+it('asset prints an asset without control characters', async () => {
+  const body = { vbid: 'a', title: 'A\u001b[2J' };
+  const ended = await against({ body }, ['asset', 'get', 'a']);
+  expect(ended.stdout).toMatch(/^a A \[2J\n\{\n/);
+  expect(ended.stdout).not.toContain('\u001b');
+  const json = await against({ body }, ['asset', 'get', 'a', '--json']);
+  expect(JSON.parse(json.stdout)).toEqual(body);
+  expect(json.sent).toEqual([{ method: 'GET', url: '/vital_books/a', body: null }]);
+});
+
+it('asset exits with 1 for an unknown asset', async () => {
+  const ended = await against({ status: 404, body: { errors: ['Book not found'] } }, ['asset', 'get', 'unknown']);
+  expectFailure(ended, 1, /unknown is not known.*Book not found.*NOT_FOUND/);
+});
+
+it.each([
+  [{ body: '' }, /without a vbid/],
+  [{ body: { vbid: 'b', title: 'B' } }, /answered with b instead of a/],
+])('asset put does not call %j saved', async (reply, said) => {
+  const ended = await against(reply, ['asset', 'put', 'a', ...sets('title=A')]);
+  expectFailure(ended, 1, said);
+  expect(ended.stderr).toContain('Check whether it was done before you retry.');
+});
+
+it('asset put takes an answer that names the asset by another of its identifiers', async () => {
+  const body = { vbid: 'L-1', isbn_canonical: '9780306406157' };
+  const ended = await against({ body }, ['asset', 'put', '0-306-40615-2', ...sets('title=A')]);
+  expect(ended).toMatchObject({ code: 0, stdout: 'saved L-1\n' });
+});
+
+it('asset put sends what it does not know with --force', async () => {
+  const set = sets('future=1', 'later=["a"]', 'on=true', 'sales_rights.exclusive_rights=["EMEA"]', 'imprint_id=5');
+  const refused = await against({}, ['asset', 'put', 'a', ...set]);
+  expectFailure(refused, 2, /"EMEA".*future: unknown field[^\n]*\n.*--force/);
+  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set, '--force']);
+  const body = { future: '1', later: ['a'], on: true, sales_rights: { exclusive_rights: ['EMEA'] }, imprint_id: 5 };
+  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
+});
+
+it('asset put lists every field in its help, and which are required', async () => {
+  const { stdout } = await runHere(['asset', 'put', '--help'], {}, temporaryDirectory());
+  for (const field of [...Object.keys(PUBLIC_FIELDS), ...Object.keys(INTERNAL_FIELDS)]) {
+    expect(stdout).toMatch(new RegExp(`\\b${field}\\b`));
+  }
+  expect(stdout).toMatch(/imprint_id and\s+title are required/);
+});
+
+it('book creates, changes and shows a book', async () => {
+  const created = await against({ body: { vbid: 'L-1', title: 'A' } }, ['book', 'put', ...sets('title=A', 'any=1')]);
+  expect(created.stdout).toMatch(/^created L-1 A\n.*store it/);
+  expect(created.sent).toEqual([{ method: 'POST', url: '/vital_books', body: { title: 'A', any: '1' } }]);
+  const saved = await against({ body: '<book><vbid>L-1</vbid><title>B</title></book>' }, [
+    'book',
+    'put',
+    'L-1',
+    ...sets('prices=[]'),
+  ]);
+  expect(saved).toMatchObject({ code: 0, stdout: 'saved L-1 B\n' });
+  expect(saved.sent).toEqual([{ method: 'PUT', url: '/vital_books/L-1', body: { prices: [] } }]);
+  const empty = await against({ body: '' }, ['book', 'put', 'L-1', ...sets('title=B')]);
+  expect(empty.stdout).toBe('sent the change of L-1; the service accepted it with an empty answer\n');
+  const shown = await against({ body: { vbid: 'L-1' } }, ['book', 'get', 'L-1', '--json']);
+  expect(shown.stdout).toBe('{"vbid":"L-1"}\n');
+});
+
+it('package creates, updates, gets and deletes', async () => {
+  const create = ['package', 'create', 'P', ...sets('name=Bundle', 'products=["A"]')];
+  const created = await against({ body: { sku: 'P' } }, create);
+  expect(created.stdout).toMatch(/^created package P\n/);
+  const odd = await against({ body: { sku: 'P\u001b[2J' } }, create);
+  expectFailure(odd, 1, String.raw`answered with package P\u001b[2J instead of P`);
+  expect(odd.stderr).not.toContain('\u001b');
+  const body = { name: 'Bundle', products: ['A'], sku: 'P' };
+  expect(created.sent).toEqual([{ method: 'POST', url: '/v4/packages', body }]);
+  const update = ['package', 'update', 'P', '--file', 'fields.json', '--json'];
+  const updated = await against({ body: { sku: 'P' } }, update, '{"products":["B"]}');
+  expect(JSON.parse(updated.stdout)).toEqual({ sku: 'P' });
+  expect(updated.sent).toEqual([{ method: 'PUT', url: '/v4/packages/P', body: { products: ['B'] } }]);
+  const read = await against({ body: { sku: 'P', x: 1 } }, ['package', 'get', 'P', '--json']);
+  expect(JSON.parse(read.stdout)).toEqual({ sku: 'P', x: 1 });
+});
+
+it('package delete prints what the service answers, and no more', async () => {
+  const empty = await against({ body: '' }, ['package', 'delete', 'P']);
+  const accepted = 'sent the deletion of package P; the service accepted it with an empty answer\n';
+  expect(empty).toMatchObject({ code: 0, stdout: accepted });
+  expect(empty.sent).toEqual([{ method: 'DELETE', url: '/v4/packages/P/assets', body: null }]);
+  const remove = ['package', 'delete', 'P', ...sets('products=["A"]')];
+  const none = await against({ body: { removed_count: 0 } }, remove);
+  expect(none.stdout).toBe('sent the deletion of package P; the service answered:\n{\n  "removed_count": 0\n}\n');
+  expect(none.sent[0]?.body).toEqual({ products: ['A'] });
+  const json = await against({ body: { removed_count: 0 } }, ['package', 'delete', 'P', '--json']);
+  expect(json.stdout).toBe('{"removed_count":0}\n');
+});
+
+it('package does not claim that an empty answer changed a package', async () => {
+  const ended = await against({ body: '' }, ['package', 'update', 'P', ...sets('name=B')]);
+  expect(ended.stdout).toBe('sent the update of package P; the service accepted it with an empty answer\n');
+});
+
+it('9: package takes the paths of books and packages from the environment', async () => {
+  const env = { CATCHWORD_BOOKS_PATH: '/v4/books', CATCHWORD_PACKAGES_PATH: '/sets' };
+  const book = await against({ body: {} }, ['asset', 'get', 'a'], undefined, env);
+  const set = await against({ body: {} }, ['package', 'get', 'P'], undefined, env);
+  expect([book, set].map(({ sent }) => sent[0]?.url)).toEqual(['/v4/books/a', '/sets/P']);
+  const wrong = await against({}, ['asset', 'get', 'a'], undefined, { CATCHWORD_BOOKS_PATH: 'books?' });
+  expectFailure(wrong, 2, /CATCHWORD_BOOKS_PATH: "books\?" cannot be used/);
+});
+
+it('package exits with 1 for an unknown package', async () => {
+  const ended = await against({ status: 404, body: { errors: ['Product P not found'] } }, ['package', 'get', 'P']);
+  expectFailure(ended, 1, /package P is not known/);
 });

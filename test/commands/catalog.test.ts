@@ -4,6 +4,7 @@ import { serveJson } from '../client/support.ts';
 import { sandboxFor, truth } from '../sandbox/client.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
+import { expectFailure } from './failure.ts';
 
 function catalog(url: string, args: readonly string[], more: Record<string, string> = {}) {
   const keys = { CATCHWORD_API_KEY: KEY, CATCHWORD_ACCESS_TOKEN: TOKEN, CATCHWORD_RATE_LIMIT: 'off' };
@@ -98,8 +99,6 @@ it.each([
   [['--from', '2026-01-02', '--until', '2026-01-01'], '--until is before --from'],
 ])('catalog rejects %j before the request', async (args, message) => {
   const { url, asked } = await serveJson(() => ({}));
-  const ended = await catalog(url, args);
-  expect(ended).toMatchObject({ code: 2, stdout: '' });
-  expect(ended.stderr).toContain(message);
+  expectFailure(await catalog(url, args), 2, message);
   expect(asked).toEqual([]);
 });

@@ -1,18 +1,12 @@
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { changesCommand } from '../../src/cli/commands/changes-command.ts';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { contextWith } from '../support/in-process.ts';
-import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
 
 it('changes --follow stops on a signal even if stdout is blocked', async () => {
-  const sandbox = await startSandbox({ items: 300 });
-  onTestFinished(() => sandbox.stop());
-  const environment = settingsFor(sandbox.url, join(temporaryDirectory(), 'catalog.db'));
-  await load(environment, 'full');
+  const { settings: environment } = await filled({ items: 300 });
   const stopping = new AbortController();
   let written = 0;
   // Takes one line, and never drains.

@@ -2,7 +2,7 @@ import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -66,35 +66,35 @@ async function inBash(lines: readonly string[]): Promise<string[][]> {
     .map((line) => line.split(' ').filter((word) => word !== ''));
 }
 
-describe('completion in bash', () => {
-  it('offers every command and every option that the help lists', async () => {
-    const commands = documented();
-    expect(commands.length).toBeGreaterThan(VERBS.length);
-    const [verbs, ...offered] = await inBash([
-      'catchword ',
-      ...commands.map(({ path }) => `catchword ${path} `),
-      ...commands.map(({ path }) => `catchword ${path} --`),
-    ]);
-    expect(verbs?.sort()).toEqual(VERBS.map(({ name }) => name).sort());
-    commands.forEach(({ path, words, options }, index) => {
-      expect(offered[index], path).toEqual(expect.arrayContaining(words));
-      const flags = offered[commands.length + index]?.filter((flag) => flag !== '--help');
-      expect(flags?.sort(), path).toEqual(options.sort());
-    });
+it('completion in bash offers every command and every option that the help lists', async () => {
+  const commands = documented();
+  expect(commands.length).toBeGreaterThan(VERBS.length);
+  const [verbs, ...offered] = await inBash([
+    'catchword ',
+    ...commands.map(({ path }) => `catchword ${path} `),
+    ...commands.map(({ path }) => `catchword ${path} --`),
+  ]);
+  expect(verbs?.sort()).toEqual(VERBS.map(({ name }) => name).sort());
+  commands.forEach(({ path, words, options }, index) => {
+    expect(offered[index], path).toEqual(expect.arrayContaining(words));
+    const flags = offered[commands.length + index]?.filter((flag) => flag !== '--help');
+    expect(flags?.sort(), path).toEqual(options.sort());
   });
+});
 
-  it('offers the values of a closed list, also after =, and leaves other values to the names of files', async () => {
-    const lines = CLOSED.map(([line]) => `catchword ${line}`);
-    const offered = await inBash([...lines, 'catchword licenses --type=on', 'catchword sync --from ']);
-    expect(offered.map((words) => words.sort())).toEqual([...CLOSED.map(([, values]) => values), ['online'], []]);
-    expect(readFileSync(await script('bash'), 'utf8')).toContain('complete -o default');
-  });
+it('completion in bash offers the values of a closed list, also after =, and leaves other values to the names of files', async () => {
+  const lines = CLOSED.map(([line]) => `catchword ${line}`);
+  const offered = await inBash([...lines, 'catchword licenses --type=on', 'catchword sync --from ']);
+  expect(offered.map((words) => words.sort())).toEqual([...CLOSED.map(([, values]) => values), ['online'], []]);
+  expect(readFileSync(await script('bash'), 'utf8')).toContain('complete -o default');
+});
 
-  it('offers after help, and after an option, what follows without it', async () => {
-    expect(await inBash(['catchword help sandb', 'catchword help sink pau', 'catchword sink list --json --j'])).toEqual(
-      [['sandbox'], ['pause'], ['--json']],
-    );
-  });
+it('completion in bash offers after help, and after an option, what follows without it', async () => {
+  expect(await inBash(['catchword help sandb', 'catchword help sink pau', 'catchword sink list --json --j'])).toEqual([
+    ['sandbox'],
+    ['pause'],
+    ['--json'],
+  ]);
 });
 
 /** An interactive zsh on a terminal, in which Tab is pressed after each line, and then a key that prints the line. */
@@ -114,31 +114,30 @@ autoload -Uz compinit; compinit -u -D; source ${completion}; unsetopt beep
 show() { print -r -- "<<$BUFFER>>"; BUFFER='' }
 zle -N show; bindkey '^X' show; PS1=''; print re''ady`;
 
-describe('completion in zsh', () => {
-  it.skipIf(isMissing('zsh'))('completes commands, options, values and names of files', async () => {
-    const completion = await script('zsh');
-    const start = `${completion}.start`;
-    writeFileSync(start, ZSH_START(completion));
-    const lines: Readonly<Record<string, string>> = {
-      'catchword li': 'catchword licenses ',
-      'catchword sink pau': 'catchword sink pause ',
-      'catchword sink list --j': 'catchword sink list --json ',
-      'catchword help sandb': 'catchword help sandbox ',
-      'catchword licenses --type onl': 'catchword licenses --type online ',
-      'catchword licenses --type=onl': 'catchword licenses --type=online ',
-      'catchword sandbox --order up': 'catchword sandbox --order updated-',
-      'catchword completion z': 'catchword completion zsh ',
-      [`catchword asset put A --file ${completion}.st`]: `catchword asset put A --file ${start} `,
-    };
-    const { stdout } = await run('zsh', ['-f', '-c', COMPLETE_IN_ZSH, 'zsh', start, ...Object.keys(lines)], {
-      timeout: 60_000,
-    });
-    expect(stdout.split('\n').slice(0, -1)).toEqual(Object.values(lines));
+it.skipIf(isMissing('zsh'))('completion in zsh completes commands, options, values and names of files', async () => {
+  const completion = await script('zsh');
+  const start = `${completion}.start`;
+  writeFileSync(start, ZSH_START(completion));
+  const lines: Readonly<Record<string, string>> = {
+    'catchword li': 'catchword licenses ',
+    'catchword sink pau': 'catchword sink pause ',
+    'catchword sink list --j': 'catchword sink list --json ',
+    'catchword help sandb': 'catchword help sandbox ',
+    'catchword licenses --type onl': 'catchword licenses --type online ',
+    'catchword licenses --type=onl': 'catchword licenses --type=online ',
+    'catchword sandbox --order up': 'catchword sandbox --order updated-',
+    'catchword completion z': 'catchword completion zsh ',
+    [`catchword asset put A --file ${completion}.st`]: `catchword asset put A --file ${start} `,
+  };
+  const { stdout } = await run('zsh', ['-f', '-c', COMPLETE_IN_ZSH, 'zsh', start, ...Object.keys(lines)], {
+    timeout: 60_000,
   });
+  expect(stdout.split('\n').slice(0, -1)).toEqual(Object.values(lines));
 });
 
-describe('completion in fish', () => {
-  it.skipIf(isMissing('fish'))('completes commands, options and values, with what they mean', async () => {
+it.skipIf(isMissing('fish'))(
+  'completion in fish completes commands, options and values, with what they mean',
+  async () => {
     const completion = await script('fish');
     const lines = ['li', 'sink pau', 'sink list --j', 'help sandb', ...CLOSED.map(([line]) => line)];
     const source = `source $argv[1]; for line in $argv[2..]; complete -C "catchword $line"; echo; end`;
@@ -157,5 +156,5 @@ describe('completion in fish', () => {
       ...CLOSED.map(([, values]) => [...values]),
     ]);
     expect(offered[0]).toEqual(['licenses\tlist the licenses of the user of the access token']);
-  });
-});
+  },
+);

@@ -15,7 +15,7 @@ function expectPrintable({ stdout, stderr }: Printed): void {
   expect(`${stdout}${stderr}`.replaceAll('\n', '')).not.toMatch(UNPRINTABLE);
 }
 
-it('prints titles and reasons without control characters', async () => {
+it('commands print titles and reasons without control characters', async () => {
   const odd = `{"vbid":"A","title":"${TITLE}"}`;
   const unusable = `{"vbid":"","title":"${TITLE}"}`;
   const source = await startRawSource([odd, unusable].map((item) => Buffer.from(item)));
@@ -41,7 +41,7 @@ it('prints titles and reasons without control characters', async () => {
   expect(JSON.parse(json.stdout)).toMatchObject({ title: JSON.parse(`"${TITLE}"`) });
 }, 60_000);
 
-it('prints a part of a page that is not JSON without control characters', async () => {
+it('sync prints a part of a page that is not JSON without control characters', async () => {
   const reply = { headers: { 'content-type': 'application/json' }, body: '\u001b[2J\u009d\u202e oops' };
   const { url } = await serve(() => reply);
   const directory = temporaryDirectory();

@@ -7,7 +7,7 @@ import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { getJson } from '../web/reader.ts';
 
-it('keeps a daemon running with --stay, and removes its files when it is interrupted', async () => {
+it('demo --stay keeps a daemon running, and removes its files when it is interrupted', async () => {
   const directory = temporaryDirectory();
   const demo = startService(['demo', '--stay', '--port', '0'], { TMPDIR: directory }, directory);
   let stdout = '';
@@ -22,7 +22,7 @@ it('keeps a daemon running with --stay, and removes its files when it is interru
   expect(readdirSync(directory)).toEqual([]);
 });
 
-it('rejects a port that is in use, and options that do not belong together', async () => {
+it('demo rejects a port that is in use, and options that do not belong together', async () => {
   const taken = String(await listen(createServer()));
   const directory = temporaryDirectory();
   const stderrOf = async (...args: string[]) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { promisify } from 'node:util';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { growthOf } from '../../src/report/disk-report.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
@@ -35,8 +35,9 @@ function makeHoles({ db }: Place): void {
   execute(db, 'PRAGMA wal_checkpoint(TRUNCATE)');
 }
 
-describe.skipIf(!sqliteToolsAvailable)('the advice about VACUUM', () => {
-  it('frees what it says while catchword is stopped, and the mirror goes on', async () => {
+it.skipIf(!sqliteToolsAvailable)(
+  'the advice about VACUUM frees what it says while catchword is stopped, and the mirror goes on',
+  async () => {
     const source = await filled({ items: 200 });
     expect(await diskOf(source)).toMatchObject({
       level: 'ok',
@@ -55,21 +56,21 @@ describe.skipIf(!sqliteToolsAvailable)('the advice about VACUUM', () => {
     });
     expect((await runHere(['sync'], source.settings, source.directory)).code).toBe(0);
     expectExactLog(source.db);
-  });
+  },
+);
 
-  it('names the process to stop first', async () => {
-    const source = await filled({ items: 3 });
-    makeHoles(source);
-    const store = openStore(source.db, { self: { pid: 4321, host: 'elsewhere', boot: null, pidNamespace: null } });
-    store.daemonLease.acquire(Date.now());
-    store.close();
-    expect((await diskOf(source)).hint).toMatch(
-      /^Stop process 4321 on elsewhere first, which cannot write while VACUUM works and gives up its run; then run: sqlite3 /,
-    );
-  });
+it.skipIf(!sqliteToolsAvailable)('the advice about VACUUM names the process to stop first', async () => {
+  const source = await filled({ items: 3 });
+  makeHoles(source);
+  const store = openStore(source.db, { self: { pid: 4321, host: 'elsewhere', boot: null, pidNamespace: null } });
+  store.daemonLease.acquire(Date.now());
+  store.close();
+  expect((await diskOf(source)).hint).toMatch(
+    /^Stop process 4321 on elsewhere first, which cannot write while VACUUM works and gives up its run; then run: sqlite3 /,
+  );
 });
 
-it('fails while runs stop because too little space is free', async () => {
+it('doctor fails while runs stop because too little space is free', async () => {
   const source = await filled({ items: 3 });
   const low = { ...source, settings: { ...source.settings, CATCHWORD_MIN_FREE: '100000GB' } };
   expect(await diskOf(low)).toMatchObject({
@@ -81,57 +82,55 @@ it('fails while runs stop because too little space is free', async () => {
   expect(await diskOf(off)).toMatchObject({ level: 'ok' });
 });
 
-describe('the forecast', () => {
-  /** Dates the size that the only run noted, and adds a run of another size. */
-  function sized({ db }: Place, days: number, bytes: number): void {
-    execute(db, `UPDATE runs SET finished_at = ${NOW - days * DAY_MS}, used_bytes = 10000000`);
-    execute(
-      db,
-      `INSERT INTO runs (kind, state, started_at, finished_at, used_bytes, selection)
+/** Dates the size that the only run noted, and adds a run of another size. */
+function sized({ db }: Place, days: number, bytes: number): void {
+  execute(db, `UPDATE runs SET finished_at = ${NOW - days * DAY_MS}, used_bytes = 10000000`);
+  execute(
+    db,
+    `INSERT INTO runs (kind, state, started_at, finished_at, used_bytes, selection)
        VALUES ('delta', 'complete', 1, ${NOW}, ${bytes}, '{}')`,
-    );
-  }
+  );
+}
 
-  it.each([
-    [6, 20e6, 'no forecast before a week of runs'],
-    [10, 1e12 + 10e6, 'the mirror grows by 100.00 GB a day: the disk is full in about '],
-    [10, 10e6, 'the mirror does not grow'],
-    [10, 9e6, 'the mirror does not grow'],
-    [10, 10.0001e6, 'the mirror grows by 0 kB a day, which the disk can hold for ten years'],
-  ])('from %d days and %d bytes says: %s', async (days, bytes, text) => {
-    const source = await filled({ items: 3 });
-    sized(source, days, bytes);
-    expect((await diskOf(source)).text).toContain(text);
-  });
+it.each([
+  [6, 20e6, 'no forecast before a week of runs'],
+  [10, 1e12 + 10e6, 'the mirror grows by 100.00 GB a day: the disk is full in about '],
+  [10, 10e6, 'the mirror does not grow'],
+  [10, 9e6, 'the mirror does not grow'],
+  [10, 10.0001e6, 'the mirror grows by 0 kB a day, which the disk can hold for ten years'],
+])('the forecast from %d days and %d bytes says: %s', async (days, bytes, text) => {
+  const source = await filled({ items: 3 });
+  sized(source, days, bytes);
+  expect((await diskOf(source)).text).toContain(text);
+});
 
-  it('counts what is free on the disk and in the file, and ignores what is older than a month', async () => {
-    const source = await filled({ items: 3 });
-    sized(source, 10, 20e6);
-    execute(
-      source.db,
-      `INSERT INTO runs (id, kind, state, started_at, finished_at, used_bytes, selection)
+it('the forecast counts what is free on the disk and in the file, and ignores what is older than a month', async () => {
+  const source = await filled({ items: 3 });
+  sized(source, 10, 20e6);
+  execute(
+    source.db,
+    `INSERT INTO runs (id, kind, state, started_at, finished_at, used_bytes, selection)
        VALUES (0, 'full', 'complete', 1, ${NOW - 40 * DAY_MS}, 1, '{}')`,
-    );
-    const store = openStore(source.db);
-    try {
-      expect(growthOf(store, { free: 5e6 })).toEqual({ bytesPerDay: 1e6, daysLeft: (5e6 + store.unusedBytes()) / 1e6 });
-      expect(growthOf({ runs: store.runs, unusedBytes: () => 3e6 }, { free: 5e6 })?.daysLeft).toBe(8);
-    } finally {
-      store.close();
-    }
-  });
+  );
+  const store = openStore(source.db);
+  try {
+    expect(growthOf(store, { free: 5e6 })).toEqual({ bytesPerDay: 1e6, daysLeft: (5e6 + store.unusedBytes()) / 1e6 });
+    expect(growthOf({ runs: store.runs, unusedBytes: () => 3e6 }, { free: 5e6 })?.daysLeft).toBe(8);
+  } finally {
+    store.close();
+  }
+});
 
-  it('is made of what a run notes: the file without its free pages', async () => {
-    const source = await filled({ items: 200 });
-    makeHoles(source);
-    expect((await runHere(['sync'], source.settings, source.directory)).code).toBe(0);
-    const store = openStore(source.db);
-    try {
-      const { first, last } = store.runs.sizes(30 * DAY_MS) ?? {};
-      expect(last?.bytes).toBe(store.sizeBytes() - store.unusedBytes());
-      expect(first?.bytes).toBeGreaterThan(100_000);
-    } finally {
-      store.close();
-    }
-  });
+it('the forecast is made of what a run notes: the file without its free pages', async () => {
+  const source = await filled({ items: 200 });
+  makeHoles(source);
+  expect((await runHere(['sync'], source.settings, source.directory)).code).toBe(0);
+  const store = openStore(source.db);
+  try {
+    const { first, last } = store.runs.sizes(30 * DAY_MS) ?? {};
+    expect(last?.bytes).toBe(store.sizeBytes() - store.unusedBytes());
+    expect(first?.bytes).toBeGreaterThan(100_000);
+  } finally {
+    store.close();
+  }
 });

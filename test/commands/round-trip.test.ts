@@ -1,18 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { expect, it } from 'vitest';
 import { start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
-import { catalogOf, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
 it('an asset written through the service returns through the catalog, the change log and a sink', async () => {
-  const sandbox = await startSandbox({ items: 50 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
+  const { sandbox, directory, db, settings } = await place({ items: 50 });
   const out = join(directory, 'out.jsonl');
-  const env = settingsFor(sandbox.url, db, { CATCHWORD_SINK_FILE: `jsonl:${out}`, LOG_LEVEL: 'info' });
+  const env = { ...settings, CATCHWORD_SINK_FILE: `jsonl:${out}`, LOG_LEVEL: 'info' };
 
   async function catchword(...args: string[]): Promise<string> {
     const { code, stdout, stderr } = await runHere(args, env, directory);
@@ -49,8 +46,7 @@ it('an asset written through the service returns through the catalog, the change
   await expect
     .poll(async () => JSON.parse(await catchword('sink', 'list', '--json')) as unknown, { timeout: 30_000 })
     .toMatchObject([{ name: 'file', lag_records: 0 }]);
-  relay.child.kill('SIGTERM');
-  await relay.ended;
+  await relay.stop();
   const lines = readFileSync(out, 'utf8').trimEnd().split('\n');
   const told = lines.map((line) => JSON.parse(line) as { subject: string });
   expect(told.filter(({ subject }) => subject === vbid).at(-1)).toEqual(await newest());

@@ -1,11 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { FAULT_KINDS } from '../../src/sandbox/http/faults.ts';
 import { isNamed } from '../../src/settings/config.ts';
 import { OPTIONS } from '../../src/settings/option-table.ts';
-import { withFieldTables } from './field-tables.ts';
-import { commandsPage, settingsPage } from './reference.ts';
+import { GENERATED_PAGES } from './generated-pages.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -32,66 +31,51 @@ function mentions(pattern: RegExp): { path: string; name: string }[] {
   return PAGES.flatMap(({ path, text }) => [...text.matchAll(pattern)].map(([, name = '']) => ({ path, name })));
 }
 
-describe('the README and the documents', () => {
-  it('name only commands that exist', () => {
-    const named = mentions(/npx catchword ([a-z]+)/g);
-    expect(named.length).toBeGreaterThan(10);
-    expect(named.filter(({ name }) => !VERBS.some((verb) => verb.name === name))).toEqual([]);
-  });
-
-  it('name only settings that exist', () => {
-    const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
-    const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS', 'CATCHWORD_PLAIN'];
-    const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
-    expect(named.length).toBeGreaterThan(40);
-    expect(named.filter(({ name }) => ![...known, ...ofTests].includes(name) && !isNamed(name))).toEqual([]);
-  });
-
-  it('link only to files that exist', () => {
-    const links = PAGES.flatMap(({ path, text }) =>
-      [...text.matchAll(/\]\(((?!https?:)[^)#]+)/g)].map(([, link = '']) => new URL(link, new URL(path, ROOT))),
-    );
-    expect(links.length).toBeGreaterThan(10);
-    expect(links.filter((link) => !existsSync(link)).map(String)).toEqual([]);
-  });
-
-  it('name only files that exist', () => {
-    const named = mentions(/`((?:src|test|docs|bench|drizzle|examples|packages)\/[\w./-]+)`/g);
-    expect(named.length).toBeGreaterThan(30);
-    expect(named.filter(({ name }) => !existsSync(new URL(name, ROOT)))).toEqual([]);
-  });
-
-  it('name every fault of the sandbox', () => {
-    const text = PAGES.map((one) => one.text).join('\n');
-    for (const kind of FAULT_KINDS) expect(text).toContain(`\`${kind}\``);
-  });
+it('the README and the documents name only commands that exist', () => {
+  const named = mentions(/npx catchword ([a-z]+)/g);
+  expect(named.length).toBeGreaterThan(10);
+  expect(named.filter(({ name }) => !VERBS.some((verb) => verb.name === name))).toEqual([]);
 });
 
-describe('the README', () => {
-  it('has at most 8 kB', () => {
-    expect(Buffer.byteLength(page('README.md'))).toBeLessThanOrEqual(8_000);
-  });
+it('the README and the documents name only settings that exist', () => {
+  const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
+  const ofTests = ['CATCHWORD_TEST_SEED', 'CATCHWORD_TEST_RUNS', 'CATCHWORD_SCREENSHOTS', 'CATCHWORD_PLAIN'];
+  const named = mentions(/\b(CATCHWORD_[A-Z0-9_]*[A-Z0-9])\b(?!_?<)/g);
+  expect(named.length).toBeGreaterThan(40);
+  expect(named.filter(({ name }) => ![...known, ...ofTests].includes(name) && !isNamed(name))).toEqual([]);
 });
 
-describe('docs/commands.md', () => {
-  it('is what `npm run docs` writes', async () => {
-    expect(page('docs/commands.md')).toBe(await commandsPage());
-  });
+it('the README and the documents link only to files that exist', () => {
+  const links = PAGES.flatMap(({ path, text }) =>
+    [...text.matchAll(/\]\(((?!https?:)[^)#]+)/g)].map(([, link = '']) => new URL(link, new URL(path, ROOT))),
+  );
+  expect(links.length).toBeGreaterThan(10);
+  expect(links.filter((link) => !existsSync(link)).map(String)).toEqual([]);
 });
 
-describe.each(['docs/sql.md', 'docs/sinks.md'])('the tables of fields in %s', (path) => {
-  it('are what `npm run docs` writes', () => {
-    expect(page(path)).toBe(withFieldTables(page(path)));
-    expect(page(path)).toMatch(/writes this table: \w+ -->\n\n\| column/);
-  });
+it('the README and the documents name only files that exist', () => {
+  const named = mentions(/`((?:src|test|docs|bench|drizzle|examples|packages)\/[\w./-]+)`/g);
+  expect(named.length).toBeGreaterThan(30);
+  expect(named.filter(({ name }) => !existsSync(new URL(name, ROOT)))).toEqual([]);
 });
 
-describe('docs/settings.md', () => {
-  it('is what `npm run docs` writes', () => {
-    expect(page('docs/settings.md')).toBe(settingsPage());
-  });
+it('the README and the documents name every fault of the sandbox', () => {
+  const text = PAGES.map((one) => one.text).join('\n');
+  for (const kind of FAULT_KINDS) expect(text).toContain(`\`${kind}\``);
+});
 
-  it('says of every setting which form it has', () => {
-    for (const { env, schema } of Object.values(OPTIONS)) expect(schema.description, env).toMatch(/^[a-zA-Z]/);
-  });
+it('the README has at most 8 kB', () => {
+  expect(Buffer.byteLength(page('README.md'))).toBeLessThanOrEqual(8_000);
+});
+
+it.each(Object.entries(GENERATED_PAGES))('%s is what `npm run docs` writes', async (path, write) => {
+  expect(page(path)).toBe(await write(page(path)));
+});
+
+it.each(['docs/sql.md', 'docs/sinks.md'])('the tables of fields in %s have columns', (path) => {
+  expect(page(path)).toMatch(/writes this table: \w+ -->\n\n\| column/);
+});
+
+it('docs/settings.md says of every setting which form it has', () => {
+  for (const { env, schema } of Object.values(OPTIONS)) expect(schema.description, env).toMatch(/^[a-zA-Z]/);
 });

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { installPackage } from '../support/package.ts';
 
@@ -76,70 +76,68 @@ afterAll(async () => {
   rmSync(project, { recursive: true, force: true });
 });
 
-describe('examples of the documents', () => {
-  it('run from the command line, in the order in which they are shown', async () => {
-    const lines = ['README.md', 'docs/client.md']
-      .flatMap((document) => blocks(document, 'sh'))
-      .flatMap((code) => code.split('\n'))
-      .filter((line) => line.startsWith('npx catchword') && !SERVICES.test(line));
-    expect(lines.length).toBeGreaterThan(4);
-    for (const line of lines) {
-      const result = await run('bash', ['-o', 'pipefail', '-c', line], { cwd: project, env: environment }).then(
-        ({ stdout }) => stdout,
-        (error: Error & { stderr?: string }) => `failed: ${error.stderr}`,
-      );
-      expect([line, result]).toEqual([line, expect.not.stringMatching(/^failed/)]);
-    }
-  });
+it('examples of the documents run from the command line, in the order in which they are shown', async () => {
+  const lines = ['README.md', 'docs/client.md']
+    .flatMap((document) => blocks(document, 'sh'))
+    .flatMap((code) => code.split('\n'))
+    .filter((line) => line.startsWith('npx catchword') && !SERVICES.test(line));
+  expect(lines.length).toBeGreaterThan(4);
+  for (const line of lines) {
+    const result = await run('bash', ['-o', 'pipefail', '-c', line], { cwd: project, env: environment }).then(
+      ({ stdout }) => stdout,
+      (error: Error & { stderr?: string }) => `failed: ${error.stderr}`,
+    );
+    expect([line, result]).toEqual([line, expect.not.stringMatching(/^failed/)]);
+  }
+});
 
-  it('run on the mirror, and on its events, as TypeScript and as programs', async () => {
-    const code = blocks('docs/node.md', 'ts');
-    expect(code).toHaveLength(2);
-    for (const [nth, text] of code.entries()) {
-      writeFileSync(join(project, `node-${nth}.ts`), text);
-      const { stdout, stderr } = await run(TSX, [`node-${nth}.ts`], { cwd: project, env: environment });
-      expect(stderr).toBe('');
-      expect(stdout).toMatch(nth === 0 ? /^\d{4} products, complete at \d{4}-[\s\S]*\n1000\n/ : /EVENT_INVALID\n$/);
-    }
-    const examples = join(project, 'node_modules/catchword/examples');
-    const index = start(join(examples, 'shop-index.mjs'), 'data/catalog.db');
-    const [, count] = /^(\d+) products to sell$/.exec(await index.line()) ?? [];
-    sandbox.catalog.mutate({ create: 1, seed: 9 });
-    await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
-    expect(await index.line()).toMatch(new RegExp(`^created \\S+: ${Number(count) + 1} products to sell$`));
-    expect(await index.stop()).toBe(0);
-  });
-
-  it('receive what a webhook sends', async () => {
-    const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
-    environment.WEBHOOK_SECRET = secret;
-    environment.PORT = '0';
-    const receiver = start(join(project, 'node_modules/catchword/examples/receive-webhook.mjs'));
-    const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
-    const url = `http://127.0.0.1:${port}/`;
-    const post = async (body: string, key = secret): Promise<number> => {
-      const [id, at] = ['msg_1', new Date()];
-      const headers = {
-        'webhook-id': id,
-        'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-        'webhook-signature': new Webhook(key).sign(id, at, body),
-      };
-      return (await fetch(url, { method: 'POST', headers, body })).status;
-    };
-    const { stdout } = await run('npx', ['catchword', 'changes', '--limit', '3'], { cwd: project, env: environment });
-    expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
-    expect(await receiver.line()).toMatch(/^\d+: sell /);
-    expect(await post('[{}]')).toBe(400);
-    expect(await post('[]', `whsec_${Buffer.from('another secret of the same length').toString('base64')}`)).toBe(401);
-    expect(await receiver.stop()).toBe(0);
-  });
-
-  it.each(['README.md', 'docs/client.md'])('run as TypeScript: %s', async (document) => {
-    const [code = ''] = blocks(document, 'ts').filter((one) => one.includes("from 'catchword'"));
-    expect(code).toContain('http://127.0.0.1:4010');
-    const file = join(project, 'example.ts');
-    writeFileSync(file, code.replace('http://127.0.0.1:4010', sandbox.url));
-    const { stderr } = await run(TSX, [file], { cwd: project, env: environment });
+it('examples of the documents run on the mirror, and on its events, as TypeScript and as programs', async () => {
+  const code = blocks('docs/node.md', 'ts');
+  expect(code).toHaveLength(2);
+  for (const [nth, text] of code.entries()) {
+    writeFileSync(join(project, `node-${nth}.ts`), text);
+    const { stdout, stderr } = await run(TSX, [`node-${nth}.ts`], { cwd: project, env: environment });
     expect(stderr).toBe('');
-  });
+    expect(stdout).toMatch(nth === 0 ? /^\d{4} products, complete at \d{4}-[\s\S]*\n1000\n/ : /EVENT_INVALID\n$/);
+  }
+  const examples = join(project, 'node_modules/catchword/examples');
+  const index = start(join(examples, 'shop-index.mjs'), 'data/catalog.db');
+  const [, count] = /^(\d+) products to sell$/.exec(await index.line()) ?? [];
+  sandbox.catalog.mutate({ create: 1, seed: 9 });
+  await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
+  expect(await index.line()).toMatch(new RegExp(`^created \\S+: ${Number(count) + 1} products to sell$`));
+  expect(await index.stop()).toBe(0);
+});
+
+it('examples of the documents receive what a webhook sends', async () => {
+  const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
+  environment.WEBHOOK_SECRET = secret;
+  environment.PORT = '0';
+  const receiver = start(join(project, 'node_modules/catchword/examples/receive-webhook.mjs'));
+  const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
+  const url = `http://127.0.0.1:${port}/`;
+  const post = async (body: string, key = secret): Promise<number> => {
+    const [id, at] = ['msg_1', new Date()];
+    const headers = {
+      'webhook-id': id,
+      'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
+      'webhook-signature': new Webhook(key).sign(id, at, body),
+    };
+    return (await fetch(url, { method: 'POST', headers, body })).status;
+  };
+  const { stdout } = await run('npx', ['catchword', 'changes', '--limit', '3'], { cwd: project, env: environment });
+  expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
+  expect(await receiver.line()).toMatch(/^\d+: sell /);
+  expect(await post('[{}]')).toBe(400);
+  expect(await post('[]', `whsec_${Buffer.from('another secret of the same length').toString('base64')}`)).toBe(401);
+  expect(await receiver.stop()).toBe(0);
+});
+
+it.each(['README.md', 'docs/client.md'])('examples of the documents run as TypeScript: %s', async (document) => {
+  const [code = ''] = blocks(document, 'ts').filter((one) => one.includes("from 'catchword'"));
+  expect(code).toContain('http://127.0.0.1:4010');
+  const file = join(project, 'example.ts');
+  writeFileSync(file, code.replace('http://127.0.0.1:4010', sandbox.url));
+  const { stderr } = await run(TSX, [file], { cwd: project, env: environment });
+  expect(stderr).toBe('');
 });

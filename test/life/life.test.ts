@@ -64,13 +64,13 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expect(life.takeFailures().filter((code) => !failures.includes(code))).toEqual([]);
   }
 
-  it('installs from the packed tarball and passes the demo', async () => {
+  it('catchword installs from the packed tarball and passes the demo', async () => {
     const { code, stdout } = await life.catchword('demo');
     expect(code).toBe(0);
     expect(stdout).toMatch(/compared one by one: all [\d,]+ products of the service are here, each the same/);
   });
 
-  it('fills the mirror and both stores as soon as pm2 has started the daemon', async () => {
+  it('catchword fills the mirror and both stores as soon as pm2 has started the daemon', async () => {
     await life.source.start();
     life.source.busy();
     await life.pm2.start();
@@ -81,7 +81,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expect(life.takeFailures()).toEqual([]);
   });
 
-  it('keeps writing to the files that sqlite3 and Python read', async () => {
+  it('catchword keeps writing to the files that sqlite3 and Python read', async () => {
     life.source.busy();
     await life.up();
     for (let round = 0; round < 3; round++) {
@@ -93,7 +93,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it(`loses nothing when the daemon is killed ${KILLS} times while it works`, async () => {
+  it(`catchword loses nothing when the daemon is killed ${KILLS} times while it works`, async () => {
     life.source.busy();
     life.project.configure({ CATCHWORD_FULL_CRON: '*/3 * * * * *' });
     await life.pm2.start();
@@ -121,7 +121,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('continues from a backup after the stores are redelivered as docs/sinks.md says', async () => {
+  it('catchword continues from a backup after the stores are redelivered as docs/sinks.md says', async () => {
     life.source.busy();
     await life.up();
     const backup = await backUp('backup.db');
@@ -156,7 +156,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems(['SINK_CONFLICT']);
   });
 
-  it('exits with a clear error when the mirror is replaced, and continues with the new file', async () => {
+  it('catchword exits with a clear error when the mirror is replaced, and continues with the new file', async () => {
     await life.up();
     await life.allEqual();
     const backup = await backUp('same.db');
@@ -173,7 +173,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('continues within seconds when its clock is put two hours ahead and back', async () => {
+  it('catchword continues within seconds when its clock is put two hours ahead and back', async () => {
     await life.up();
     const change = async (): Promise<void> => {
       const seq = life.lastSeq();
@@ -208,7 +208,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('refills a truncated table', async () => {
+  it('catchword refills a truncated table', async () => {
     life.source.busy();
     await life.up();
     await life.client.query(`TRUNCATE ${TABLE}`);
@@ -217,7 +217,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems(['SINK_REFILLED']);
   });
 
-  it('catches up after a week of downtime with one full load', async () => {
+  it('catchword catches up after a week of downtime with one full load', async () => {
     await life.up();
     await life.pm2.stop();
     await life.source.stop();
@@ -240,7 +240,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('renews an expired access token by itself', async () => {
+  it('catchword renews an expired access token by itself', async () => {
     await life.up();
     await life.source.control('expire', { reference: 'sandbox-reader' });
     await life.source.mutate({ create: 3, update: 10 });
@@ -248,7 +248,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('reports a revoked key everywhere, and catches up with the new one', async () => {
+  it('catchword reports a revoked key everywhere, and catches up with the new one', async () => {
     life.source.busy();
     await life.up();
     const before = lastRun();
@@ -275,7 +275,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems(refused);
   });
 
-  it('ends with equal source, mirror and stores, and all checks passing', async () => {
+  it('catchword ends with equal source, mirror and stores, and all checks passing', async () => {
     await life.source.quiet();
     await life.pm2.stop();
     const sync = await life.catchword('sync', '--full', '--json');

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 
 /* Packs the package of the client as for publishing, and installs it from the registry without options, as its users do. */
@@ -45,27 +45,26 @@ async function runModule(text: string): Promise<unknown> {
   return JSON.parse(stdout);
 }
 
-describe('catchword-client', () => {
-  it('installs four packages, none of them optional or compiled', (test) => {
-    test.skip(!isInstalled);
-    const lock = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8')) as {
-      readonly packages: Readonly<Record<string, unknown>>;
-    };
-    const names = Object.keys(lock.packages).map((path) => path.replace('node_modules/', ''));
-    expect(names.sort()).toEqual(['@rgrove/parse-xml', 'catchword-client', 'isbn3', 'undici', 'zod']);
-  });
+it('catchword-client installs four packages, none of them optional or compiled', (test) => {
+  test.skip(!isInstalled);
+  const lock = JSON.parse(readFileSync(join(project, 'node_modules/.package-lock.json'), 'utf8')) as {
+    readonly packages: Readonly<Record<string, unknown>>;
+  };
+  const names = Object.keys(lock.packages).map((path) => path.replace('node_modules/', ''));
+  expect(names.sort()).toEqual(['@rgrove/parse-xml', 'catchword-client', 'isbn3', 'undici', 'zod']);
+});
 
-  it('contains only its build, with its licence and its description', async (test) => {
-    test.skip(!isInstalled);
-    const { stdout } = await run('find', ['.', '-type', 'f', '-not', '-name', '*.js', '-not', '-name', '*.d.ts'], {
-      cwd: join(project, 'node_modules/catchword-client'),
-    });
-    expect(stdout.trim().split('\n').sort()).toEqual(['./LICENSE', './README.md', './package.json']);
+it('catchword-client contains only its build, with its licence and its description', async (test) => {
+  test.skip(!isInstalled);
+  const { stdout } = await run('find', ['.', '-type', 'f', '-not', '-name', '*.js', '-not', '-name', '*.d.ts'], {
+    cwd: join(project, 'node_modules/catchword-client'),
   });
+  expect(stdout.trim().split('\n').sort()).toEqual(['./LICENSE', './README.md', './package.json']);
+});
 
-  it('reads and writes at the service, and reads events', async (test) => {
-    test.skip(!isInstalled);
-    const out = await runModule(`import * as events from 'catchword-client/events';
+it('catchword-client reads and writes at the service, and reads events', async (test) => {
+  test.skip(!isInstalled);
+  const out = await runModule(`import * as events from 'catchword-client/events';
       const client = createClient(given);
       for await (const { products } of client.catalog.products()) out.push(products.length);
       const { vbid } = await client.assets.create({ title: 'Tides', imprint_id: 1 });
@@ -78,30 +77,30 @@ describe('catchword-client', () => {
       } catch (error) {
         out.push(error instanceof CatchwordError, error.code);
       }`);
-    expect(out).toEqual([20, 'Tides', true, true, 'EVENT_INVALID']);
-  });
+  expect(out).toEqual([20, 'Tides', true, true, 'EVENT_INVALID']);
+});
 
-  it('names the package that a token store needs, and uses it once it is installed', async (test) => {
-    test.skip(!isInstalled);
-    const open = `try {
+it('catchword-client names the package that a token store needs, and uses it once it is installed', async (test) => {
+  test.skip(!isInstalled);
+  const open = `try {
         await createClient({ ...given, tokenStore: 'token' }).close();
         out.push('opened');
       } catch ({ code, message, hint }) {
         out.push(code, message, hint);
       }`;
-    expect(await runModule(open)).toEqual([
-      'PACKAGE_MISSING',
-      'the package better-sqlite3 is not installed',
-      expect.stringMatching(/^Install it: npm install better-sqlite3@\^\d+\.\d+\.\d+\.$/),
-    ]);
-    // Compiling it takes a minute.
-    symlinkSync(join(ROOT, 'node_modules/better-sqlite3'), join(project, 'node_modules/better-sqlite3'));
-    expect(await runModule(open)).toEqual(['opened']);
-  });
+  expect(await runModule(open)).toEqual([
+    'PACKAGE_MISSING',
+    'the package better-sqlite3 is not installed',
+    expect.stringMatching(/^Install it: npm install better-sqlite3@\^\d+\.\d+\.\d+\.$/),
+  ]);
+  // Compiling it takes a minute.
+  symlinkSync(join(ROOT, 'node_modules/better-sqlite3'), join(project, 'node_modules/better-sqlite3'));
+  expect(await runModule(open)).toEqual(['opened']);
+});
 
-  it('has types that compile strictly, checked themselves, without those of Node.js', async (test) => {
-    test.skip(!isInstalled);
-    const script = `import { type Asset, type AssetFields, CatchwordError, type ClientOptions, createClient } from 'catchword-client';
+it('catchword-client has types that compile strictly, checked themselves, without those of Node.js', async (test) => {
+  test.skip(!isInstalled);
+  const script = `import { type Asset, type AssetFields, CatchwordError, type ClientOptions, createClient } from 'catchword-client';
       import { type CatchwordEvent, parseEvent } from 'catchword-client/events';
       const options: ClientOptions = { baseUrl: 'https://service.example', apiKey: 'KEY', tokenStore: 'token' };
       export const fields: AssetFields = { title: 'Tides', imprint_id: 1 };
@@ -110,10 +109,9 @@ describe('catchword-client', () => {
       export const isOurs = (error: unknown): boolean => error instanceof CatchwordError && error.code === 'NOT_FOUND';
       // @ts-expect-error a misspelt field
       export const wrong: AssetFields = { titel: 'A' };`;
-    writeFileSync(join(project, 'use.ts'), script);
-    const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--types', ''];
-    const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...strict, '--module', 'nodenext', 'use.ts'];
-    const ended = await run(process.execPath, tsc, { cwd: project }).catch((error: { stdout: string }) => error);
-    expect(ended.stdout).toBe('');
-  });
+  writeFileSync(join(project, 'use.ts'), script);
+  const strict = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--skipLibCheck', 'false', '--types', ''];
+  const tsc = [join(ROOT, 'node_modules/typescript/bin/tsc'), ...strict, '--module', 'nodenext', 'use.ts'];
+  const ended = await run(process.execPath, tsc, { cwd: project }).catch((error: { stdout: string }) => error);
+  expect(ended.stdout).toBe('');
 });

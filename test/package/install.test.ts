@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
 import { keepSqlite, packInto } from '../support/package.ts';
 
@@ -69,36 +69,33 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(project, { recursive: true, force: true }));
 
-describe('the package', () => {
-  it('contains the documents for users, and neither snapshots of migrations, documents for makers nor types that no export needs', async () => {
-    const { stdout } = await run('tar', ['-tzf', tarball]);
-    const files = stdout
-      .trim()
-      .split('\n')
-      .map((line) => line.replace('package/', ''));
-    expect(files).toContain('drizzle/meta/_journal.json');
-    expect(files).toContain('dist/client/client.d.ts');
-    expect(files).toContain('docs/performance.md');
-    expect(
-      files.filter((file) => /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)\/|\.map$|\.env/.test(file)),
-    ).toEqual([]);
-    expect(files.filter((file) => /^dist\/(store|sync|web|commands|sandbox|roles)\/.*\.d\.ts$/.test(file))).toEqual([]);
-  });
+it('the package contains the documents for users, and neither snapshots of migrations, documents for makers nor types that no export needs', async () => {
+  const { stdout } = await run('tar', ['-tzf', tarball]);
+  const files = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.replace('package/', ''));
+  expect(files).toContain('drizzle/meta/_journal.json');
+  expect(files).toContain('dist/client/client.d.ts');
+  expect(files).toContain('docs/performance.md');
+  expect(
+    files.filter((file) => /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)\/|\.map$|\.env/.test(file)),
+  ).toEqual([]);
+  expect(files.filter((file) => /^dist\/(store|sync|web|commands|sandbox|roles)\/.*\.d\.ts$/.test(file))).toEqual([]);
 });
 
-describe('npm install --omit=optional', () => {
-  it('installs only what the client needs', (test) => {
-    test.skip(!isInstalled);
-    expect(installed().sort()).toEqual(['catchword', ...Object.keys(MANIFEST.dependencies)].sort());
-  });
+it('npm install --omit=optional installs only what the client needs', (test) => {
+  test.skip(!isInstalled);
+  expect(installed().sort()).toEqual(['catchword', ...Object.keys(MANIFEST.dependencies)].sort());
+});
 
-  it('gives a client that works, and names what a token store needs', async (test) => {
-    test.skip(!isInstalled);
-    const url = await serveHttp((_request, response) => {
-      response.writeHead(200, { 'content-type': 'application/json' });
-      response.end('{"vbid":"A","title":"One"}');
-    });
-    const script = `import { createClient } from 'catchword';
+it('npm install --omit=optional gives a client that works, and names what a token store needs', async (test) => {
+  test.skip(!isInstalled);
+  const url = await serveHttp((_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' });
+    response.end('{"vbid":"A","title":"One"}');
+  });
+  const script = `import { createClient } from 'catchword';
       const given = { baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', reference: 'one', rateLimit: 'off' };
       const client = createClient(given);
       console.log((await client.catalog.product('A')).title);
@@ -108,62 +105,59 @@ describe('npm install --omit=optional', () => {
       } catch ({ code, message, hint }) {
         console.log(code, message, hint);
       }`;
-    writeFileSync(join(project, 'client.js'), script);
-    const { stdout, stderr } = await inProject(process.execPath, ['client.js', url]);
-    expect(stderr).toBe('');
-    expect(stdout.split('\n')).toEqual([
-      'One',
-      expect.stringMatching(/^PACKAGE_MISSING .*better-sqlite3.*npm install/),
-      '',
-    ]);
-  });
-
-  it('has types that compile without the optional packages, for each export', async (test) => {
-    test.skip(!isInstalled);
-    const entries = Object.entries(MANIFEST.exports).filter(([, target]) => typeof target !== 'string');
-    expect(entries).toHaveLength(5);
-    const lines = entries.map(
-      ([path], index) => `import * as e${index} from 'catchword${path.slice(1)}'; export { e${index} };`,
-    );
-    writeFileSync(join(project, 'types.ts'), lines.join('\n'));
-    const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', ''];
-    const ended = await inProject(process.execPath, [
-      join(ROOT, 'node_modules/typescript/bin/tsc'),
-      ...options,
-      'types.ts',
-    ]);
-    expect(ended).toMatchObject({ code: 0, stdout: '' });
-  });
-
-  it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion', 'bash']])(
-    'lets %s fail with one error that names the missing package',
-    async (...args) => {
-      if (!isInstalled) return;
-      const { code, stdout, stderr } = await inProject('npx', ['catchword', ...args]);
-      expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
-      expect(stderr).toMatch(
-        /^error the package [\w./@-]+ is not installed \[PACKAGE_MISSING\]\nhint {2}.*npm install .*\n$/m,
-      );
-      expect(stderr).not.toMatch(/^ +at |ERR_MODULE_NOT_FOUND/m);
-    },
-  );
-
-  it('lets the program print its version and its commands', async (test) => {
-    test.skip(!isInstalled);
-    for (const option of ['--version', '--help'])
-      expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
-  });
+  writeFileSync(join(project, 'client.js'), script);
+  const { stdout, stderr } = await inProject(process.execPath, ['client.js', url]);
+  expect(stderr).toBe('');
+  expect(stdout.split('\n')).toEqual([
+    'One',
+    expect.stringMatching(/^PACKAGE_MISSING .*better-sqlite3.*npm install/),
+    '',
+  ]);
 });
 
-describe('npm install', () => {
-  it('adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async (test) => {
-    test.skip(!isInstalled);
-    const stderr = await install('--include=optional');
-    expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
-    const { code, stdout } = await inProject('npx', ['catchword', 'demo', '--json']);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toBeTypeOf('object');
-    for (const shell of ['bash', 'zsh', 'fish'])
-      expect(await inProject('npx', ['catchword', 'completion', shell])).toMatchObject({ code: 0 });
-  });
+it('npm install --omit=optional has types that compile without the optional packages, for each export', async (test) => {
+  test.skip(!isInstalled);
+  const entries = Object.entries(MANIFEST.exports).filter(([, target]) => typeof target !== 'string');
+  expect(entries).toHaveLength(5);
+  const lines = entries.map(
+    ([path], index) => `import * as e${index} from 'catchword${path.slice(1)}'; export { e${index} };`,
+  );
+  writeFileSync(join(project, 'types.ts'), lines.join('\n'));
+  const options = ['--noEmit', '--strict', '--module', 'nodenext', '--target', 'es2022', '--types', ''];
+  const ended = await inProject(process.execPath, [
+    join(ROOT, 'node_modules/typescript/bin/tsc'),
+    ...options,
+    'types.ts',
+  ]);
+  expect(ended).toMatchObject({ code: 0, stdout: '' });
+});
+
+it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion', 'bash']])(
+  'npm install --omit=optional lets %s fail with one error that names the missing package',
+  async (...args) => {
+    if (!isInstalled) return;
+    const { code, stdout, stderr } = await inProject('npx', ['catchword', ...args]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).toMatch(
+      /^error the package [\w./@-]+ is not installed \[PACKAGE_MISSING\]\nhint {2}.*npm install .*\n$/m,
+    );
+    expect(stderr).not.toMatch(/^ +at |ERR_MODULE_NOT_FOUND/m);
+  },
+);
+
+it('npm install --omit=optional lets the program print its version and its commands', async (test) => {
+  test.skip(!isInstalled);
+  for (const option of ['--version', '--help'])
+    expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
+});
+
+it('npm install adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async (test) => {
+  test.skip(!isInstalled);
+  const stderr = await install('--include=optional');
+  expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
+  const { code, stdout } = await inProject('npx', ['catchword', 'demo', '--json']);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toBeTypeOf('object');
+  for (const shell of ['bash', 'zsh', 'fish'])
+    expect(await inProject('npx', ['catchword', 'completion', shell])).toMatchObject({ code: 0 });
 });

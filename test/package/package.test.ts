@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
 import { installPackage } from '../support/package.ts';
 
@@ -61,17 +61,16 @@ process.stdout.write(JSON.stringify(out));
 
 const EXPECTED = ['A One', 1, '9781402894626', 'book', '12.5', 'One', true, 'NOT_FOUND', 404];
 
-describe('the published package', () => {
-  it('can be used from JavaScript', async () => {
-    const script = `import { CatchwordError, createClient } from 'catchword';
+it('the published package can be used from JavaScript', async () => {
+  const script = `import { CatchwordError, createClient } from 'catchword';
       const client = createClient({ baseUrl: process.argv[2], apiKey: 'KEY', accessToken: 'token', rateLimit: 'off' });${BODY}`;
-    writeFileSync(join(project, 'use.js'), script);
-    const { stdout } = await run(process.execPath, ['use.js', await service()], { cwd: project });
-    expect(JSON.parse(stdout)).toEqual(EXPECTED);
-  });
+  writeFileSync(join(project, 'use.js'), script);
+  const { stdout } = await run(process.execPath, ['use.js', await service()], { cwd: project });
+  expect(JSON.parse(stdout)).toEqual(EXPECTED);
+});
 
-  it('can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
-    const script = `import type { Sink, SinkEvent } from 'catchword/sink';
+it('the published package can be used from strict TypeScript that checks all declarations and has none of Node.js', async () => {
+  const script = `import type { Sink, SinkEvent } from 'catchword/sink';
       import type { SinkCheck, SinkSubject } from 'catchword/sink-contract';
       import { type CatchwordEvent, parseEvent } from 'catchword/events';
       import { type Mirror, type MirrorProduct, openMirror } from 'catchword/mirror';
@@ -100,31 +99,30 @@ describe('the published package', () => {
       // @ts-expect-error a title must be a string
       export const wrongType = (): unknown => client.assets.update('A', { title: 5 });
     `;
-    writeFileSync(join(project, 'use-typed.ts'), script);
-    const compilerOptions = {
-      target: 'es2022',
-      module: 'nodenext',
-      types: [],
-      strict: true,
-      skipLibCheck: false,
-      outDir: 'out',
-      exactOptionalPropertyTypes: true,
-      noUncheckedIndexedAccess: true,
-    };
-    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use-typed.ts'] }));
-    const compiled = await run(TSC, ['-p', project]).catch((error: { stdout: string }) => error);
-    expect(compiled.stdout).toBe('');
-    const { stdout } = await run(process.execPath, ['out/use-typed.js', await service()], { cwd: project });
-    expect(JSON.parse(stdout)).toEqual(EXPECTED);
-  });
+  writeFileSync(join(project, 'use-typed.ts'), script);
+  const compilerOptions = {
+    target: 'es2022',
+    module: 'nodenext',
+    types: [],
+    strict: true,
+    skipLibCheck: false,
+    outDir: 'out',
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+  };
+  writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['use-typed.ts'] }));
+  const compiled = await run(TSC, ['-p', project]).catch((error: { stdout: string }) => error);
+  expect(compiled.stdout).toBe('');
+  const { stdout } = await run(process.execPath, ['out/use-typed.js', await service()], { cwd: project });
+  expect(JSON.parse(stdout)).toEqual(EXPECTED);
+});
 
-  it('has no effect when imported, and exports only its public entries', async () => {
-    const script = `import 'catchword';
+it('the published package has no effect when imported, and exports only its public entries', async () => {
+  const script = `import 'catchword';
       const tried = await Promise.allSettled([import('catchword/dist/settings/config.js'), import('catchword/sink'), import('catchword/sink-contract'),
         import('catchword/events'), import('catchword/mirror'), import('catchword/schemas/event.json', { with: { type: 'json' } })]);
       process.stdout.write(JSON.stringify(tried.map(({ status }) => status)));`;
-    writeFileSync(join(project, 'entries.js'), script);
-    const { stdout } = await run(process.execPath, ['entries.js'], { cwd: project });
-    expect(JSON.parse(stdout)).toEqual(['rejected', ...Array<string>(5).fill('fulfilled')]);
-  });
+  writeFileSync(join(project, 'entries.js'), script);
+  const { stdout } = await run(process.execPath, ['entries.js'], { cwd: project });
+  expect(JSON.parse(stdout)).toEqual(['rejected', ...Array<string>(5).fill('fulfilled')]);
 });

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
@@ -82,46 +82,44 @@ function linesOf(file: string): { level: number; msg: string }[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as { level: number; msg: string });
 }
 
-describe('under pm2', () => {
-  it('restarts a daemon that a signal killed, and keeps lines that are not errors out of the error log', async (test) => {
-    test.skip(!isInstalled);
-    const { db } = await startIn({});
-    const [first, ...others] = await list();
-    expect(others).toEqual([]);
-    expect(first).toMatchObject({ name: 'catchword-daemon', pm2_env: { status: 'online' } });
-    const { pm_out_log_path: out = '', pm_err_log_path: errors = '' } = first?.pm2_env ?? {};
-    await expect.poll(() => linesOf(out).map(({ msg }) => msg)).toContain('run complete');
-    expect(catalogOf(db).size).toBe(50);
+it('pm2 restarts a daemon that a signal killed, and keeps lines that are not errors out of the error log', async (test) => {
+  test.skip(!isInstalled);
+  const { db } = await startIn({});
+  const [first, ...others] = await list();
+  expect(others).toEqual([]);
+  expect(first).toMatchObject({ name: 'catchword-daemon', pm2_env: { status: 'online' } });
+  const { pm_out_log_path: out = '', pm_err_log_path: errors = '' } = first?.pm2_env ?? {};
+  await expect.poll(() => linesOf(out).map(({ msg }) => msg)).toContain('run complete');
+  expect(catalogOf(db).size).toBe(50);
 
-    // A daemon with a wrong setting is not restarted while the other one is.
-    await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });
-    const wrong = async () => (await list()).find(({ name }) => name === 'catchword-wrong-daemon');
-    await expect.poll(wrong).toMatchObject({ pid: 0, pm2_env: { exit_code: 2 } });
-    process.kill(first?.pid ?? Number.NaN, 'SIGKILL');
-    await expect
-      .poll(async () => (await list()).find(({ name }) => name === 'catchword-daemon'))
-      .toMatchObject({ pid: expect.not.toBeOneOf([0, first?.pid]), pm2_env: { status: 'online', restart_time: 1 } });
-    await expect.poll(() => linesOf(out).filter(({ msg }) => msg === 'started').length).toBe(2);
-    expect(linesOf(errors)).toEqual([]);
-    expect(await wrong()).toMatchObject({ pid: 0, pm2_env: { restart_time: 0 } });
-    expect(linesOf((await wrong())?.pm2_env.pm_err_log_path ?? '')).toMatchObject([
-      { level: 60, code: 'CONFIG_INVALID', role: 'daemon', exitCode: 2 },
-    ]);
-  });
-
-  it.skipIf(!redisAvailable)(
-    'starts each role as a process with its own name if REDIS_URL is in .env',
-    async (test) => {
-      test.skip(!isInstalled);
-      const redis = await startRedis();
-      onTestFinished(() => redis.stop());
-      const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
-      const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
-      const found = await list();
-      expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
-        ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
-      );
-      await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
-    },
-  );
+  // A daemon with a wrong setting is not restarted while the other one is.
+  await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });
+  const wrong = async () => (await list()).find(({ name }) => name === 'catchword-wrong-daemon');
+  await expect.poll(wrong).toMatchObject({ pid: 0, pm2_env: { exit_code: 2 } });
+  process.kill(first?.pid ?? Number.NaN, 'SIGKILL');
+  await expect
+    .poll(async () => (await list()).find(({ name }) => name === 'catchword-daemon'))
+    .toMatchObject({ pid: expect.not.toBeOneOf([0, first?.pid]), pm2_env: { status: 'online', restart_time: 1 } });
+  await expect.poll(() => linesOf(out).filter(({ msg }) => msg === 'started').length).toBe(2);
+  expect(linesOf(errors)).toEqual([]);
+  expect(await wrong()).toMatchObject({ pid: 0, pm2_env: { restart_time: 0 } });
+  expect(linesOf((await wrong())?.pm2_env.pm_err_log_path ?? '')).toMatchObject([
+    { level: 60, code: 'CONFIG_INVALID', role: 'daemon', exitCode: 2 },
+  ]);
 });
+
+it.skipIf(!redisAvailable)(
+  'pm2 starts each role as a process with its own name if REDIS_URL is in .env',
+  async (test) => {
+    test.skip(!isInstalled);
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
+    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
+    const found = await list();
+    expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
+      ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
+    );
+    await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
+  },
+);

@@ -1,0 +1,15 @@
+import { withFieldTables } from './field-tables.ts';
+import { readRuleTags, renderInterface } from './interface-page.ts';
+import { licensesPage } from './licenses.ts';
+import { commandsPage, eventSchemaFile, settingsPage } from './reference.ts';
+
+/** Makes the text of each generated file; a page that is in part written by hand is made from the page as it stands. */
+export const GENERATED_PAGES: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
+  'docs/commands.md': commandsPage,
+  'docs/settings.md': settingsPage,
+  'docs/sql.md': withFieldTables,
+  'docs/sinks.md': withFieldTables,
+  'docs/licenses.md': licensesPage,
+  'docs/dev/interface.md': (page) => renderInterface(page, readRuleTags()),
+  'schemas/event.json': eventSchemaFile,
+};
