@@ -1,9 +1,9 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { directoryOfFile } from '../package/fresh-project.ts';
 import { run, start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
@@ -30,14 +30,12 @@ const EVENT = z.strictObject({
   }),
 });
 
-let directory: string;
+const directory = directoryOfFile('read');
+const db = join(directory, 'catalog.db');
 let settings: Record<string, string>;
-let db: string;
 
 /** One mirror for all tests: 300 products, 5 of them updated once. */
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), 'catchword-read-'));
-  db = join(directory, 'catalog.db');
   const sandbox = await startSandbox({ items: 300, details: true });
   settings = { ...settingsFor(sandbox.url, db), LOG_LEVEL: '' };
   expect((await runHere(['sync'], settings, directory)).code).toBe(0);

@@ -1,7 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -9,6 +8,7 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { directoryOfFile } from '../package/fresh-project.ts';
 import { installPackage } from '../support/package.ts';
 
 /* Runs the examples of the documents as a user would: with the packed package installed, against the sandbox. */
@@ -25,7 +25,7 @@ function blocks(document: string, language: string): string[] {
   return [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
 }
 
-let project: string;
+const project = directoryOfFile('examples');
 let sandbox: Sandbox;
 let environment: Record<string, string>;
 
@@ -51,7 +51,6 @@ function start(...args: string[]) {
 }
 
 beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'catchword-examples-'));
   await installPackage(project);
   // What the example tells its reader to install.
   symlinkSync(
@@ -71,10 +70,7 @@ beforeAll(async () => {
   };
 });
 
-afterAll(async () => {
-  await sandbox.stop();
-  rmSync(project, { recursive: true, force: true });
-});
+afterAll(() => sandbox.stop());
 
 it('examples of the documents run from the command line, in the order in which they are shown', async () => {
   const lines = ['README.md', 'docs/client.md']

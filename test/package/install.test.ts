@@ -1,25 +1,25 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
 import { keepSqlite, packInto } from '../support/package.ts';
+import { directoryOfFile, installFirst } from './fresh-project.ts';
 
 /* Installs the packed package from the registry, as its users do. */
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const run = promisify(execFile);
 
-const project = mkdtempSync(join(tmpdir(), 'catchword-install-'));
+const project = directoryOfFile('install');
 const MANIFEST = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
   readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
   readonly dependencies: Readonly<Record<string, string>>;
 };
 let tarball = '';
-let isInstalled = false;
+let prebuilt = '';
 
 interface Ended {
   readonly code: number;
@@ -52,45 +52,19 @@ function installed(): string[] {
   );
 }
 
-let prebuilt = '';
-
 beforeAll(async () => {
   writeFileSync(join(project, 'package.json'), '{"name":"fresh","private":true,"type":"module"}');
   tarball = await packInto(project);
   prebuilt = await keepSqlite(project);
-  try {
-    await install('--omit=optional');
-    isInstalled = true;
-  } catch (error) {
-    if (process.env.CI !== undefined) throw error;
-    process.stderr.write('the package cannot be installed from the registry: its tests are skipped\n');
-  }
-}, 180_000);
-
-afterAll(() => rmSync(project, { recursive: true, force: true }));
-
-it('the package contains the documents for users, and neither snapshots of migrations, documents for makers nor types that no export needs', async () => {
-  const { stdout } = await run('tar', ['-tzf', tarball]);
-  const files = stdout
-    .trim()
-    .split('\n')
-    .map((line) => line.replace('package/', ''));
-  expect(files).toContain('drizzle/meta/_journal.json');
-  expect(files).toContain('dist/client/client.d.ts');
-  expect(files).toContain('docs/performance.md');
-  expect(
-    files.filter((file) => /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)\/|\.map$|\.env/.test(file)),
-  ).toEqual([]);
-  expect(files.filter((file) => /^dist\/(store|sync|web|commands|sandbox|roles)\/.*\.d\.ts$/.test(file))).toEqual([]);
 });
 
-it('npm install --omit=optional installs only what the client needs', (test) => {
-  test.skip(!isInstalled);
+installFirst('the package', () => install('--omit=optional'));
+
+it('npm install --omit=optional installs only what the client needs', () => {
   expect(installed().sort()).toEqual(['catchword', ...Object.keys(MANIFEST.dependencies)].sort());
 });
 
-it('npm install --omit=optional gives a client that works, and names what a token store needs', async (test) => {
-  test.skip(!isInstalled);
+it('npm install --omit=optional gives a client that works, and names what a token store needs', async () => {
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' });
     response.end('{"vbid":"A","title":"One"}');
@@ -115,8 +89,7 @@ it('npm install --omit=optional gives a client that works, and names what a toke
   ]);
 });
 
-it('npm install --omit=optional has types that compile without the optional packages, for each export', async (test) => {
-  test.skip(!isInstalled);
+it('npm install --omit=optional has types that compile without the optional packages, for each export', async () => {
   const entries = Object.entries(MANIFEST.exports).filter(([, target]) => typeof target !== 'string');
   expect(entries).toHaveLength(5);
   const lines = entries.map(
@@ -135,7 +108,6 @@ it('npm install --omit=optional has types that compile without the optional pack
 it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion', 'bash']])(
   'npm install --omit=optional lets %s fail with one error that names the missing package',
   async (...args) => {
-    if (!isInstalled) return;
     const { code, stdout, stderr } = await inProject('npx', ['catchword', ...args]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
     expect(stderr).toMatch(
@@ -145,14 +117,12 @@ it.each([['demo'], ['daemon'], ['sync'], ['licenses'], ['sandbox'], ['completion
   },
 );
 
-it('npm install --omit=optional lets the program print its version and its commands', async (test) => {
-  test.skip(!isInstalled);
+it('npm install --omit=optional lets the program print its version and its commands', async () => {
   for (const option of ['--version', '--help'])
     expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
 });
 
-it('npm install adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async (test) => {
-  test.skip(!isInstalled);
+it('npm install adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async () => {
   const stderr = await install('--include=optional');
   expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
   const { code, stdout } = await inProject('npx', ['catchword', 'demo', '--json']);

@@ -1,26 +1,20 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { beforeAll, expect, it } from 'vitest';
 import { serveHttp } from '../support/listen.ts';
 import { installPackage } from '../support/package.ts';
+import { directoryOfFile } from './fresh-project.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const TSC = join(ROOT, 'node_modules/.bin/tsc');
 const run = promisify(execFile);
 
 /** Another project, with the packed package and its dependencies in node_modules. */
-let project: string;
-
-beforeAll(async () => {
-  project = mkdtempSync(join(tmpdir(), 'catchword-package-'));
-  await installPackage(project);
-});
-
-afterAll(() => rmSync(project, { recursive: true, force: true }));
+const project = directoryOfFile('package');
+beforeAll(() => installPackage(project));
 
 /** Starts a service that answers by method and path, and checks nothing else. */
 async function service(): Promise<string> {
@@ -60,6 +54,15 @@ process.stdout.write(JSON.stringify(out));
 `;
 
 const EXPECTED = ['A One', 1, '9781402894626', 'book', '12.5', 'One', true, 'NOT_FOUND', 404];
+
+it('the published package contains what users need, and no sources, tests, documents for makers or unneeded types', () => {
+  const files = readdirSync(join(project, 'node_modules/catchword'), { recursive: true, encoding: 'utf8' });
+  for (const file of ['drizzle/meta/_journal.json', 'dist/client/client.d.ts', 'docs/performance.md'])
+    expect(files).toContain(file);
+  const unneeded = /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)(\/|$)|\.map$|\.env/;
+  expect(files.filter((file) => unneeded.test(file))).toEqual([]);
+  expect(files.filter((file) => /^dist\/(store|sync|http|cli|sandbox)\/.*\.d\.ts$/.test(file))).toEqual([]);
+});
 
 it('the published package can be used from JavaScript', async () => {
   const script = `import { CatchwordError, createClient } from 'catchword';

@@ -1,13 +1,13 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { afterAll, expect, it, onTestFinished } from 'vitest';
 import { catalogOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
+import { directoryOfFile, installFirst } from './fresh-project.ts';
 
 const ECOSYSTEM = fileURLToPath(new URL('../../ecosystem.config.cjs', import.meta.url));
 const run = promisify(execFile);
@@ -25,8 +25,7 @@ interface Listed {
 }
 
 /** The directory that pm2 is installed in and keeps its files in. */
-const home = mkdtempSync(join(tmpdir(), 'catchword-pm2-'));
-let isInstalled = false;
+const home = directoryOfFile('pm2');
 
 async function pm2(args: readonly string[], cwd = home): Promise<string> {
   const env = { PATH: process.env.PATH, HOME: home, PM2_HOME: join(home, '.pm2') };
@@ -39,28 +38,18 @@ async function list(): Promise<Listed[]> {
   return JSON.parse(text.slice(text.indexOf('['))) as Listed[];
 }
 
-beforeAll(async () => {
-  try {
-    await run('npm', ['install', 'pm2@7', '--prefix', home, '--no-audit', '--no-fund', '--silent']);
-    isInstalled = true;
-  } catch (error) {
-    if (process.env.CI !== undefined) throw error;
-    process.stderr.write('pm2 cannot be installed from npm: its tests are skipped\n');
-  }
-}, 180_000);
+installFirst('pm2', () => run('npm', ['install', 'pm2@7', '--prefix', home, '--no-audit', '--no-fund', '--silent']));
 
 afterAll(async () => {
-  if (isInstalled) {
-    const file = join(home, '.pm2/pm2.pid');
-    const pid = existsSync(file) ? Number(readFileSync(file, 'utf8')) : 0;
-    await pm2(['kill']);
-    try {
-      if (pid > 0) process.kill(pid, 'SIGKILL');
-    } catch {
-      // It has ended already.
-    }
+  const file = join(home, '.pm2/pm2.pid');
+  if (!existsSync(file)) return;
+  const pid = Number(readFileSync(file, 'utf8'));
+  await pm2(['kill']);
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended already.
   }
-  rmSync(home, { recursive: true, force: true });
 });
 
 /** Starts the processes in a directory with an `.env`, as an operator does. */
@@ -82,8 +71,7 @@ function linesOf(file: string): { level: number; msg: string }[] {
   return lines.filter((line) => line !== '').map((line) => JSON.parse(line) as { level: number; msg: string });
 }
 
-it('pm2 restarts a daemon that a signal killed, and keeps lines that are not errors out of the error log', async (test) => {
-  test.skip(!isInstalled);
+it('pm2 restarts a daemon that a signal killed, and keeps lines that are not errors out of the error log', async () => {
   const { db } = await startIn({});
   const [first, ...others] = await list();
   expect(others).toEqual([]);
@@ -108,18 +96,14 @@ it('pm2 restarts a daemon that a signal killed, and keeps lines that are not err
   ]);
 });
 
-it.skipIf(!redisAvailable)(
-  'pm2 starts each role as a process with its own name if REDIS_URL is in .env',
-  async (test) => {
-    test.skip(!isInstalled);
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
-    const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
-    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
-    const found = await list();
-    expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
-      ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
-    );
-    await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
-  },
-);
+it.skipIf(!redisAvailable)('pm2 starts each role as a process with its own name if REDIS_URL is in .env', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
+  const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
+  const found = await list();
+  expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
+    ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
+  );
+  await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
+});
