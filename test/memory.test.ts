@@ -1,10 +1,8 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
+import { CLI } from './support/cli.ts';
 import { place } from './support/place.ts';
-
-const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
 
 /** Runs a program, and prints the most memory that it held at once, in kB. */
 const MEASURE = `

@@ -38,7 +38,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number) {
   return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
 }
 
-/** @param header in which the source asked, with its value */
+/** @param header the header, with its value, that asks for the pause */
 function pauseOf(askedMs: number, header: string) {
   if (askedMs <= LONGEST_PAUSE_MS) return { ms: askedMs, note: '' };
   const shown = header.length > SHOWN ? `${header.slice(0, SHOWN)}…` : header;
@@ -47,7 +47,7 @@ function pauseOf(askedMs: number, header: string) {
 
 type Headers = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The number in a header, which may be followed by parameters or by those of other limits. */
+/** Reads the number in a header. Parameters, or the numbers of other limits, may follow it. */
 function numberIn(headers: Headers, name: string): number | undefined {
   const [, digits] = /^\s*(\d{1,15}(?:\.\d+)?)\s*(?:[;,]|$)/.exec([headers[name]].flat()[0] ?? '') ?? [];
   return digits === undefined ? undefined : Number(digits);

@@ -6,6 +6,6 @@ export function isDistrusted(systemCode: string): boolean {
   return INVALID.test(systemCode);
 }
 
-/** What to do about such a certificate; `{setting}` is the setting with the address. */
+/** Hint about such a certificate; `{setting}` is the setting with the address. */
 export const DISTRUSTED_HINT =
   'Check {setting}: its certificate is not trusted. NODE_EXTRA_CA_CERTS names a file of further authorities.';

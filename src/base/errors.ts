@@ -32,7 +32,7 @@ const CODES = {
   /** Another process took over the lease. Nothing was written. */
   LEASE_LOST: { exit: 4, retryable: false },
   NOT_FOUND: { exit: 1, retryable: false },
-  /** A search over HTTP, or those before it, took too long. */
+  /** A search over HTTP, or the searches before it, took too long. */
   SEARCH_TIMEOUT: { exit: 1, retryable: true },
   RUN_NOT_ACTIVE: { exit: 1, retryable: false },
   RUN_CANCELLED: { exit: 1, retryable: false },
@@ -92,7 +92,7 @@ export class CatchwordError extends Error {
   readonly code: ErrorCode;
   /** Whether the same call may succeed later although nothing was changed; by default, what the table says. */
   readonly retryable: boolean;
-  /** What the reader should do: one sentence. `{setting}` is replaced by the name of the setting. */
+  /** Advice to the reader, one sentence. `{setting}` is replaced by the name of the setting. */
   readonly hint: string | undefined;
   /** The setting to correct: an environment variable, or an option for users of the library. */
   readonly setting: string | undefined;

@@ -8,8 +8,8 @@ import { explainMissing } from './missing-package.ts';
 
 /*
  * Locks a file for one process by a system lock on a second file, `<path>.lock`. The system ends the lock when its process
- * ends, so a stale lock cannot exist. Node.js has no such locks but SQLite has: the lock file is an empty database in which
- * a transaction is begun and nothing is written.
+ * ends, so a stale lock cannot exist. Node.js has no such locks but SQLite has: the lock file is an empty database, and its
+ * holder begins a transaction there that writes nothing.
  *
  * The holder deletes the lock file before it releases the lock. So a lock counts only while its file still has its name:
  * then any other lock of that name would be on the same file.

@@ -13,10 +13,10 @@ import { buildConnector } from './undici.ts';
  */
 
 const CONTINUE = 'HTTP/1.1 100';
-/** As much as undici accepts for the headers of an answer. */
+/** Limit of undici for the headers of an answer. */
 const MAX_HEAD_BYTES = 16_384;
 
-/** Sockets whose next bytes begin an answer, with those that have arrived. */
+/** Sockets whose next bytes begin an answer, with the bytes that have arrived. */
 const beginnings = new WeakMap<object, Buffer>();
 
 /** How many bytes of `head` are a `100 Continue`; null if that cannot be told yet. */
@@ -70,7 +70,7 @@ interface ConnectOptions {
 type Own = (socket: Socket) => void;
 
 function openerOf(options: ConnectOptions, own: Own): buildConnector.connector {
-  // It returns the socket, which its type leaves out.
+  // The connector returns the socket; its type leaves that out.
   const open = buildConnector(options) as (...args: Parameters<buildConnector.connector>) => Socket;
   return ({ hostname, ...target }, callback) => own(open({ ...target, hostname: unbracketed(hostname) }, callback));
 }
@@ -116,7 +116,7 @@ function openerThrough(proxy: HttpProxy, { lookup, ...options }: ConnectOptions,
 
 /**
  * Makes what connects an undici client, with `options` of undici.
- * @param own gets each socket before it is connected: undici does not destroy those that still are being connected
+ * @param own gets each socket before it is connected, because undici does not destroy a socket that is being connected
  */
 export function httpConnector(
   options: ConnectOptions,

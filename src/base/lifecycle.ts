@@ -66,7 +66,7 @@ export async function stopAll(services: readonly Service[]): Promise<void> {
   if (errors.length > 0) throw errors[0];
 }
 
-/** Runs `start`, which adds each service that it starts to the list. If it fails, stops those that were started. */
+/** Runs `start`, which adds each service that it starts to the list. If `start` fails, stops the services in the list. */
 export async function startTogether<Result>(start: (services: Service[]) => Promise<Result>): Promise<Result> {
   const services: Service[] = [];
   try {

@@ -53,7 +53,7 @@ export interface LogOptions {
   readonly split?: boolean;
 }
 
-/** What a thread needs to log like the one that starts it. */
+/** Settings for a thread that logs like the thread that starts it. */
 export interface LogSettings extends LogOptions {
   readonly level: string;
 }
@@ -81,7 +81,7 @@ const SECRET_KEYS = ['apiKey', 'accessToken', 'secret', 'password', 'authorizati
 const MAX_WAITING_BYTES = 2 ** 20;
 
 /**
- * Opens a descriptor for log lines. A full disk stops nothing: lines wait, and those that exceed the limit are dropped.
+ * Opens a descriptor for log lines. A full disk stops nothing: lines wait, and lines beyond the limit are dropped.
  * pino does not retry the waiting lines when it drops one; writing an empty line makes it do so.
  */
 function output(fd: 1 | 2, shown = printableLines) {

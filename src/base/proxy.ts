@@ -18,13 +18,13 @@ export interface ProxySettings {
 
 /** A proxy for one target. */
 export interface HttpProxy {
-  /** It contains credentials: do not log it. */
+  /** Contains credentials: do not log it. */
   readonly url: URL;
   /** Its host and port, for people. */
   readonly name: string;
   /** The variable that names it. */
   readonly setting: string;
-  /** What the proxy must get with a request; it contains credentials. */
+  /** Sent with each request to the proxy; contains credentials. */
   readonly headers: Readonly<Record<string, string>>;
   /** Texts to redact: a proxy may repeat what it got. */
   readonly secrets: readonly string[];

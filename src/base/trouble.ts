@@ -7,9 +7,9 @@ interface TroubleOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly level?: 'warn' | 'error';
-  /** What happens while there is a reason: a constant text. */
+  /** Constant text for a failure. */
   readonly wrong: string;
-  /** The same for the end; default: it has no line. */
+  /** Constant text for the end of a reason; default: the end has no line. */
   readonly over?: string;
 }
 

@@ -104,7 +104,7 @@ async function reportError(context: ProcessContext, error: unknown): Promise<num
   return 1;
 }
 
-/** Waits until everything is written, or cannot be. */
+/** Waits until everything is written, or a write has failed. */
 function flushed(stream: NodeJS.WritableStream): Promise<void> {
   return new Promise((resolve) => {
     stream.once('error', () => resolve());

@@ -4,7 +4,7 @@ import type { CommandContext } from './commands/shared/command-context.ts';
 /** Imports the module that makes the command, among others maybe. */
 type Load = () => Promise<(context: CommandContext) => Command | readonly Command[]>;
 
-/** `exits`: exit codes besides 0, 1, 2 and those of signals. */
+/** `exits`: exit codes besides 0, 1, 2 and the codes of signals. */
 type Row = readonly [name: string, summary: string, load: Load, exits?: readonly number[]];
 
 const sync = async () => (await import('./commands/sync-command.ts')).syncCommand;
@@ -34,7 +34,7 @@ const decisions = async () => (await import('./commands/review-command.ts')).dec
 const runs = async () => (await import('./commands/runs-command.ts')).runCommands;
 const products = async () => (await import('./commands/product-command.ts')).productCommands;
 
-/** By their heading in the help. */
+/** Verbs, by their heading in the help. */
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   Load: [
     ['sync', 'read what changed since the last run; at first, everything', sync, [4, 5, 75]],
@@ -94,7 +94,7 @@ export const VERBS = Object.entries(GROUPS).flatMap(([group, rows]) =>
 
 export type Verb = (typeof VERBS)[number];
 
-/** What the exit code of a command means, and what to do. */
+/** Meanings of exit codes, and what the user does next. */
 export const EXIT_CODES: Readonly<Record<string, string>> = {
   0: 'done',
   1: 'failed, or unknown whether a write succeeded: check first',

@@ -118,7 +118,7 @@ export interface Mirror {
    *   of an event that is not in this log
    */
   changes(options?: ChangesOptions): AsyncGenerator<CatchwordEvent, void, undefined>;
-  /** As `changes`, but the events as JSON text on one line, with every digit of their numbers. */
+  /** Reads like `changes`; each event is JSON text on one line, with every digit of its numbers. */
   changeTexts(options?: ChangesOptions): AsyncGenerator<string, void, undefined>;
   status(): MirrorStatus;
   /** The number of the newest change; 0 if there is none. */
@@ -169,7 +169,7 @@ function statusOf(store: Store): MirrorStatus {
   };
 }
 
-/** The number after which to read. */
+/** Finds the number of the change after which to read. */
 function startOf(store: Store, after: number | string): number {
   const last = store.changes.lastSeq();
   if (typeof after === 'number') return requireKnownSeq('after', between('after', after, 0), last);

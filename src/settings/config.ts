@@ -18,7 +18,7 @@ export interface SinkSetting {
 
 export interface Config extends Values {
   readonly sinks: readonly SinkSetting[];
-  /** Who is notified when something is wrong. */
+  /** Recipients of a message when something is wrong. */
   readonly channels: readonly SinkSetting[];
 }
 

@@ -37,7 +37,7 @@ function inUpperCase(given: Environment): Environment {
 }
 
 /**
- * Adds the variables of `.env` in `directory` to those of a process, which take precedence.
+ * Adds the variables of `.env` in `directory` to the variables of a process, which take precedence.
  * @throws CatchwordError CONFIG_INVALID if there is such a file, but not one that can be read as text
  */
 export function withDotEnv(ofProcess: Environment, directory: string) {

@@ -191,13 +191,13 @@ export const OPTION_GROUPS = {
   Processes: PROCESSES,
 };
 
-/** Settings of which there is one for each sink. */
+/** Settings that every sink has. */
 export const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
   { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
 ];
 
-/** Settings of which there is one for each channel that notifications go to. */
+/** Settings that every channel for notifications has. */
 export const CHANNEL_OPTIONS = [
   {
     env: 'CATCHWORD_NOTIFY_<NAME>',

@@ -203,19 +203,6 @@ it('user reset-access prints the new token if no file is configured', async () =
   expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
 });
 
-it('user reset-access resets the token of the reference if none is configured', async () => {
-  let valid = TOKEN;
-  const { server, catchword } = await against(({ url }) => {
-    if (!url.includes('reset_access')) return VERIFIED.replace(FRESH, valid);
-    valid = FRESH;
-    return '';
-  });
-  const ended = await catchword(RESET, { CATCHWORD_USER_REFERENCE: 'me', CATCHWORD_ACCESS_TOKEN: '' });
-  expect(ended).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });
-  expect(server.asked[1]).toMatchObject({ url: '/v3/users/reset_access.xml' });
-  expect(Object.values(server.asked[1]?.headers ?? {})).toContain(TOKEN);
-});
-
 it('user reset-access finds the new token by the guid if no reference is set', async () => {
   const { server, catchword } = await service();
   expect(await catchword(RESET)).toMatchObject({ code: 0, stdout: `${FRESH}\n`, stderr: '' });

@@ -127,12 +127,6 @@ it('credentials verify rejects options that exclude each other', async () => {
   expectFailure(await verified(...OUT, '--json'), 2, /--json and --out exclude each other[^\n]*\nhint[^\n]+\.ndjson/);
 });
 
-it('credentials verify prints an error in a file, and names the line', async () => {
-  const { server, verified } = await place('reference,email\na,b\n,c\n');
-  expectFailure(await verified('users.csv'), 2, /^error line 3: the account has no key[^\n]+\nhint {2}[^\n]+\n$/);
-  expect(server.asked).toEqual([]);
-});
-
 it('credentials verify prints the error of the service without secrets', async () => {
   const { verified } = await place('access-token\ntokenthatmustnotshow\n', ({ body }) => {
     return { status: 400, body: `"you sent ${KEY} and ${body}"` };

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
+import { changesCommand } from '../../src/cli/commands/changes-command.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { books } from '../relay/feeding.ts';
+import { CLI } from '../support/cli.ts';
+import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+import { filled } from '../support/place.ts';
 
 /** Runs a shell pipeline; stderr shows the exit code of `changes`. */
 async function pipeline(db: string, reader: string): Promise<{ stdout: string; stderr: string }> {
@@ -45,4 +47,26 @@ it('changes --follow keeps running while its reader is slow', async () => {
   const { stdout, stderr } = await ended;
   expect(stdout).toMatch(/^ready\n\{.*"op":"updated".*\}\n$/);
   expect(stderr).toBe('exit 0\n');
+});
+
+it('changes --follow stops on a signal even if stdout is blocked', async () => {
+  const { settings: environment } = await filled({ items: 300 });
+  const stopping = new AbortController();
+  let written = 0;
+  // Takes one line, and never drains.
+  const stdout = new Writable({
+    highWaterMark: 1,
+    write: () => {
+      written++;
+      stdout.emit('taken');
+    },
+  });
+  const context = contextWith({ stdout, stderr: stdout, environment, signal: stopping.signal });
+  const ended = changesCommand(context).parseAsync(['--follow'], { from: 'user' });
+  if (written === 0) await once(stdout, 'taken');
+  expect(stdout.writableNeedDrain).toBe(true);
+  stopping.abort();
+  await ended;
+  expect(written).toBe(1);
+  expect(stdout.writableLength).toBeLessThan(2_000);
 });

@@ -4,7 +4,7 @@ import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { z } from 'zod';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { directoryOfFile } from '../package/fresh-project.ts';
-import { run, start } from '../support/cli.ts';
+import { start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -83,7 +83,7 @@ it('catchword prints changes as CloudEvents, in order', async () => {
   for (const { data } of updated) {
     expect(data).toMatchObject({ run: 2, cause: 'delta' });
     const created = events.find((event) => event.subject === data.vbid);
-    // The older event carries the product as it was then.
+    // The older event carries the older state of the product.
     for (const pointer of data.changed) {
       const key = pointer.slice(1);
       expect(created?.data.product[key]).toEqual(data.before?.[key]);
@@ -149,13 +149,6 @@ it('search finds words, identifiers and prefixes, and accepts any character', as
   expect(await found(...item.title.split(' '))).toContain(vbid);
   expect(await found('thewordthatisnot')).toEqual([]);
   for (const odd of ['"', "'", '*', 'AND', 'title:', '(', '-', 'NEAR(', 'a"b', '^', '%']) await found('--', odd);
-});
-
-it('catchword reads .env, and the environment overrides it', async () => {
-  const own = temporaryDirectory();
-  writeFileSync(join(own, '.env'), `CATCHWORD_DB=${db}\nLOG_LEVEL=nonsense\n`);
-  expect((await run(['status'], { LOG_LEVEL: 'error' }, own)).stdout).toContain(db);
-  expect((await run(['status'], {}, own)).stderr).toContain('LOG_LEVEL');
 });
 
 it('secrets do not appear in any output, at any log level', async () => {

@@ -55,13 +55,6 @@ it('status shows the next runs and the next try while a daemon is alive', async 
   });
 });
 
-it('status prints 1 page, not 1 pages', async () => {
-  const { settings } = await filled({ items: 50 });
-  const text = await statusText(settings);
-  expect(text).toMatch(/last run {3}1, full, complete, .* UTC, \d+ pages?\n/);
-  expect(text).not.toMatch(/\b1 pages/);
-});
-
 it('status shows an age of 0 after the clock was set back, and says that the clock is wrong', async () => {
   const { settings } = await filled({ items: 50 });
   const future = /complete .* UTC, 12 min 5\d s in the future: check the clock of this machine\n/;

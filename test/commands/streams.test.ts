@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { golden, type Reply, serve } from '../client/connection.ts';
-import { runRedirected, start } from '../support/cli.ts';
+import { CLI, runRedirected, start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { csvOf, HEAD, place, rows, settings } from './credential-service.ts';
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const NAMES = ['--first-name', 'Ada', '--last-name', 'Abernathy'];
 const FRESH = 'freshtokenthatmustnotshow';
 const PUPIL = golden('user-reference-response.xml');

@@ -10,7 +10,7 @@ export function sharedByFaketime(): string[] {
   return readdirSync(SHARED).filter((name) => /^(sem\.)?faketime_(sem|shm)_\d+$/.test(name));
 }
 
-/** Removes those that killed processes left behind, but not those that existed `before`. */
+/** Removes what killed processes left there, but nothing that existed `before`. */
 export function removeShared(before: readonly string[]): void {
   for (const name of sharedByFaketime()) if (!before.includes(name)) rmSync(join(SHARED, name), { force: true });
 }

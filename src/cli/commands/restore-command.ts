@@ -10,7 +10,7 @@ import type { CommandContext } from './shared/command-context.ts';
 import { copyWithProgress } from './shared/copy-progress.ts';
 import { type JsonOption, print } from './shared/output-format.ts';
 
-/** What to do after a restore; a backup of another service may be the wrong one. */
+/** Says what to do after a restore; a backup of another service may be the wrong one. */
 function nextLine({ baseUrl }: Config, { address, kept }: Restored): string {
   if (baseUrl === undefined || address === null || address === sourceAddress(baseUrl)) {
     return 'next: npx catchword sync (it reads every product), then start the daemon';

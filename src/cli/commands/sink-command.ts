@@ -62,7 +62,7 @@ async function decide(
   });
 }
 
-/** Renames a sink, or forgets it if it gets no other name. */
+/** Renames a sink; without another name, forgets it. */
 async function rename(context: CommandContext, name: string, to: string | null): Promise<void> {
   await onMirror(context, 'write', {}, (store, { sinks }) => {
     store.request((writer) => {

@@ -20,9 +20,9 @@ async function startLookups(options: PipelineOptions, store: Store): Promise<Ser
 }
 
 /**
- * Looks up the products that a held run would remove, with a queue of its own: that of the keeper has one consumer, the
+ * Looks up the products that a held run would remove, with a queue of its own: the queue of the keeper has one consumer, the
  * run under way. Keeps the pace that the processes of the mirror share.
- * @returns ids of those that still exist; none without a lookup path
+ * @returns ids of the products that still exist; none without a lookup path
  * @throws CatchwordError MIRROR_OTHER_SOURCE, SOURCE_RATE_LIMITED, QUEUE_UNAVAILABLE; as `recheck`
  */
 export async function lookUpHeld(

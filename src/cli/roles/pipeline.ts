@@ -33,14 +33,14 @@ export interface RoleOptions<C extends Config = SourceConfig> {
   readonly log: Logger;
   /** How threads log that serve HTTP apart from this one; undefined: HTTP is served in this thread, with `clock`. */
   readonly apart?: LogSettings | undefined;
-  /** Of the process; default: each part has its own. */
+  /** Trouble log that all parts of the process share; default: each part has its own. */
   readonly trouble?: RedisTrouble | undefined;
 }
 
 export interface PipelineOptions extends RoleOptions {
   /** Takes notices about long waits; default: the log. */
   readonly tell?: Tell;
-  /** Ignore the pause that the source asked for. */
+  /** Whether to ignore the pause that the source asked for. */
   readonly now?: boolean | undefined;
   /** Whether pages are validated in a thread of their own; default false. */
   readonly threads?: boolean | undefined;
@@ -50,9 +50,9 @@ export interface KeeperOptions extends PipelineOptions {
   /** Fetch in this process, too. Without Redis it always does. */
   readonly fetching: boolean;
   readonly onProgress?: (progress: Progress) => void;
-  /** The mirror in which the pace and the pauses of the source are noted; default: the one that is written. */
+  /** Mirror that notes the pace and the pauses of the source; default: the mirror that the keeper writes. */
   readonly paceIn?: Store | undefined;
-  /** Accept a new address of the mirror's source. */
+  /** Whether to accept a new address of the mirror's source. */
   readonly adopting?: boolean | undefined;
 }
 
@@ -173,12 +173,10 @@ export async function startKeeper(options: KeeperOptions) {
     }
     const queue = redisUrl === undefined ? startOwn() : await startShared(redisUrl);
     const settings = keeperSettings(config);
-    const progress = onProgress === undefined ? {} : { onProgress };
-    const beating = { proxies: config, clock, log };
-    const heartbeat = heartbeatUrl === undefined ? null : startHeartbeat({ url: heartbeatUrl, ...beating });
-    if (heartbeat !== null) services.push(heartbeat);
-    const beats = heartbeat === null ? {} : { onRun: heartbeat.beat };
-    const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...progress, ...beats });
+    const heartbeat = heartbeatUrl && startHeartbeat({ url: heartbeatUrl, proxies: config, clock, log });
+    if (heartbeat) services.push(heartbeat);
+    const calls = { ...(onProgress && { onProgress }), ...(heartbeat && { onRun: heartbeat.beat }) };
+    const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...calls });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   });
 }

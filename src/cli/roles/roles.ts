@@ -76,7 +76,7 @@ async function checkSinks({ sinks }: Config): Promise<void> {
   await Promise.all(checks);
 }
 
-/** Does the same for each channel. */
+/** Creates each channel once, for the same reason. */
 async function checkChannels({ channels }: Config): Promise<void> {
   for (const channel of channels) await channelConfig(channel).make();
 }

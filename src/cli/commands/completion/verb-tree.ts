@@ -15,7 +15,7 @@ export interface CompletedOption extends Named {
   readonly values: readonly string[];
 }
 
-/** What can follow a command. */
+/** The words that can follow a command. */
 export interface Level {
   /** The words that lead to it: `sink list`; empty for the program itself. */
   readonly path: string;

@@ -9,7 +9,7 @@ const MAX_ROW = 2 ** 20;
 /** Spreadsheets write a semicolon where the comma is the decimal separator, and tabs in text files. */
 const DELIMITERS = [',', ';', '\t'];
 
-/** For lines that are one field each, without quotes. The parser needs one, so join the fields with it. */
+/** Delimiter for lines that are one field each, without quotes. The parser needs one, so join the fields with it. */
 const NO_DELIMITER = '\0';
 
 /** @returns the delimiter that occurs most often outside of quotes */

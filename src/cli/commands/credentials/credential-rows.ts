@@ -2,7 +2,6 @@ import type { CredentialResult } from '../../../client/credentials/submission.ts
 
 export type ResultFormat = 'csv' | 'ndjson';
 
-/** A CSV row with its line break. */
 function csvRow(fields: readonly (string | number | null)[]): string {
   const written = fields.map((field) => {
     const text = String(field ?? '');

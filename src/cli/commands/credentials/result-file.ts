@@ -14,7 +14,7 @@ import { headerOf } from './credential-rows.ts';
  * Results go to `<out>.part`. Its first line has a fixed length, and is written again after each batch is on the disk: a
  * digest of the service, the API key, the format and the accounts so far, the number of accounts, the length of the file,
  * and how many accounts were not verified. A run with the same digest resumes there. The rows cannot show this themselves:
- * they contain neither the service nor the token by which an account was submitted.
+ * they contain neither the service nor the submitted token of an account.
  *
  * At the end, everything but the first line becomes `<out>`. Until then, `<out>` keeps the results of an earlier run.
  */

@@ -24,7 +24,7 @@ const PORT = { first: 8080, tries: 20 };
 /** Products at the service. */
 const STAY_ITEMS = 30_000;
 
-/** @returns whether nothing else listens on a port of 127.0.0.1; `port` 0 finds any free one */
+/** @returns the port if nothing listens on it on 127.0.0.1, otherwise null; for 0, any free port */
 async function freePort(port: number): Promise<number | null> {
   return await new Promise((resolve) => {
     const server = createServer();
@@ -36,7 +36,7 @@ async function freePort(port: number): Promise<number | null> {
   });
 }
 
-/** The port to serve the page at. One that was asked for is returned as it is: the daemon says if it cannot be used. */
+/** Chooses the port of the page. A port that the user asked for is returned as it is: the daemon says if it cannot be used. */
 async function choosePort(asked: number | undefined): Promise<number> {
   if (asked !== undefined && asked !== 0) return asked;
   if (asked === undefined) {

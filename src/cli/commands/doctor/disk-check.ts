@@ -7,11 +7,11 @@ import { withMirror } from '../../roles/open-mirror.ts';
 import { quoted } from '../completion/verb-tree.ts';
 import { failed, note, ok, type Result } from './finding.ts';
 
-/** Less space is not worth the work: new rows use it. */
+/** A VACUUM that frees less is not worth its work: new rows use the space. */
 const WORTHWHILE = { bytes: 50e6, share: 0.25 };
-/** Fewer days until the disk is full are a reason to act. */
+/** Days until the disk is full; fewer are a reason to act. */
 const SOON_DAYS = 30;
-/** The future is not known for longer. */
+/** Days; a forecast for longer is not printed. */
 const LONG_DAYS = 3650;
 
 function forecast(growth: Growth | null): string {
@@ -23,7 +23,6 @@ function forecast(growth: Growth | null): string {
   return `${grows}: the disk is full in about ${count(Math.floor(daysLeft))} days`;
 }
 
-/** How to make the file smaller. */
 function vacuumAdvice(store: Store, unused: number, nowMs: number): string {
   const holder = store.daemonLease.holder(nowMs) ?? store.keeperLease.holder(nowMs) ?? store.relayLease.holder(nowMs);
   const stop =

@@ -70,7 +70,7 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   });
 }
 
-/** Which proxy is used for what. */
+/** Names the proxy of the service, of each sink and of each channel. */
 function examineProxies(config: Config): Finding[] {
   const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, sinks, channels } = config;
   if (httpsProxy === undefined && httpProxy === undefined) return [];

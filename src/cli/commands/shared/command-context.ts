@@ -17,7 +17,7 @@ export interface ProcessContext extends Input {
   readonly apart?: boolean;
 }
 
-/** What a command sees of its process: `.env` completes the environment, and a lost stdout aborts the signal, too. */
+/** The process as a command sees it: `.env` completes the environment, and a lost stdout aborts the signal, too. */
 export interface CommandContext extends ProcessContext {
   /** Names of the variables that only `.env` sets. */
   readonly fromDotEnv: ReadonlySet<string>;

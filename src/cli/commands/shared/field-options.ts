@@ -14,7 +14,6 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const append = (given: string, before: readonly string[] = []): string[] => [...before, given];
 
-/** Adds the options `--file` and `--set` to a command. */
 export function withFieldOptions(command: Command): Command {
   return command
     .option('--file <path>', 'read the fields from a JSON object; - reads stdin')

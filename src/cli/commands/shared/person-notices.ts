@@ -14,7 +14,6 @@ export function logSettings(context: CommandContext, level: string, split = fals
   return { level, readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split };
 }
 
-/** The log of a command. */
 export function commandLog(context: CommandContext, level: string): Logger {
   return createLog(level, logSettings(context, level));
 }

@@ -45,7 +45,7 @@ export async function withService(
 }
 
 export interface CallResult extends Result {
-  /** What was written, such as `created 978…`; named in the error if the output cannot be written. */
+  /** Names the write, such as `created 978…`, for the error of an output that cannot be written. */
   readonly done?: string;
 }
 
