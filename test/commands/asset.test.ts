@@ -77,33 +77,26 @@ it.each([
   expect(ended.sent).toEqual([]);
 });
 
-it('asset sends internal fields with --allow-internal', async () => {
-  const ended = await against({ body: { vbid: 'a' } }, [
-    'asset',
-    'put',
-    'a',
-    '--set',
-    'custom=true',
-    '--allow-internal',
-  ]);
-  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body: { custom: true } }]);
-  expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n' });
-});
+const NULLED = ['off_sale_date', 'on_sale_date', 'publication_date'];
+const NULLS = [...NULLED, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
+const REMOVED = Object.fromEntries(NULLED.map((name) => [name, null]));
 
-it('asset removes a date with null, and keeps null in a text field as text', async () => {
-  const dates = ['off_sale_date', 'on_sale_date', 'publication_date'];
-  const set = [...dates, 'sales_rights.not_for_sale', 'title'].map((name) => `${name}=null`);
-  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...sets(...set)]);
-  expect(ended.stderr).toBe('');
-  const none = Object.fromEntries(dates.map((name) => [name, null]));
-  expect(ended.sent[0]?.body).toEqual({ ...none, sales_rights: { not_for_sale: null }, title: 'null' });
-});
-
-it('asset sends digits in parts of a field as text', async () => {
-  const set = sets('related_products.next_edition=9780306406157');
-  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...set]);
-  expect(ended.stderr).toBe('');
-  expect(ended.sent[0]?.body).toEqual({ related_products: { next_edition: '9780306406157' } });
+it.each([
+  ['internal fields with --allow-internal', ['--allow-internal', ...sets('custom=true')], { custom: true }],
+  [
+    'null for a date, and in a text field as text',
+    sets(...NULLS),
+    { ...REMOVED, sales_rights: { not_for_sale: null }, title: 'null' },
+  ],
+  [
+    'digits in parts of a field as text',
+    sets('related_products.next_edition=9780306406157'),
+    { related_products: { next_edition: '9780306406157' } },
+  ],
+])('asset put sends %s', async (_what, args, body) => {
+  const ended = await against({ body: { vbid: 'a' } }, ['asset', 'put', 'a', ...args]);
+  expect(ended).toMatchObject({ code: 0, stdout: 'saved a\n', stderr: '' });
+  expect(ended.sent).toEqual([{ method: 'PUT', url: '/v4/assets/a', body }]);
 });
 
 it('7: asset explains 403 and 422', async () => {

@@ -6,9 +6,9 @@ import { requireSource } from '../../settings/config.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/look-up-held.ts';
 import type { CommandContext } from './shared/command-context.ts';
+import { commandUser } from './shared/command-user.ts';
 import type { Result } from './shared/output-format.ts';
 import { commandLog, toPerson } from './shared/person-notices.ts';
-import { commandUser } from './shared/user-options.ts';
 import { runCommand } from './shared/with-mirror.ts';
 
 /** Makes the command that reviews the removals of a run: `approve`, `reject` or `undo`. */

@@ -10,8 +10,8 @@ import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { reviewCommand } from './review-command.ts';
 import type { CommandContext } from './shared/command-context.ts';
+import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
-import { commandUser } from './shared/user-options.ts';
 import { onMirror, runCommand } from './shared/with-mirror.ts';
 
 /** How many rejected items are listed. */

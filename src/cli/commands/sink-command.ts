@@ -13,8 +13,8 @@ import type { Config } from '../../settings/config.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from './shared/command-context.ts';
+import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
-import { commandUser } from './shared/user-options.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {

@@ -21,13 +21,20 @@ interface VerifyOptions extends JsonOption {
 
 type Output = Awaited<ReturnType<typeof openResultFile>>;
 
-/** @param failed accounts of this run that were not verified */
-function summary(results: ReadonlyMap<string, number>, failed: number, { done, failed: before }: Output): string {
-  const refused = [...results].filter(([outcome]) => outcome !== 'verified');
+/** Numbers of accounts of this run, by `verified` or the code of their error. */
+type Outcomes = ReadonlyMap<string, number>;
+
+function total(outcomes: Outcomes): number {
+  return [...outcomes.values()].reduce((sum, accounts) => sum + accounts, 0);
+}
+
+function summary(outcomes: Outcomes, { done, failed: before }: Output): string {
+  const verified = outcomes.get('verified') ?? 0;
+  const refused = [...outcomes].filter(([outcome]) => outcome !== 'verified');
   const codes = refused.map(([code, accounts]) => `${code}: ${count(accounts)}`).join(', ');
   const notVerified = before === 0 ? '' : ` (${count(before)} of them not verified)`;
   const known = done === 0 ? '' : `${count(done)} known from before${notVerified}, `;
-  return `${count(results.get('verified') ?? 0)} verified, ${count(failed)} not${codes && ` (${codes})`}, ${known}`;
+  return `${count(verified)} verified, ${count(total(outcomes) - verified)} not${codes && ` (${codes})`}, ${known}`;
 }
 
 /** Says which file cannot be written, which results are kept, and how to resume. */
@@ -68,44 +75,40 @@ async function verify(context: CommandContext, path: string, options: VerifyOpti
     const bar = progressBar(context.stderr, '{bar} {percentage}% · {accounts} accounts · {requests}');
     if (input.file !== null) bar?.start(Number(input.file.size), 0, { accounts: '0', requests: '' });
     const outcomes = new Map<string, number>();
-    let [accounts, requests, failed] = [0, 0, 0];
+    let requests = 0;
     let output: Output | undefined;
     try {
       const submissions = submissionsIn(path, input, unchecked);
       const scope = [new URL(baseUrl).href, apiKey, format];
       if (out === undefined) output = stdoutOutput(context.stdout, submissions);
       else output = await openResultFile(out, restart, scope, submissions, input.file);
-      accounts = output.done;
-      let header = accounts === 0 ? headerOf(format) : '';
-      for await (const results of verifyInBatches(caller, output.rest, context.signal, {
-        before: accounts,
-        unchecked,
-      })) {
+      const { done, rest } = output;
+      const header = (): string => (done === 0 && requests === 0 ? headerOf(format) : '');
+      for await (const results of verifyInBatches(caller, rest, context.signal, { before: done, unchecked })) {
         const refused = results.filter(({ ok }) => !ok).length;
-        await output.write(header + rowsOf(results, format), results.length, refused);
-        failed += refused;
-        header = '';
+        await output.write(header() + rowsOf(results, format), results.length, refused);
         for (const result of results) {
           const outcome = result.ok ? 'verified' : `code ${result.code ?? 'none'}`;
           outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
         }
-        accounts += results.length;
         requests++;
-        bar?.update(input.bytesRead(), { accounts: count(accounts), requests: plural(requests, 'request') });
+        const accounts = count(done + total(outcomes));
+        bar?.update(input.bytesRead(), { accounts, requests: plural(requests, 'request') });
       }
       if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'interrupted');
-      await output.write(header, 0, 0);
+      await output.write(header(), 0, 0);
       await output.finish();
     } catch (error) {
-      throw explained(error, accounts, options);
+      throw explained(error, (output?.done ?? 0) + total(outcomes), options);
     } finally {
       input.close();
       bar?.stop();
       await output?.close();
     }
-    context.stderr.write(`${summary(outcomes, failed, output)}${plural(requests, 'request')}\n`);
+    context.stderr.write(`${summary(outcomes, output)}${plural(requests, 'request')}\n`);
     // A script that goes on with all accounts must notice.
-    if (output.failed + failed > 0) context.setExitCode(EXIT.differences);
+    const isRefused = output.failed > 0 || total(outcomes) > (outcomes.get('verified') ?? 0);
+    if (isRefused) context.setExitCode(EXIT.differences);
   });
 }
 
