@@ -66,13 +66,6 @@ function described({ guid, reference, email, accessToken }: User): string[] {
   return rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
 }
 
-async function get(context: CommandContext, id: string, options: JsonOption): Promise<void> {
-  await callService(context, options, async ({ caller }, { usersSuffix }, signal) => {
-    const user = await createUsers(caller, usersSuffix).read(id, { signal });
-    return { json: user, text: described(user) };
-  });
-}
-
 async function create(context: CommandContext, options: CreateOptions): Promise<void> {
   await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
     const given = await newUser(options, userPassword, context);
@@ -83,15 +76,6 @@ async function create(context: CommandContext, options: CreateOptions): Promise<
     const { guid, reference, email } = user;
     const text = described(user);
     return { done: `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(), json: user, text };
-  });
-}
-
-async function resetAccess(context: CommandContext, options: JsonOption): Promise<void> {
-  await callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
-    const accessToken = await tokens.reset(signal);
-    const done = `reset the access token${reference === undefined ? '' : ` of ${reference}`}`;
-    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: accessToken };
-    return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
   });
 }
 
@@ -115,11 +99,23 @@ export function userCommand(context: CommandContext): Command {
     .description('show a user, with the access token if the service returns it')
     .argument('<id>', 'guid, reference or email')
     .option('--json', 'print one JSON document')
-    .action((id: string, options: JsonOption) => get(context, id, options));
+    .action((id: string, options: JsonOption) =>
+      callService(context, options, async ({ caller }, { usersSuffix }, signal) => {
+        const user = await createUsers(caller, usersSuffix).read(id, { signal });
+        return { json: user, text: described(user) };
+      }),
+    );
   group
     .command('reset-access')
     .description('reset the access token and fetch the new one')
     .option('--json', 'print one JSON document')
-    .action((options: JsonOption) => resetAccess(context, options));
+    .action((options: JsonOption) =>
+      callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
+        const accessToken = await tokens.reset(signal);
+        const done = `reset the access token${reference === undefined ? '' : ` of ${reference}`}`;
+        if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: accessToken };
+        return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
+      }),
+    );
   return group;
 }
