@@ -5,6 +5,7 @@ import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.
 import { type Harness, openHarness, until } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import type { RelayWriter } from '../../src/store/schema/writers.ts';
 import { books } from '../relay/feeding.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { start, startService } from '../support/cli.ts';
@@ -16,27 +17,57 @@ interface Listed {
   readonly [field: string]: unknown;
 }
 
+/** A mirror, and settings with the sink `file`. */
 function open() {
   const bench = openHarness();
   onTestFinished(() => bench.close());
   const directory = temporaryDirectory();
-  const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: bench.store.path };
-  env.CATCHWORD_SINK_FILE = `jsonl:${join(directory, 'out.jsonl')}`;
-  const sink = (...args: string[]) => runHere(['sink', ...args], env, directory);
+  const without: Record<string, string> = {
+    CATCHWORD_BASE_URL: 'http://service.example',
+    CATCHWORD_DB: bench.store.path,
+  };
+  const out = join(directory, 'out.jsonl');
+  const env = { ...without, CATCHWORD_SINK_FILE: `jsonl:${out}` };
+  const sink = (args: string, settings: Record<string, string> = env) =>
+    runHere(['sink', ...args.split(' ')], settings, directory);
   /** Expects that `sink` fails with this code and text, or prints this text. */
-  async function expectSink(args: string, code: number, text: string): Promise<void> {
-    const { stdout, stderr, ...ended } = await sink(...args.split(' '));
+  async function expectSink(
+    args: string,
+    code: number,
+    text: string,
+    settings?: Record<string, string>,
+  ): Promise<void> {
+    const { stdout, stderr, ...ended } = await sink(args, settings);
     expect(ended.code, args).toBe(code);
     expect(code === 0 ? stdout : stderr, args).toContain(text);
   }
-  const list = async () => JSON.parse((await sink('list', '--json')).stdout) as Listed[];
-  const { CATCHWORD_SINK_FILE: _file, ...without } = env;
-  return { bench, directory, env, without, sink, expectSink, list };
+  const list = async () => JSON.parse((await sink('list --json')).stdout) as Listed[];
+  const lines = () => readFileSync(out, 'utf8').trimEnd().split('\n');
+  const row = (name: string) => bench.store.sinks.get(name);
+  async function startRelay(settings: Record<string, string>) {
+    const running = start(['relay'], settings, directory);
+    await running.shows('sink is open');
+    return running;
+  }
+  return { bench, directory, out, env, without, sink, expectSink, list, lines, row, startRelay };
+}
+
+/** Writes as a relay does. */
+function write({ store }: Harness, work: (writer: RelayWriter) => void): void {
+  writeUnder(store.relayLease, Date.now(), work);
+}
+
+/** Adds a sink; with a position of its own if `isOpened`. */
+function addSink(bench: Harness, name: string, isOpened: boolean): void {
+  write(bench, ({ sinks }) => {
+    sinks.configure({ name, kind: 'jsonl', address: 'o', identity: 'o' });
+    if (isOpened) sinks.reconcile(bench.store.sinks.get(name)?.id ?? 0, 1, 2);
+  });
 }
 
 /** Parks these events as refused by the sink `file`. */
 function park(bench: Harness, count: number): void {
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+  write(bench, ({ sinks }) => {
     sinks.configure({ name: 'file', kind: 'jsonl', address: 'out.jsonl', identity: 'out.jsonl' });
     for (const change of bench.events().slice(0, count)) {
       sinks.park(1, { seq: change.seq, reason: 'it is poison', at: 0, change });
@@ -57,10 +88,9 @@ async function isConfirmed(bench: Harness): Promise<void> {
 }
 
 it('sink list, pause, resume and replay show and move a sink', async () => {
-  const { bench, directory, env, sink, expectSink, list } = open();
+  const { bench, out, env, sink, expectSink, list, lines } = open();
   bench.change(books(5, 1));
-  const address = join(directory, 'out.jsonl');
-  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address, identity: address, state: 'new' }]);
+  expect(await list()).toEqual([{ name: 'file', kind: 'jsonl', address: out, identity: out, state: 'new' }]);
   await relay(bench, env);
   bench.change(books(3, 2));
   const counts = { cursor: 5, lag_records: 3, delivered: 5, parked: 0 };
@@ -79,8 +109,7 @@ it('sink list, pause, resume and replay show and move a sink', async () => {
   await relay(bench, env);
   await expectSink('replay file', 0, 'file gets every product');
   await relay(bench, env);
-  const lines = readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
-  const seqs = lines.map((line) => Number((JSON.parse(line) as { sequence: string }).sequence));
+  const seqs = lines().map((line) => Number((JSON.parse(line) as { sequence: string }).sequence));
   expect(seqs).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 7, 8, 4, 5, 6, 7, 8]);
 });
 
@@ -90,11 +119,11 @@ it('sink parked lists parked events, and sink skip skips one', async () => {
   park(bench, 1);
   const [, change] = bench.events();
   if (change === undefined) throw new Error('no second event');
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) =>
+  write(bench, ({ sinks }) =>
     sinks.parkWaiting(1, [{ seq: 2, reason: 'waits', at: 0, change: { ...change, vbid: 'P0' } }]),
   );
   await expectSink('parked file', 0, '1  P0    created  refused  1970-01-01 00:00:00 UTC  it is poison\n');
-  const parked = async () => JSON.parse((await sink('parked', 'file', '--json')).stdout) as unknown;
+  const parked = async () => JSON.parse((await sink('parked file --json')).stdout) as unknown;
   const refused = { seq: 1, vbid: 'P0', op: 'created', state: 'refused' };
   expect(await parked()).toMatchObject([refused, { seq: 2, state: 'waiting' }]);
   expect(await list()).toMatchObject([{ parked: 2 }]);
@@ -127,7 +156,7 @@ it('sink skip --all skips every refused event', async () => {
   const { bench, expectSink } = open();
   bench.change(books(4, 1));
   park(bench, 3);
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.stop(1, 'it refuses', 0, 4));
+  write(bench, ({ sinks }) => sinks.stop(1, 'it refuses', 0, 4));
   await expectSink('skip file', 2, 'or --all');
   await expectSink('skip file 1 --all', 2, 'or --all');
   await expectSink('skip file --all', 0, '4 events skipped; later ones of the same products are delivered now\n');
@@ -159,43 +188,36 @@ it.each([
   },
 );
 
-/** The harness with a fed sink `file`, for which an event is parked, and settings that name it `books`. */
+/** The same with a fed sink `file`, for which an event is parked, and settings that name it `books`. */
 async function fed() {
-  const { bench, directory, env, without, sink, expectSink } = open();
+  const opened = open();
+  const { bench, env, without, row } = opened;
   bench.change(books(3, 1));
-  const address = env.CATCHWORD_SINK_FILE ?? '';
   await relay(bench, env);
   const [change] = bench.events();
   if (change === undefined) throw new Error('no event');
-  const id = bench.store.sinks.get('file')?.id ?? 0;
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+  const id = row('file')?.id ?? 0;
+  write(bench, ({ sinks }) => {
     sinks.park(id, { seq: 1, reason: 'it is poison', at: 0, change });
     sinks.addGap(id, { after: 1, upTo: 2, at: 0 });
   });
-  const row = (name: string) => bench.store.sinks.get(name);
-  const renamed = { ...without, CATCHWORD_SINK_BOOKS: address };
-  const lines = () => readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
-  return { bench, directory, env, without, renamed, id, row, sink, expectSink, lines };
+  return { ...opened, id, renamed: { ...without, CATCHWORD_SINK_BOOKS: env.CATCHWORD_SINK_FILE } };
 }
 
 it('sink rename moves position, parked events and gaps to the new name, and delivers only what follows', async () => {
-  const { bench, directory, renamed, id, row, lines } = await fed();
+  const { bench, renamed, id, row, sink, expectSink, lines, startRelay } = await fed();
   const { name: _name, ...before } = row('file') ?? { name: '' };
-  const { code, stdout } = await runHere(['sink', 'rename', 'file', 'books'], renamed, directory);
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: 'file is books now, with its position and parked events\n',
-  });
+  const stdout = 'file is books now, with its position and parked events\n';
+  expect(await sink('rename file books', renamed)).toMatchObject({ code: 0, stdout });
   expect(row('file')).toBeUndefined();
   expect(row('books')).toEqual({ ...before, name: 'books' });
   expect(bench.store.sinks.parked(id)).toMatchObject([{ seq: 1, state: 'refused' }]);
   expect(bench.store.sinks.gaps(id)).toEqual([{ after: 1, upTo: 2, at: 0 }]);
   bench.change(books(1, 2));
-  const running = start(['relay'], renamed, directory);
-  await running.shows('sink is open');
+  const running = await startRelay(renamed);
   // The newest change is of the product whose event is parked.
   await until('it waits', () => bench.store.sinks.parkedCount(id) === 2);
-  expect(await runHere(['sink', 'retry', 'books'], renamed, directory)).toMatchObject({ code: 0 });
+  await expectSink('retry books', 0, '', renamed);
   await until('it is delivered', () => lines().length === 5);
   await running.stop();
   expect(bench.store.sinks.list()).toHaveLength(1);
@@ -203,11 +225,7 @@ it('sink rename moves position, parked events and gaps to the new name, and deli
 
 it('sink rename says which settings to rename, and exchanges two names in three steps', async () => {
   const { bench, row, expectSink } = await fed();
-  const other = { name: 'other', kind: 'jsonl', address: 'o', identity: 'o' };
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
-    sinks.configure(other);
-    sinks.reconcile(row('other')?.id ?? 0, 1, 2);
-  });
+  addSink(bench, 'other', true);
   const [file, id] = [row('file')?.id, row('other')?.id];
   const change = 'before you start a daemon, rename CATCHWORD_SINK_FILE to CATCHWORD_SINK_TMP\n';
   await expectSink('rename file tmp', 0, change);
@@ -219,16 +237,14 @@ it('sink rename says which settings to rename, and exchanges two names in three 
 
 it('sink rename takes the name of a sink that was never opened', async () => {
   const { bench, row, expectSink } = await fed();
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) =>
-    sinks.configure({ name: 'books', kind: 'jsonl', address: 'o', identity: 'o' }),
-  );
+  addSink(bench, 'books', false);
   const id = row('file')?.id;
   await expectSink('rename file books', 0, 'file is books now');
   expect(bench.store.sinks.list()).toMatchObject([{ name: 'books', id }]);
 });
 
 it('sink rename is offered by the log of a relay whose settings were renamed without it', async () => {
-  const { bench, directory, renamed, id, row, lines } = await fed();
+  const { bench, directory, renamed, id, row, lines, expectSink } = await fed();
   const running = start(['relay'], renamed, directory);
   await running.shows('if it has another name now: npx catchword sink rename');
   // The file keeps the cursor.
@@ -236,19 +252,13 @@ it('sink rename is offered by the log of a relay whose settings were renamed wit
   await running.stop();
   expect(lines()).toHaveLength(3);
   expect(bench.store.sinks.parkedCount(id)).toBe(1);
-  const steps = ['rename books tmp', 'rename file books', 'forget tmp'];
-  for (const step of steps) {
-    expect(await runHere(['sink', ...step.split(' ')], renamed, directory), step).toMatchObject({ code: 0 });
-  }
+  for (const step of ['rename books tmp', 'rename file books', 'forget tmp']) await expectSink(step, 0, '', renamed);
   expect(bench.store.sinks.list()).toMatchObject([{ name: 'books', id, cursor: 3 }]);
 });
 
 it('sink rename refuses, and changes nothing', async () => {
-  const { bench, directory, env, row, expectSink } = await fed();
-  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
-    sinks.configure({ name: 'books', kind: 'jsonl', address: 'o', identity: 'o' });
-    sinks.reconcile(row('books')?.id ?? 0, 1, 2);
-  });
+  const { bench, env, row, expectSink, startRelay } = await fed();
+  addSink(bench, 'books', true);
   const before = bench.store.sinks.list();
   await expectSink('rename none shop', 1, 'the mirror has no sink none');
   await expectSink('rename file books', 2, 'books is in use: it has a position of its own');
@@ -256,47 +266,39 @@ it('sink rename refuses, and changes nothing', async () => {
   await expectSink('rename file My-Shop', 2, 'My-Shop cannot be the name of a sink');
   await expectSink('rename books file', 2, 'file is in use');
   const elsewhere = { ...env, CATCHWORD_SINK_SHOP: 'jsonl:/elsewhere.jsonl' };
-  const otherStore = await runHere(['sink', 'rename', 'file', 'shop'], elsewhere, directory);
-  expect(otherStore).toMatchObject({
-    code: 2,
-    stderr: expect.stringContaining('CATCHWORD_SINK_SHOP is the address of another store than ') as string,
-  });
+  await expectSink('rename file shop', 2, 'CATCHWORD_SINK_SHOP is the address of another store than ', elsewhere);
   expect(bench.store.sinks.list()).toEqual(before);
-  const running = start(['relay'], env, directory);
-  await running.shows('sink is open');
+  const running = await startRelay(env);
   await expectSink('rename file shop', 2, 'a running daemon (or relay) still feeds file');
   await running.stop();
   expect(row('shop')).toBeUndefined();
 });
 
 it('sink forget forgets a sink whose setting was removed', async () => {
-  const { bench, directory, env, without, expectSink, list } = open();
+  const { bench, env, without, expectSink, list, lines, startRelay } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
   await expectSink('forget file', 2, 'file is configured by CATCHWORD_SINK_FILE');
-  const running = start(['relay'], env, directory);
-  await running.shows('sink is open');
-  const fed = await runHere(['sink', 'forget', 'file'], without, directory);
-  expect(fed).toMatchObject({ code: 2, stderr: expect.stringContaining('still feeds file') as string });
+  const running = await startRelay(env);
+  await expectSink('forget file', 2, 'still feeds file', without);
   await running.stop();
-  expect(await runHere(['sink', 'forget', 'file'], without, directory)).toMatchObject({ code: 0 });
+  await expectSink('forget file', 0, '', without);
   expect(bench.store.sinks.list()).toEqual([]);
   // Configured again, it continues where the file ends.
   bench.change(books(1, 2));
   await relay(bench, env);
-  const lines = readFileSync(join(directory, 'out.jsonl'), 'utf8').trimEnd().split('\n');
-  expect(lines).toHaveLength(3);
+  expect(lines()).toHaveLength(3);
   expect(await list()).toMatchObject([{ name: 'file', cursor: 3 }]);
 });
 
 it('sink list names stores that keep every event, with their size', async () => {
-  const { bench, directory, env, expectSink, list } = open();
+  const { bench, out, env, sink, expectSink, list } = open();
   bench.change(books(2, 1));
   await relay(bench, env);
   await expectSink('list', 0, 'file: keeps every event (0.0 MB now); to limit it, add rotate=100MB&keep=N');
-  expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: join(directory, 'out.jsonl') }]);
+  expect(await list()).toMatchObject([{ size: '0.0 MB', limit: null, identity: out }]);
   const limited = { ...env, CATCHWORD_SINK_FILE: `${env.CATCHWORD_SINK_FILE}?rotate=1MB&keep=3` };
-  expect((await runHere(['sink', 'list'], limited, directory)).stdout).not.toContain('keeps every event');
+  expect((await sink('list', limited)).stdout).not.toContain('keeps every event');
 });
 
 it('relay is rejected without sinks', async () => {
@@ -351,7 +353,7 @@ it('relay reads a quoted address from .env', async () => {
 });
 
 it('secrets of sinks appear nowhere', { timeout: 60_000 }, async () => {
-  const { bench, directory, env } = open();
+  const { bench, directory, env, sink } = open();
   const hook = await webhookTarget(() => ({ status: 500 }));
   onTestFinished(hook.remove);
   bench.change(books(3, 1));
@@ -372,11 +374,11 @@ it('secrets of sinks appear nowhere', { timeout: 60_000 }, async () => {
   await until('all have failed', () => failed().length === 4);
   running.child.kill('SIGTERM');
   const ended = await running.ended;
-  const list = await runHere(['sink', 'list'], settings, directory);
-  const listed = await runHere(['sink', 'list', '--json'], settings, directory);
+  const list = await sink('list', settings);
+  const listed = await sink('list --json', settings);
   const nowhere = { CATCHWORD_API_KEY: 'K', CATCHWORD_BASE_URL: 'http://127.0.0.1:1' };
   const doctor = await runHere(['doctor'], { ...settings, ...nowhere }, directory);
-  const parked = await runHere(['sink', 'parked', 'hook'], settings, directory);
+  const parked = await sink('parked hook', settings);
   expect(list.stdout).toContain('127.0.0.1:1/shop products');
   expect(doctor.stdout).toContain('shop (postgres');
   bench.store.walCheckpoint();
