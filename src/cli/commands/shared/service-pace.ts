@@ -15,7 +15,7 @@ export async function openPace(
   context: Pick<CommandContext, 'clock' | 'stderr'>,
   config: SourceConfig,
   mirror: Store | null,
-): Promise<{ readonly pacer: Pacer; close(): void }> {
+): Promise<{ readonly pacer: Pacer; readonly close: () => void }> {
   const { clock } = context;
   const tell = toPerson(context);
   const { redisUrl, rateLimit } = config;
