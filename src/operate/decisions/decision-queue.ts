@@ -32,7 +32,7 @@ export interface AskedOptions extends ReviewOptions {
 }
 
 /** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
-type AskedDecision =
+export type AskedDecision =
   | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
   | {
       readonly starts: null;

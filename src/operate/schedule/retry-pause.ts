@@ -16,6 +16,8 @@ const PASSING: readonly (ErrorCode | undefined)[] = [
   'SOURCE_UNAVAILABLE',
 ];
 
+export type RetryPause = ReturnType<typeof createRetryPause>;
+
 /** The pause after a failed run. The mirror notes when the run is retried, because another process may retry it. */
 export function createRetryPause(schedule: Store['schedule'], clock: Clock) {
   let failures = 0;

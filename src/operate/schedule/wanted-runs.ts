@@ -1,0 +1,86 @@
+import type { Clock } from '../../base/clock.ts';
+import type { Logger } from '../../base/log.ts';
+import { covers, type Run, type RunKind, type RunRequest } from '../../catalog/run-types.ts';
+import { tickTime } from '../../catalog/tick.ts';
+import { needsFullRun } from '../../store/rows/source-state.ts';
+import type { Store } from '../../store/store.ts';
+import { forgetFutureTicks } from './scheduler.ts';
+
+/** A run to make: it is scheduled, or the mirror was never filled. */
+export interface WantedRun {
+  readonly request: RunRequest;
+  readonly because: 'schedule' | 'empty';
+}
+
+interface WantedRunsOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Returns fields for the log: when the next run may start. */
+  readonly pauseFields: () => Record<string, unknown>;
+}
+
+/** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
+function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
+  if (current !== null && covers(current, wanted)) return 'the current run covers it';
+  const unfinished = store.runs.unfinished();
+  const isElsewhere = current === null && store.keeperLease.holder(nowMs) !== null;
+  if (unfinished !== undefined && isElsewhere && covers(unfinished.kind, wanted)) {
+    return 'the current run of another process covers it';
+  }
+  const retry = store.schedule.retry();
+  return retry !== null && covers(retry.kind, wanted) ? 'the retry of a failed run covers it' : null;
+}
+
+export type WantedRuns = ReturnType<typeof createWantedRuns>;
+
+/** Keeps the requested runs that wait for their turn. */
+export function createWantedRuns({ store, clock, log, pauseFields }: WantedRunsOptions) {
+  let waiting: WantedRun[] = [];
+  return {
+    /**
+     * Adds a request, unless another run covers it.
+     * @param current the run that this process makes
+     * @returns whether it waits now
+     */
+    add: (request: RunRequest, current: RunKind | null): boolean => {
+      const { kind, tick } = request;
+      const at = tick === undefined ? null : tickTime(tick);
+      if (at !== null) {
+        forgetFutureTicks(store.schedule, kind, clock.now(), log);
+        if ((store.schedule.served(kind) ?? 0) >= at) return false;
+      }
+      const reason = coveredBy(store, current, kind, clock.now());
+      if (reason !== null) {
+        if (at === null) return false;
+        store.schedule.serve(kind, at);
+        log.info({ kind, tick, reason, ...pauseFields() }, 'skipped');
+        return false;
+      }
+      // A newer tick replaces a waiting one. A waiting tick is not served yet, so the scheduler wanted it again.
+      waiting = waiting.filter((wanted) => !(covers(kind, wanted.request.kind) && wanted.because === 'schedule'));
+      waiting.push({ request, because: at === null ? 'empty' : 'schedule' });
+      return true;
+    },
+    /** Takes the first request. Another process may have filled the mirror since an `empty` one was made. */
+    take: (): WantedRun | undefined => {
+      const isWanted = ({ because }: WantedRun): boolean => because !== 'empty' || needsFullRun(store);
+      const [first, ...others] = waiting.filter(isWanted);
+      waiting = others;
+      return first;
+    },
+    /** Puts back a request whose run could not begin. */
+    putBack: (wanted: WantedRun): void => {
+      waiting.unshift(wanted);
+    },
+    /** Drops the ticks that a run covers, and marks them as served. */
+    serve: (run: Run): void => {
+      waiting = waiting.filter(({ request, because }) => {
+        if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;
+        const at = tickTime(request.tick ?? '');
+        if (at !== null) store.schedule.serve(request.kind, at);
+        return false;
+      });
+    },
+  };
+}
