@@ -525,8 +525,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/relay/jsonl.test.ts',
     'a file that another process has written to is appended to',
     'src/relay/sinks/jsonl/append-file.ts',
-    'const checked = await check();',
-    'const checked = file as FileHandle;',
+    'const { file, size } = await checked();',
+    'const { file, size } = end as FileEnd;',
   ),
   bugFor(
     'test/relay/restored-mirror.test.ts',

@@ -19,15 +19,14 @@ const LINE_BREAK = 10;
 /** Enough of a line to have the id of its event. */
 const START_BYTES = 128;
 
-/** The last line of the file, as this process read or wrote it. */
-interface LastLine {
-  /** Where it starts; bytes. */
-  readonly at: number;
-  /** Its first bytes, which have the id of its event. */
-  readonly start: Buffer;
+/** The end of the file, as this process read or wrote it. */
+export interface FileEnd {
+  readonly file: FileHandle;
+  /** Bytes. */
+  readonly size: number;
+  /** Where the last line starts, and its first bytes, which have the id of its event; null if the file is empty. */
+  readonly last: { readonly at: number; readonly start: Buffer } | null;
 }
-
-export type AppendFile = Awaited<ReturnType<typeof openAppendFile>>;
 
 /** @throws SinkError unavailable while another process, or another sink, writes the file */
 async function lock(path: string): Promise<{ readonly name: string; readonly release: () => void }> {
@@ -52,6 +51,47 @@ function holdOrExplain(name: string): (() => void) | null {
   }
 }
 
+function lastOf(line: Uint8Array, end: number): FileEnd['last'] {
+  return { at: end - line.length - 1, start: Buffer.from(line.subarray(0, START_BYTES)) };
+}
+
+/** Each file of ours has a state before its first line. */
+async function isOurs(path: string): Promise<boolean> {
+  return (await readState(`${path}.state`)) !== null;
+}
+
+/** Opens the file, and cuts off an incomplete last line. @returns its end, and its last event; null if it is empty */
+async function openEnd(path: string): Promise<FileEnd & { readonly event: LastEvent | null }> {
+  const file = await open(path, 'a+', 0o600);
+  try {
+    const { size, line, rest } = await lastLine(file);
+    const event = line === null ? null : parseEvent(path, line);
+    checkRest(path, rest, line !== null || (await isOurs(path)));
+    if (rest !== '') {
+      await file.truncate(size);
+      await file.datasync();
+    }
+    if (size === 0) syncDirectory(dirname(path));
+    return { file, size, last: line === null ? null : lastOf(Buffer.from(line), size), event };
+  } catch (error) {
+    await file.close();
+    throw error;
+  }
+}
+
+/** @throws SinkError unavailable if another process may have written to the file, or replaced it */
+async function checkEnd(path: string, { file, size, last }: FileEnd): Promise<void> {
+  const [ours, there] = await Promise.all([file.stat(), stat(path)]);
+  if (ours.ino !== there.ino || ours.dev !== there.dev) {
+    throw new SinkError('unavailable', `another process has replaced ${path}`);
+  }
+  const start = Buffer.alloc(last?.start.length ?? 0);
+  if (last !== null) await file.read(start, 0, start.length, last.at);
+  if (ours.size !== size || (last !== null && !start.equals(last.start))) {
+    throw new SinkError('unavailable', `another process has written to ${path}`);
+  }
+}
+
 /**
  * Locks and opens a file, creates it if it is missing, and cuts off an incomplete last line.
  * @param confirmed the position that the mirror knows
@@ -60,94 +100,52 @@ function holdOrExplain(name: string): (() => void) | null {
 export async function openAppendFile(path: string, confirmed: Mark) {
   makeDirectory(dirname(path));
   const { name, release } = await lock(path);
-  let file: FileHandle | undefined;
-  let size = 0;
-  let last: LastLine | null = null;
-  let isOurs = false;
-
-  function noteLast(line: Uint8Array, end: number): void {
-    last = { at: end - line.length - 1, start: Buffer.from(line.subarray(0, START_BYTES)) };
-  }
-
-  async function openFile(): Promise<LastEvent | null> {
-    file = await open(path, 'a+', 0o600);
-    const { size: complete, line, rest } = await lastLine(file);
-    const event = line === null ? null : parseEvent(path, line);
-    checkRest(path, rest, line !== null || isOurs);
-    if (rest !== '') {
-      await file.truncate(complete);
-      await file.datasync();
-    }
-    size = complete;
-    last = null;
-    if (line !== null) noteLast(Buffer.from(line), size);
-    if (size === 0) syncDirectory(dirname(path));
-    return event;
-  }
+  const opened = await (async () => {
+    if (await isOurs(path)) await secureEnd(path, confirmed);
+    return await openEnd(path);
+  })().catch((error: unknown) => {
+    release();
+    throw error;
+  });
+  /** Null once the file is closed. */
+  let end: FileEnd | null = opened;
 
   async function closeFile(): Promise<void> {
-    const closing = file;
-    file = undefined;
+    const closing = end?.file;
+    end = null;
     await closing?.close();
   }
 
-  /** @throws SinkError unavailable if another process may have written to the file, or replaced it */
-  async function check(): Promise<FileHandle> {
-    if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
+  /** Checks that the file is as this process left it. @throws SinkError unavailable */
+  async function checked(): Promise<FileEnd> {
+    if (end === null) throw new SinkError('unavailable', `${path} is not open`);
     if (!isFileHeld(name)) throw new SinkError('unavailable', `the lock file of ${path} was removed`);
-    const [ours, there] = await Promise.all([file.stat(), stat(path)]);
-    if (ours.ino !== there.ino || ours.dev !== there.dev) {
-      throw new SinkError('unavailable', `another process has replaced ${path}`);
-    }
-    const start = Buffer.alloc(last?.start.length ?? 0);
-    if (last !== null) await file.read(start, 0, start.length, last.at);
-    if (ours.size !== size || (last !== null && !start.equals(last.start))) {
-      throw new SinkError('unavailable', `another process has written to ${path}`);
-    }
-    return file;
+    await checkEnd(path, end);
+    return end;
   }
 
-  async function close(): Promise<void> {
-    try {
-      await closeFile();
-    } finally {
-      release();
-    }
-  }
-
-  async function openFirst(): Promise<LastEvent | null> {
-    // Each file of ours has a state before its first line.
-    isOurs = (await readState(`${path}.state`)) !== null;
-    if (isOurs) await secureEnd(path, confirmed);
-    return await openFile();
-  }
-
-  const end = await openFirst().catch(async (error: unknown) => {
-    await close();
-    throw error;
-  });
   return {
     /** The last event when the file was opened; null if it was empty. */
-    end,
+    event: opened.event,
     /** Bytes. */
-    size: () => size,
-    check,
+    size: () => end?.size ?? 0,
+    checked,
     /** Appends complete lines, and flushes them. */
     append: async (lines: Uint8Array): Promise<void> => {
-      const checked = await check();
-      for (let at = 0; at < lines.length; ) at += (await checked.write(lines, at)).bytesWritten;
-      await checked.datasync();
-      size += lines.length;
-      noteLast(lines.subarray(lines.lastIndexOf(LINE_BREAK, lines.length - 2) + 1, lines.length - 1), size);
+      const { file, size } = await checked();
+      for (let at = 0; at < lines.length; ) at += (await file.write(lines, at)).bytesWritten;
+      await file.datasync();
+      const last = lines.subarray(lines.lastIndexOf(LINE_BREAK, lines.length - 2) + 1, lines.length - 1);
+      end = { file, size: size + lines.length, last: lastOf(last, size + lines.length) };
     },
     /** Renames the file, and continues in a new one. */
     moveTo: async (target: string): Promise<void> => {
-      await check();
+      await checked();
       await closeFile();
       await renameDurably(path, target);
-      await openFile();
+      end = await openEnd(path);
     },
     /** Closes the file and releases the lock. Call it when no other call is running. */
-    close,
+    close: () => closeFile().finally(release),
   };
 }

@@ -1,16 +1,15 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
-import { replaceFile } from '../../../base/durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, type Sink, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
 import { withSinkErrors } from '../connected-sink.ts';
-import { type AppendFile, openAppendFile } from './append-file.ts';
-import { type GenerationState, markOf, readState } from './generation-state.ts';
+import { type EventFile, openEventFile } from './event-file.ts';
+import { readState } from './generation-state.ts';
 import { checkRest, lastLine, parseEvent } from './read-tail.ts';
-import { type Compressor, dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
+import { rotatedSize } from './rotated-files.ts';
 
 /**
  * One event per line, appended to a file and flushed to the disk before it is confirmed. The last complete line names its
@@ -65,7 +64,6 @@ function toSinkError(error: unknown): SinkError {
 
 export const createJsonlSink: SinkFactory = ({ url }) => {
   const path = pathOf(url);
-  const statePath = `${path}.state`;
   const { rotate: rotateAt = Number.POSITIVE_INFINITY, gzip, keep } = readOptions(url, OPTIONS);
   const rotates = Number.isFinite(rotateAt);
   if (keep !== undefined && !rotates) {
@@ -73,12 +71,7 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       hint: 'Add rotate=100MB; keep is a number of rotated files.',
     });
   }
-  let file: AppendFile | undefined;
-  /** All changes up to here are in this file or in rotated ones. */
-  let position = 0;
-  let compressor: Compressor | undefined;
-  /** The content of the state file. */
-  let state: GenerationState | null = null;
+  let file: EventFile | undefined;
   let running: Promise<unknown> = Promise.resolve();
 
   /** Notes a call that may still write after the relay stopped waiting for it. */
@@ -90,64 +83,21 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
     };
   }
 
-  function opened(): AppendFile {
+  const deliverLines = noted(async (lines: EventLines, mark: Mark, signal: AbortSignal) => {
     if (file === undefined) throw new SinkError('unavailable', `${path} is not open`);
-    return file;
-  }
-
-  /** Writes down that a generation starts, or continues in a new file, at `offset`. */
-  async function noteGeneration(mark: Mark, cursor: number, offset: number): Promise<void> {
-    const { incarnation, generation } = mark;
-    const begun = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
-    await replaceFile(statePath, JSON.stringify(begun));
-    state = begun;
-  }
-
-  /**
-   * Renames `catalog.jsonl` to `catalog-<its last seq>.jsonl`, and starts a new file. The state, which is true before and
-   * after the rename, keeps the cursor that the old file's end named.
-   */
-  async function rotate(open: AppendFile, mark: Mark, cursor: number): Promise<void> {
-    await noteGeneration(mark, cursor, open.size());
-    await open.moveTo(await unusedRotatedPath(path, position));
-    await noteGeneration(mark, cursor, 0);
-    if (keep !== undefined) await dropOldest(path, keep);
-    compressor?.wake();
-  }
-
-  const deliverLines = noted(async ({ bytes, first }: EventLines, mark: Mark, signal: AbortSignal) => {
-    const open = opened();
-    // The cursor before this delivery; events that were parked are below it.
-    const cursor = mark.late > 0 ? mark.cursor : first - 1;
-    if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
-      await open.check();
-      await noteGeneration(mark, cursor, open.size());
-    }
-    if (open.size() >= rotateAt) await rotate(open, mark, cursor);
-    signal.throwIfAborted();
-    await open.append(bytes);
-    position = mark.cursor;
+    await file.deliver(lines, mark, signal);
   });
 
   const sink: Sink = {
     batch: { events: 10_000, chars: 4_000_000 },
     open: noted(async (mark) => {
-      file = await openAppendFile(path, mark);
-      const { end } = file;
-      const size = file.size();
-      if (rotates && gzip === 'on') compressor = startCompressor(path);
-      state = await readState(statePath);
-      if (end !== null && end.incarnation !== state?.incarnation) state = null;
-      const own = markOf(mark, state, size, end);
-      position = own.cursor;
-      // The file became shorter, as after a crash during a rotation: it continues from here.
-      if (state !== null && size < state.offset) await noteGeneration(own, own.cursor, size);
-      return own;
+      file = await openEventFile(path, { rotateAt, isCompressed: rotates && gzip === 'on', keep }, mark);
+      return file.mark;
     }),
     deliver: (events, mark, signal) => deliverLines(linesOf(events), mark, signal),
     deliverLines,
     recheck: noted(async () => {
-      await file?.check();
+      await file?.checked();
     }),
     size: async () => {
       const bytes = (await rotatedSize(path)) + ((await stat(path).catch(() => null))?.size ?? 0);
@@ -157,8 +107,6 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
     close: async () => {
       // A call that hangs keeps the lock: until it ends, no relay writes the file.
       await running;
-      await compressor?.stop();
-      compressor = undefined;
       await file?.close();
       file = undefined;
     },

@@ -70,8 +70,6 @@ async function compress(file: string, signal: AbortSignal): Promise<void> {
   }
 }
 
-export type Compressor = ReturnType<typeof startCompressor>;
-
 /**
  * Compresses rotated files in the background, one at a time. A file that cannot be compressed stays as it is, and is retried
  * with the next one.
