@@ -1,5 +1,7 @@
 import type { SinkEvent } from './sink.ts';
 
+export type RefusalSearch = ReturnType<typeof createRefusalSearch>;
+
 /**
  * Finds the event that a sink refuses, by halving batches. Batches after it are small at first, and twice as large after each
  * that is accepted: a store that refuses one event often refuses others.

@@ -1,18 +1,15 @@
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { createHistory } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
-import { eventSource } from '../store/rows/source-state.ts';
 import type { Leased } from '../store/schema/lease.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';
 import { createAckWriter } from './ack-writer.ts';
+import { createBatchReader } from './batch-reader.ts';
 import { createBatchSize } from './batch-size.ts';
 import { createRefusalSearch } from './bisect-rejected.ts';
-import type { LineBuffer } from './line-buffers.ts';
-import { type Batch, readBatch, readLines } from './read-batch.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import { type SinkConfig, withoutSecrets } from './sink-config.ts';
 import { answerWithin } from './with-timeout.ts';
@@ -33,7 +30,7 @@ export interface FeedOptions {
 }
 
 const CLOSE_TIMEOUT_MS = 5_000;
-/** The same when the relay stops. The process ends then, and with it what was not closed. */
+/** Shorter when the relay stops: the process ends then, and with it every connection. */
 const LAST_CLOSE_TIMEOUT_MS = 1_000;
 
 /** The `code` of a log line about a failure, such as `SINK_GONE`. An error that is not a SinkError means unavailable. */
@@ -42,21 +39,14 @@ export function sinkCode(error: unknown): string {
   return `SINK_${(isSinkError(error) ? error.failure : 'unavailable').toUpperCase()}`;
 }
 
-/** What a batch is read for. */
-export interface ReadTarget {
-  readonly batch: Sink['batch'];
-  /** Where the texts of a batch go; null for a sink that takes events. */
-  readonly nextBuffer: (() => LineBuffer) | null;
-}
-
 export type FeedContext = ReturnType<typeof createFeedContext>;
 
 /** Makes what the parts of feeding one sink share. */
 export function createFeedContext(options: FeedOptions) {
   const { store, config, clock, log, source, leased, stopping } = options;
-  const history = createHistory(store);
   const search = createRefusalSearch();
   const batchSize = createBatchSize();
+  const reader = createBatchReader(store, source, search, batchSize);
   const acks = createAckWriter(clock, (sink, ack) => {
     const { cursor: before, backfillTo } = row();
     const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
@@ -74,47 +64,6 @@ export function createFeedContext(options: FeedOptions) {
   function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
     const at = store.changes.timeOf(cursor) ?? 0;
     return { incarnation: store.incarnation, generation, cursor, at, late };
-  }
-
-  const readOptions = () => ({ history, incarnation: store.incarnation, source: eventSource(store.source, source) });
-
-  /** The most events that the sink may get at once now. */
-  const mostEvents = (batch: Sink['batch']): number => Math.min(batch.events, search.limit(), batchSize.limit());
-
-  /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides those that the operator skipped */
-  function* steps(
-    sink: SinkRow,
-    { batch, nextBuffer }: ReadTarget,
-    cursor: number,
-    skipped: readonly number[] = [],
-  ): Generator<undefined, Batch | null> {
-    const most = { events: mostEvents(batch), chars: batch.chars };
-    const blocked = store.sinks.blocked(sink.id);
-    const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
-    const hasAll = blocked.size === 0 && allSkipped.size === 0 && search.limit() === Number.POSITIVE_INFINITY;
-    if (nextBuffer === null || !hasAll) {
-      return yield* readBatch(readOptions(), sink, cursor, most, blocked, allSkipped);
-    }
-    return yield* readLines(readOptions(), sink, cursor, most, nextBuffer());
-  }
-
-  /** Reads the next batch after `cursor` at once. */
-  function read(...given: Parameters<typeof steps>): Batch | null {
-    const reading = steps(...given);
-    for (;;) {
-      const { done, value } = reading.next();
-      if (done === true) return value;
-    }
-  }
-
-  /** Reads it while other work goes on, such as the writes of a delivery. */
-  async function readMeanwhile(...given: Parameters<typeof steps>): Promise<Batch | null> {
-    const reading = steps(...given);
-    for (;;) {
-      await new Promise((resolve) => setImmediate(resolve));
-      const { done, value } = reading.next();
-      if (done === true) return value;
-    }
   }
 
   /** Returns the message and hint of an error, without secrets. */
@@ -135,16 +84,12 @@ export function createFeedContext(options: FeedOptions) {
 
   return {
     ...options,
-    history,
+    ...reader,
     acks,
     search,
     batchSize,
     row,
     markAt,
-    mostEvents,
-    readOptions,
-    read,
-    readMeanwhile,
     errorText,
     closeSink,
   };

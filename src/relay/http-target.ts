@@ -98,7 +98,7 @@ function privateAddressError(host: string): SinkError {
 }
 
 /** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
-export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed, proxies = {} }: HttpTargetOptions) {
+function rejectUnsafe({ url, isPrivateAllowed }: HttpTargetOptions): void {
   if (url.protocol === 'http:' && !isPrivateAllowed) {
     throw new CatchwordError('CONFIG_INVALID', 'http without TLS is for private addresses only', {
       hint: `Use https, or append #allow=private. ${QUOTE}`,
@@ -109,6 +109,12 @@ export function createHttpTarget({ url, secret, timeoutMs, isPrivateAllowed, pro
       hint: 'Remove it; requests are signed with the secret instead.',
     });
   }
+}
+
+/** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
+export function createHttpTarget(options: HttpTargetOptions) {
+  rejectUnsafe(options);
+  const { url, secret, timeoutMs, isPrivateAllowed, proxies = {} } = options;
   const sign = createSigner(secret);
   const target = new URL(url);
   target.hash = '';

@@ -81,6 +81,24 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
   return { row, storesMark: mark !== null };
 }
 
+/** Lets the sink work on the next batch while it waits for its store, on one batch at a time. */
+function createPreparation({ config, log, errorText }: FeedContext, sink: Sink) {
+  let isPreparing = false;
+  return ({ lines, events }: Delivery): void => {
+    if (lines !== null || isPreparing || sink.prepareNext === undefined) return;
+    isPreparing = true;
+    // Frozen, because these events are still to be delivered.
+    sink
+      .prepareNext(Object.freeze(events()))
+      .catch((error: unknown) => {
+        log.debug({ sink: config.name, reason: errorText(error) }, 'preparing a batch failed');
+      })
+      .finally(() => {
+        isPreparing = false;
+      });
+  };
+}
+
 /** An open sink. */
 export type Session = Awaited<ReturnType<typeof openSession>>;
 
@@ -99,8 +117,6 @@ export async function openSession(context: FeedContext) {
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
-  /** Whether a call of `prepareNext` has not ended. */
-  let isPreparing = false;
 
   const session = {
     batch: sink.batch,
@@ -113,6 +129,7 @@ export async function openSession(context: FeedContext) {
     /** The events of a call of `deliver` that is running or has failed. */
     inFlight: null as Delivery | null,
     close,
+    prepareNext: createPreparation(context, sink),
 
     deliver: async (delivery: Delivery, mark: Mark): Promise<void> => {
       // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.
@@ -126,21 +143,6 @@ export async function openSession(context: FeedContext) {
       context.search.accepted(sink.batch.events);
       const isFast = context.batchSize.delivered(size, sink.batch.events);
       if (isFast) context.log.info({ sink: config.name }, 'sink gets full batches again');
-    },
-
-    /** Lets the sink work on the next batch while it waits for its store. */
-    prepareNext: ({ lines, events }: Delivery): void => {
-      if (lines !== null || isPreparing || sink.prepareNext === undefined) return;
-      isPreparing = true;
-      // Frozen, because these events are still to be delivered.
-      sink
-        .prepareNext(Object.freeze(events()))
-        .catch((error: unknown) => {
-          context.log.debug({ sink: config.name, reason: context.errorText(error) }, 'preparing a batch failed');
-        })
-        .finally(() => {
-          isPreparing = false;
-        });
     },
 
     /** Checks every few minutes that the store still holds what it confirmed. @throws SinkError if it does not */

@@ -54,92 +54,96 @@ export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => Sink
   return Object.fromEntries(members) as Sink;
 }
 
-/** @param deliveries makes the calls that deliver of the one of the store */
+/** Runs a call. After one that was cut short or failed, the driver's state is unknown: the connection ends. */
+async function during<T>(
+  life: ConnectionLife,
+  signal: AbortSignal,
+  toSinkError: (error: unknown) => SinkError,
+  call: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await withAbort([signal, life.signal], async (either) => {
+      either.throwIfAborted();
+      life.callBegins();
+      return await unlessAborted(call(), either);
+    });
+  } catch (error) {
+    const known = error instanceof SinkError ? error : toSinkError(error);
+    // The relay sends a part of a refused batch again.
+    if (known.failure !== 'refused') life.end(known);
+    throw known;
+  }
+}
+
+/** A connection of a sink; with `opened` once the store is open on it. */
+interface Session<Connection, Events> {
+  readonly life: ConnectionLife;
+  connection?: Connection;
+  opened?: OpenStore<Events>;
+}
+
+/** @param deliveries makes the sink's calls that deliver, of the store's call */
 function createSink<Connection, Events>(
   store: ConnectedStore<Connection, Events>,
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
-  const { batch, size } = store;
-  let life: ConnectionLife | undefined;
-  let connection: Connection | undefined;
-  let open: OpenStore<Events> | undefined;
-
-  /** Runs a call. After one that was cut short or failed, the driver's state is unknown: the connection ends. */
-  async function during<T>(living: ConnectionLife, signal: AbortSignal, call: () => Promise<T>): Promise<T> {
-    try {
-      return await withAbort([signal, living.signal], async (either) => {
-        either.throwIfAborted();
-        living.callBegins();
-        return await unlessAborted(call(), either);
-      });
-    } catch (error) {
-      const known = error instanceof SinkError ? error : store.toSinkError(error);
-      // The relay sends a part of a refused batch again.
-      if (known.failure !== 'refused') living.end(known);
-      throw known;
-    }
-  }
+  const { batch, size, toSinkError } = store;
+  let current: Session<Connection, Events> | undefined;
 
   /** Ends a connection. After a failure, it has ended already. */
-  async function leave(living: ConnectionLife, leaving: Connection | undefined): Promise<void> {
-    if (leaving !== undefined && !living.signal.aborted) {
-      await answerWithin(LEAVE_TIMEOUT_MS, async () => store.leave?.(leaving), living.signal).catch(() => {});
+  async function leave({ life, connection }: Session<Connection, Events>): Promise<void> {
+    if (connection !== undefined && !life.signal.aborted) {
+      await answerWithin(LEAVE_TIMEOUT_MS, async () => store.leave?.(connection), life.signal).catch(() => {});
     }
-    living.end();
+    life.end();
   }
 
   /** Runs `work` on a connection of its own. */
-  async function probe<T>(work: (probing: Connection) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const living = createConnectionLife();
-    let probing: Connection | undefined;
+  async function probe<T>(work: (connection: Connection) => Promise<T>, signal: AbortSignal): Promise<T> {
+    const session: Session<Connection, Events> = { life: createConnectionLife() };
     try {
-      return await during(living, signal, async () => {
-        probing = await store.connect(living);
-        return await work(probing);
+      return await during(session.life, signal, toSinkError, async () => {
+        session.connection = await store.connect(session.life);
+        return await work(session.connection);
       });
     } finally {
-      await leave(living, probing);
+      await leave(session);
     }
   }
 
-  async function opened(
-    signal: AbortSignal,
-    call: (store: OpenStore<Events>) => Promise<void> | undefined,
-  ): Promise<void> {
-    const now = open;
-    if (life === undefined || now === undefined) throw new SinkError('unavailable', 'the sink is not open');
-    await during(life, signal, async () => call(now));
+  /** Calls the open store. */
+  async function call(signal: AbortSignal, work: (store: OpenStore<Events>) => Promise<void> | undefined) {
+    const { life, opened } = current ?? {};
+    if (life === undefined || opened === undefined) throw new SinkError('unavailable', 'the sink is not open');
+    await during(life, signal, toSinkError, async () => work(opened));
   }
 
   return {
     batch,
     open: async (mark, _newest, signal) => {
-      life?.end();
-      const living = createConnectionLife();
-      life = living;
-      return await during(living, signal, async () => {
-        const connected = await store.connect(living);
-        const now = await store.open(connected, mark);
-        living.signal.throwIfAborted();
-        connection = connected;
-        open = now;
-        return now.position;
+      current?.life.end();
+      const session: Session<Connection, Events> = { life: createConnectionLife() };
+      current = session;
+      return await during(session.life, signal, toSinkError, async () => {
+        const connection = await store.connect(session.life);
+        const opened = await store.open(connection, mark);
+        session.life.signal.throwIfAborted();
+        Object.assign(session, { connection, opened });
+        return opened.position;
       });
     },
-    fillBegins: (mark, signal) => opened(signal, (now) => now.fillBegins?.(mark, signal)),
-    fillEnds: (kept, mark, signal) => opened(signal, (now) => now.fillEnds?.(kept, mark, signal)),
-    recheck: (signal) => opened(signal, (now) => now.recheck?.(signal)),
-    prepareNext: async (events) => open?.prepareNext?.(events),
-    ...deliveries((events, mark, signal) => opened(signal, (now) => now.deliver(events, mark, signal))),
+    fillBegins: (mark, signal) => call(signal, (opened) => opened.fillBegins?.(mark, signal)),
+    fillEnds: (kept, mark, signal) => call(signal, (opened) => opened.fillEnds?.(kept, mark, signal)),
+    recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
+    prepareNext: async (events) => current?.opened?.prepareNext?.(events),
+    ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
-      const [living, leaving] = [life, connection];
-      life = undefined;
-      connection = undefined;
-      open = undefined;
-      if (living !== undefined) await leave(living, leaving);
+      const session = current;
+      current = undefined;
+      if (session !== undefined) await leave(session);
     },
-    check: (signal) => probe((probing) => store.check(probing, signal), signal),
+    check: (signal) => probe((connection) => store.check(connection, signal), signal),
   };
 }
 

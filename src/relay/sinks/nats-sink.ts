@@ -69,13 +69,13 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
-type Publisher = ReturnType<typeof createPublisher>;
+type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
 /**
  * Publishes messages that each expect the one before, so the answer to the last one confirms them all. The driver's
  * requests take four times as long, because each creates its possible errors in advance (measured).
  */
-function createPublisher(connection: NatsConnection) {
+function createPublisher(connection: NatsConnection, { stream, subject }: StreamNames) {
   const client = jetstream(connection);
   const inbox = createInbox();
   /** The first error of an answer. After an error, the relay connects again. */
@@ -88,22 +88,39 @@ function createPublisher(connection: NatsConnection) {
       refusal = refused?.description ?? null;
     },
   });
-  return {
-    send: (subject: string, text: string, headers: MsgHdrs): void => {
-      connection.publish(subject, text, { headers, reply: inbox });
-    },
-    /** Publishes the last message. @throws the first error of all messages */
-    confirm: async (subject: string, text: string, headers: MsgHdrs): Promise<void> => {
-      try {
-        await client.publish(subject, text, { headers, timeout: PUBLISH_TIMEOUT_MS, retries: 0 });
-      } catch (error) {
-        throw refusal === null ? error : new Error(refusal, { cause: error });
-      }
-    },
+  /** Publishes the last message. @throws the first error of all messages */
+  async function confirm(text: string, headers: MsgHdrs): Promise<void> {
+    try {
+      await client.publish(subject, text, { headers, timeout: PUBLISH_TIMEOUT_MS, retries: 0 });
+    } catch (error) {
+      throw refusal === null ? error : new Error(refusal, { cause: error });
+    }
+  }
+
+  /** @param last number of the stream's last message */
+  return async (events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> => {
+    let before: string | undefined;
+    let confirmed: Promise<void> | undefined;
+    for (const [index, event] of events.entries()) {
+      const isLast = index === events.length - 1;
+      // The id names the message's number: the server may remember the id of a message that it lost.
+      const id = `${mark.generation}:${event.id}@${last + index}`;
+      const { incarnation, generation, cursor, at, late } = markWith(event, isLast, mark);
+      const headers = MsgHdrsImpl.fromRecord({
+        [MARK_HEADER]: [[incarnation, generation, cursor, at, late].join(' ')],
+        [PubHeaders.MsgIdHdr]: [id],
+        [PubHeaders.ExpectedStreamHdr]: [stream],
+        [PubHeaders.ExpectedLastSeqHdr]: [String(last + index)],
+        // The number alone does not suffice: another client's message could have taken the place of ours.
+        ...(before !== undefined && { [PubHeaders.ExpectedLastMsgIdHdr]: [before] }),
+      });
+      before = id;
+      if (isLast) confirmed = confirm(event.text, headers);
+      else connection.publish(subject, event.text, { headers, reply: inbox });
+    }
+    await confirmed;
   };
 }
-
-type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
 /** Node.js announces here each socket that is made to connect. */
 const SOCKETS = 'net.client.socket';
@@ -189,32 +206,8 @@ export const createNatsSink: SinkFactory = ({ url }) => {
   const names = { stream, subject };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
-  /** @param last number of the stream's last message */
-  async function publish(publisher: Publisher, events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> {
-    let before: string | undefined;
-    let confirmed: Promise<unknown> | undefined;
-    for (const [index, event] of events.entries()) {
-      const isLast = index === events.length - 1;
-      // The id names the message's number: the server may remember the id of a message that it lost.
-      const id = `${mark.generation}:${event.id}@${last + index}`;
-      const { incarnation, generation, cursor, at, late } = markWith(event, isLast, mark);
-      const headers = MsgHdrsImpl.fromRecord({
-        [MARK_HEADER]: [[incarnation, generation, cursor, at, late].join(' ')],
-        [PubHeaders.MsgIdHdr]: [id],
-        [PubHeaders.ExpectedStreamHdr]: [stream],
-        [PubHeaders.ExpectedLastSeqHdr]: [String(last + index)],
-        // The number alone does not suffice: another client's message could have taken the place of ours.
-        ...(before !== undefined && { [PubHeaders.ExpectedLastMsgIdHdr]: [before] }),
-      });
-      before = id;
-      if (isLast) confirmed = publisher.confirm(subject, event.text, headers);
-      else publisher.send(subject, event.text, headers);
-    }
-    await confirmed;
-  }
-
   async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
-    const publisher = createPublisher(connection);
+    const publish = createPublisher(connection, names);
     const manager = await jetstreamManager(connection);
     const { streams } = manager;
     const found = await findStream(manager, names);
@@ -238,7 +231,7 @@ export const createNatsSink: SinkFactory = ({ url }) => {
         if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
           throw new SinkError('refused', `NATS: an event is larger than the server's limit of ${maxBytes} bytes`);
         }
-        await publish(publisher, events, mark, last);
+        await publish(events, mark, last);
         last += events.length;
       },
       recheck: async () => {

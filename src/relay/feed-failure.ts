@@ -1,0 +1,86 @@
+import { hasCode, isMirrorLost } from '../base/errors.ts';
+import { type FeedContext, sinkCode } from './feed-context.ts';
+import { parkRefused, stopSink } from './parked-events.ts';
+import { isSinkError } from './sink.ts';
+import { retryDelayMs, untilRetry } from './sink-pause.ts';
+import type { Session } from './sink-session.ts';
+
+/** The state of a sink's loop. */
+export interface Feed {
+  session: Session | undefined;
+  /** Failed turns in a row. */
+  failures: number;
+}
+
+/** Another relay has taken over, or this process has lost the mirror: it cannot feed any sink. */
+export const isFatal = (error: unknown): boolean => isMirrorLost(error) || hasCode(error, 'LEASE_LOST');
+
+export async function closeSession({ acks }: FeedContext, feed: Feed): Promise<void> {
+  const closing = feed.session;
+  feed.session = undefined;
+  await closing?.close();
+  acks.flush();
+}
+
+/**
+ * What a failed turn means.
+ * - `abandoned`: the relay stops, and has abandoned a call
+ * - `refused`: the store refuses one of the events in flight
+ * - `final`: only an operator can help
+ * - `passing`: to be tried again
+ */
+type Meaning = 'abandoned' | 'refused' | 'final' | 'passing';
+
+function meaningOf(error: unknown, { signal, stopping }: FeedContext, { session }: Feed): Meaning {
+  if (signal.aborted || (stopping.aborted && error === stopping.reason)) return 'abandoned';
+  const failure = isSinkError(error) ? error.failure : 'unavailable';
+  // Without events in flight, it is not an event that was refused.
+  if (failure === 'refused' && session !== undefined && session.inFlight !== null) return 'refused';
+  return failure === 'gone' || hasCode(error, 'SINK_CONFLICT') ? 'final' : 'passing';
+}
+
+/** Makes batches smaller if the last one may have been too large for the sink. @returns what to add to the reason */
+function slowness({ batchSize }: FeedContext, { session, failures }: Feed, error: unknown): string {
+  const events = session?.inFlight?.size ?? 0;
+  if (!isSinkError(error) || !error.timedOut || events === 0) return '';
+  const next = batchSize.timedOut(events);
+  if (events === 1) return failures === 0 ? '' : '. It does not take a single event either';
+  return `. The next batch has at most ${next} ${next === 1 ? 'event' : 'events'} instead of ${events}`;
+}
+
+type Handler = (context: FeedContext, feed: Feed, error: unknown) => Promise<void>;
+
+const HANDLERS: Readonly<Record<Meaning, Handler>> = {
+  abandoned: async () => {},
+  refused: async (context, { session }, error) => {
+    if (session === undefined || session.inFlight === null) return;
+    const refused = context.search.narrow(session.inFlight.events());
+    session.inFlight = null;
+    if (refused !== null) parkRefused(context, session, refused, context.errorText(error));
+  },
+  final: async (context, feed, error) => {
+    const sink = context.row();
+    await closeSession(context, feed);
+    stopSink(context, sink, sinkCode(error), context.errorText(error));
+  },
+  passing: async (context, feed, error) => {
+    const { config, clock, log, leased } = context;
+    const { id } = context.row();
+    const reason = `${context.errorText(error)}${slowness(context, feed, error)}`;
+    await closeSession(context, feed);
+    feed.failures++;
+    const { failures } = feed;
+    const pauseMs = retryDelayMs(context, error, failures);
+    const now = clock.now();
+    leased.write(({ sinks }) => sinks.fail(id, reason, now, now + pauseMs));
+    log.warn({ code: sinkCode(error), sink: config.name, reason, failures, pauseMs }, 'sink failed, retrying');
+    await untilRetry(context);
+  },
+};
+
+/** Handles a failed turn. Returns when the next one may start. @throws an error after which no sink can be fed */
+export async function onFailure(context: FeedContext, feed: Feed, error: unknown): Promise<void> {
+  if (isFatal(error)) throw error;
+  context.acks.flush();
+  await HANDLERS[meaningOf(error, context, feed)](context, feed, error);
+}
