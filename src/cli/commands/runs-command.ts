@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Run } from '../../catalog/run-types.ts';
-import { recordDone } from '../../operate/decisions/decision-record.ts';
+import { recordEnded } from '../../operate/decisions/decision-record.ts';
 import { cancel } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, runSummary } from '../../report/run-text.ts';
@@ -50,7 +50,7 @@ function cancelRun({ clock }: CommandContext, store: Store, id: number): Result 
   const decision = { who: commandUser(), action: 'cancel', target: String(id), argument: null } as const;
   return store.request((writer) => {
     const { run, outcome } = cancel(store, id, nowMs);
-    recordDone(writer, decision, outcome, nowMs);
+    recordEnded(writer, decision, 'done', outcome, nowMs);
     return { json: runJson(run), text: outcome };
   });
 }

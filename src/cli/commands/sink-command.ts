@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import { usageError } from '../../base/errors.ts';
-import { recordDone } from '../../operate/decisions/decision-record.ts';
+import { recordEnded } from '../../operate/decisions/decision-record.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { changeSink } from '../../operate/decisions/sink-actions.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
@@ -54,7 +54,7 @@ async function decide(
     const decision = { who: commandUser(), action, target, argument };
     const text = store.request((writer) => {
       const outcome = changeSink(writer, action, target, argument, nowMs);
-      recordDone(writer, decision, outcome, nowMs);
+      recordEnded(writer, decision, 'done', outcome, nowMs);
       const isHalted = action !== 'pause' && requireSink(writer, target).state !== 'running';
       return isHalted ? [outcome, `resume it with: npx catchword sink resume ${target}`] : outcome;
     });

@@ -21,16 +21,16 @@ export interface ReviewOptions {
 
 /** Carries out decisions that wait, and ends them: in the daemon, or in a command if none is active. */
 export function createReviews({ store, clock, log, existing }: ReviewOptions) {
-  /** @returns false if another process has ended it */
-  function end({ actions }: Recorder, { id, action, target }: ActionRow, outcome: string, state: 'done' | 'failed') {
+  /** Ends a decision. @returns false if another process has ended it */
+  function end({ actions }: Recorder, { id, action, target }: ActionRow, state: 'done' | 'failed', outcome: string) {
     const ended = actions.end(id, { state, outcome, endedAt: clock.now() });
     if (ended) log.info({ what: `${action} ${target}`, reason: outcome }, 'a decision of an operator has ended');
     return ended;
   }
 
-  /** Ends it within a transaction that must not commit if another process has ended it. */
+  /** Ends it as done, within a transaction that must not commit if another process has ended it. */
   function endOnce(writer: Recorder, row: ActionRow, outcome: string): void {
-    if (end(writer, row, outcome, 'done')) return;
+    if (end(writer, row, 'done', outcome)) return;
     throw new CatchwordError('RUN_CANCELLED', 'another process has carried out this decision');
   }
 
@@ -38,7 +38,7 @@ export function createReviews({ store, clock, log, existing }: ReviewOptions) {
   function fail(row: ActionRow, error: unknown, signal: AbortSignal): void {
     if (signal.aborted || isMirrorLost(error) || hasCode(error, 'MIRROR_BUSY', 'LEASE_LOST')) return;
     if (!(error instanceof CatchwordError)) log.error(errorFields(error), 'a decision of an operator failed');
-    store.request((writer) => end(writer, row, whyFailed(error), 'failed'));
+    store.request((writer) => end(writer, row, 'failed', whyFailed(error)));
   }
 
   async function perform(row: ActionRow, signal: AbortSignal, isReady = (): boolean => true): Promise<void> {
@@ -60,12 +60,9 @@ export function createReviews({ store, clock, log, existing }: ReviewOptions) {
   }
 
   return {
+    end,
     endOnce,
     fail,
-    /** Ends a decision that is not carried out. */
-    end: (row: ActionRow, why: string) => store.request((writer) => end(writer, row, why, 'failed')),
-    /** Ends it as done, in a transaction of the caller. */
-    endIn: (writer: Recorder, row: ActionRow, outcome: string) => end(writer, row, outcome, 'done'),
     /** Carries it out, or does nothing if it has ended or must wait. @throws what the review throws */
     perform,
     /** As `perform`; records an error. @returns false if it could not be carried out now, and still waits */
@@ -95,7 +92,7 @@ export async function reviewNow(
   const { store, clock, tell } = options;
   const reviews = createReviews(options);
   requireReviewable(store, decision);
-  const id = store.request(({ actions }) => ask(actions, decision, clock.now()));
+  const id = store.request((writer) => ask(writer, decision, clock.now()));
   for (let told = false; ; ) {
     const row = store.actions.get(id);
     if (row === undefined) throw new CatchwordError('NOT_FOUND', `decision ${id} is not recorded any more`);
@@ -112,7 +109,8 @@ export async function reviewNow(
       told = true;
       await clock.sleep(LOOK_MS, signal);
     } catch (error) {
-      reviews.end(row, signal.aborted ? 'the command that asked for it was interrupted' : whyFailed(error));
+      const why = signal.aborted ? 'the command that asked for it was interrupted' : whyFailed(error);
+      store.request((writer) => reviews.end(writer, row, 'failed', why));
       throw error;
     }
   }

@@ -58,6 +58,8 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
     return rows;
   }
 
+  const fail = (row: ActionRow, why: string) => store.request((writer) => reviews.end(writer, row, 'failed', why));
+
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
     function onStart(writer: KeeperWriter, run: Run, resumed: boolean): void {
       const other = run.kind === kind ? '' : ': it reads everything, because a delta is not enough now';
@@ -81,7 +83,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
       for (const row of asked()) {
         // A time in the future shows that the clock was put back.
         if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
-          reviews.end(row, 'it waited longer than an hour, and was not carried out');
+          fail(row, 'it waited longer than an hour, and was not carried out');
           continue;
         }
         if (store.keeperLease.holder(clock.now()) !== null) return null;
@@ -92,7 +94,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
         }
         if (store.runs.unfinished() !== undefined) continue;
         if (isReview(action)) return { starts: null, work: (signal) => reviews.carryOut(row, signal) };
-        reviews.end(row, 'this version of catchword cannot carry it out');
+        fail(row, 'this version of catchword cannot carry it out');
       }
       return null;
     },
@@ -106,7 +108,7 @@ export function createAskedDecisions({ store, keeper, clock, log, existing }: As
       if (run === undefined || covered.length === 0) return true;
       store.request((writer) => {
         if (writer.runs.unfinished()?.id !== run.id) return;
-        for (const row of covered) reviews.endIn(writer, row, `run ${run.id}, which is under way, covers it`);
+        for (const row of covered) reviews.end(writer, row, 'done', `run ${run.id}, which is under way, covers it`);
       });
       return true;
     },

@@ -10,13 +10,22 @@ export interface Recorder {
   readonly actions: ActionWriter;
 }
 
-/** Records a decision that the same transaction has carried out. @returns its id */
-export function recordDone({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
-  return actions.add({ ...decision, at: nowMs, state: 'done', outcome, endedAt: nowMs });
+/**
+ * Records a decision that the same transaction has carried out (`done`), or that cannot be carried out (`failed`).
+ * @returns its id
+ */
+export function recordEnded(
+  { actions }: Recorder,
+  decision: Decision,
+  state: 'done' | 'failed',
+  outcome: string,
+  nowMs: number,
+): number {
+  return actions.add({ ...decision, at: nowMs, state, outcome, endedAt: nowMs });
 }
 
 /** Records a decision that waits until the process with the lease carries it out. @returns its id */
-export function ask(actions: ActionWriter, decision: Decision, nowMs: number): number {
+export function ask({ actions }: Recorder, decision: Decision, nowMs: number): number {
   return actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
 }
 
@@ -27,11 +36,6 @@ export function ask(actions: ActionWriter, decision: Decision, nowMs: number): n
 export function requireReviewable(store: Reader, { action, target }: Decision): void {
   if (action === 'undo') requireRun(store, Number(target));
   else requireHeld(store, Number(target));
-}
-
-/** Records a decision that cannot be carried out. @returns its id */
-export function recordFailed({ actions }: Recorder, decision: Decision, outcome: string, nowMs: number): number {
-  return actions.add({ ...decision, at: nowMs, state: 'failed', outcome, endedAt: nowMs });
 }
 
 /** Why a decision failed: the error, and what to do. Commands that only list what the page shows are left out. */

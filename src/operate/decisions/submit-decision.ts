@@ -2,7 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { cancelRun } from '../../sync/finish-run.ts';
-import { ask, recordDone, recordFailed, requireReviewable, whyFailed } from './decision-record.ts';
+import { ask, recordEnded, requireReviewable, whyFailed } from './decision-record.ts';
 import { type Decision, isSinkAction } from './decision-types.ts';
 import { changeSink } from './sink-actions.ts';
 
@@ -51,13 +51,13 @@ export function decide(store: Store, decision: Decision, nowMs: number): number 
       outcome = store.request(() => carryOut(store, decision, nowMs));
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
-      return recordFailed(writer, decision, whyFailed(error), nowMs);
+      return recordEnded(writer, decision, 'failed', whyFailed(error), nowMs);
     }
-    if (outcome !== null) return recordDone(writer, decision, outcome, nowMs);
+    if (outcome !== null) return recordEnded(writer, decision, 'done', outcome, nowMs);
     if (store.daemonLease.holder(nowMs) === null) {
       const command = COMMANDS[decision.action]?.(decision.target);
-      return recordFailed(writer, decision, `no daemon is running; start it, or run: ${command}`, nowMs);
+      return recordEnded(writer, decision, 'failed', `no daemon is running; start it, or run: ${command}`, nowMs);
     }
-    return ask(writer.actions, decision, nowMs);
+    return ask(writer, decision, nowMs);
   });
 }

@@ -1,18 +1,12 @@
 import { withAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
-import type { Service } from '../../base/lifecycle.ts';
 import type { Logger } from '../../base/log.ts';
 import type { ProxySettings } from '../../base/proxy.ts';
 import { secretsOf, withoutSecrets } from '../../relay/sink-config.ts';
 
 /** What a run did: it started, or it ended. */
 type Beat = 'start' | 'complete' | 'fail';
-
-interface Heartbeat extends Service {
-  /** Returns at once. A newer beat replaces one that waits. */
-  readonly beat: (beat: Beat) => void;
-}
 
 interface HeartbeatOptions {
   /** CATCHWORD_HEARTBEAT_URL. */
@@ -34,7 +28,7 @@ const GRACE_MS = 7_000;
  * Calls an address when runs start and end, as healthchecks.io expects it. Beats are sent one after the other, apart from
  * the run, so that an address that does not answer delays no run.
  */
-export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOptions): Heartbeat {
+export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOptions) {
   const url = new URL(text);
   const secrets = secretsOf(url, undefined);
   const stopping = new AbortController();
@@ -87,13 +81,14 @@ export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOpti
 
   return {
     name: 'heartbeat',
-    beat: (beat) => {
+    /** Returns at once. A newer beat replaces one that waits. */
+    beat: (beat: Beat): void => {
       // The newest result and a start after it are all that a receiver needs.
       const isStart = beat === 'start';
       waiting = [...(isStart ? waiting.filter((one) => one !== 'start').slice(-1) : []), beat];
       sending ??= sendAll();
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       // The last beat says most.
       const preferLast = (): void => {
         if (waiting.length > 0) current.abort(new Error('a later heartbeat takes precedence'));

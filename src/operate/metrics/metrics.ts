@@ -22,17 +22,12 @@ export interface MetricsOptions {
   readonly figures?: (() => Promise<ThreadFigures>) | undefined;
 }
 
-export interface Metrics {
-  /** @returns the current figures in Prometheus's text format */
-  text(): Promise<string>;
-  /** Ends all measurements. */
-  close(): Promise<void>;
-}
+export type Metrics = ReturnType<typeof startMetrics>;
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** Starts to measure this process. docs/metrics.md lists the metrics. */
-export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions): Metrics {
+export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions) {
   const reader = new OnDemandReader();
   const provider = new MeterProvider({ readers: [reader] });
   const meter = provider.getMeter('catchword');
@@ -42,12 +37,14 @@ export function startMetrics({ rateLimit, mirror, figures }: MetricsOptions): Me
   if (mirror !== undefined) observeMirror(meter, mirror);
   const serializer = new PrometheusSerializer(undefined, false, undefined, true, true);
   return {
-    text: async () => {
+    /** @returns the current figures in Prometheus's text format */
+    text: async (): Promise<string> => {
       const { resourceMetrics, errors } = await reader.collect();
       if (errors.length > 0) throw new Error(errors.map(messageOf).join('; '), { cause: errors[0] });
       return serializer.serialize(resourceMetrics);
     },
-    close: async () => {
+    /** Ends all measurements. */
+    close: async (): Promise<void> => {
       for (const stop of stops) stop();
       await provider.shutdown();
     },

@@ -38,25 +38,22 @@ export function forgetFutureTicks(ticks: ServedTicks, kind: RunKind, nowMs: numb
   ticks.forgetAfter(kind, nowMs);
 }
 
-/** What a scheduler remembers from one check to the next; milliseconds since 1970. */
-interface Checks {
-  /** When it was started. */
-  readonly since: number;
-  /** Its newest check. */
-  last: number;
-  /** The newest tick of each kind for which missed ones were logged. */
-  readonly logged: Map<RunKind, number>;
-  /** The schedule is checked every second at most, so that what fails may fail as often. */
-  readonly unrequested: ReturnType<typeof createTrouble>;
-  readonly unchecked: ReturnType<typeof createTrouble>;
-}
+type Checks = ReturnType<typeof beginChecks>;
 
-function beginChecks({ clock, log }: Pick<ScheduleOptions, 'clock' | 'log'>): Checks {
-  const now = clock.now();
+/** Makes what a scheduler remembers from one check to the next; milliseconds since 1970. */
+function beginChecks({ clock, log }: Pick<ScheduleOptions, 'clock' | 'log'>) {
+  const since = clock.now();
+  // The schedule is checked every second at most, so that what fails may fail as often.
   const place = { clock, log, level: 'error' } as const;
-  const unrequested = createTrouble({ ...place, wrong: 'a scheduled run could not be requested' });
-  const unchecked = createTrouble({ ...place, wrong: 'the schedule could not be checked' });
-  return { since: now, last: now, logged: new Map(), unrequested, unchecked };
+  return {
+    /** When the scheduler was started, and its newest check. */
+    since,
+    last: since,
+    /** The newest tick of each kind for which missed ones were logged. */
+    logged: new Map<RunKind, number>(),
+    unrequested: createTrouble({ ...place, wrong: 'a scheduled run could not be requested' }),
+    unchecked: createTrouble({ ...place, wrong: 'the schedule could not be checked' }),
+  };
 }
 
 /** Why ticks were not served, as far as this process knows. */

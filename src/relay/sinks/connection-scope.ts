@@ -5,34 +5,24 @@ import { SinkError } from '../sink.ts';
 const MAX_RECEIVED_BYTES = 128 * 2 ** 20;
 const CHECK_MS = 100;
 
+export type ConnectionLife = ReturnType<typeof createConnectionLife>;
+
 /**
- * The life of one connection. Whatever a driver makes for it is handed over here as soon as it exists, so that it is
+ * Makes the life of one connection. Whatever a driver makes for it is handed over here as soon as it exists, so that it is
  * released at the end, in whatever state the driver is.
  */
-export interface ConnectionLife {
-  /** Aborts when the connection ends, with the reason. */
-  readonly signal: AbortSignal;
-  /** Calls `release` at the end; at once if this is the end already. */
-  atEnd(release: () => unknown): void;
-  /** Destroys the socket at the end. A store that floods it ends the connection. */
-  own(socket: Socket): void;
-  /** Notes that a call begins, which the store may answer. */
-  callBegins(): void;
-  end(reason?: unknown): void;
-}
-
-export function createConnectionLife(): ConnectionLife {
+export function createConnectionLife() {
   const ended = new AbortController();
   const { signal } = ended;
-  /** Those that are open. A receiver of HTTP may close one after each request. */
+  /** Open sockets. A receiver of HTTP may close one after each request. */
   const sockets = new Set<Socket>();
-  /** Of sockets that were closed. */
   let bytesOfClosed = 0;
   let bytesBefore = 0;
 
   const bytesRead = (): number => [...sockets].reduce((sum, socket) => sum + socket.bytesRead, bytesOfClosed);
   const end = (reason?: unknown): void => ended.abort(reason);
 
+  /** Calls `release` at the end; at once if this is the end already. */
   function atEnd(release: () => unknown): void {
     if (signal.aborted) release();
     else signal.addEventListener('abort', release, { once: true });
@@ -48,9 +38,11 @@ export function createConnectionLife(): ConnectionLife {
   atEnd(() => clearInterval(timer));
 
   return {
+    /** Aborts when the connection ends, with the reason. */
     signal,
     atEnd,
-    own: (socket) => {
+    /** Destroys the socket at the end. A store that floods it ends the connection. */
+    own: (socket: Socket): void => {
       const destroy = (): unknown => socket.destroy();
       sockets.add(socket);
       atEnd(destroy);
@@ -60,7 +52,8 @@ export function createConnectionLife(): ConnectionLife {
         signal.removeEventListener('abort', destroy);
       });
     },
-    callBegins: () => {
+    /** Notes that a call begins, which the store may answer. */
+    callBegins: (): void => {
       bytesBefore = bytesRead();
     },
     end,
