@@ -75,7 +75,7 @@ describe('productText', () => {
 });
 
 describe('schemas/event.json', () => {
-  it('is what `npm run docs` writes, and what a server answers', async () => {
+  it('schemas/event.json is what `npm run docs` writes, and what a server answers', async () => {
     const file = readFileSync(new URL('../../schemas/event.json', import.meta.url), 'utf8');
     expect(file).toBe(eventSchemaFile());
     const { db } = await filled({ items: 1 });

@@ -1,38 +1,34 @@
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+import { standIn, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 // Loaded before the runs, which are short: a beat that is late gives way to the next one.
 import '../../src/relay/http-target.ts';
 import { receiver } from './scene.ts';
 
 /** A sandbox, and settings with a heartbeat. */
-async function place(heartbeat: string, items = 300) {
-  const sandbox = await startSandbox({ items });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const more = { CATCHWORD_HEARTBEAT_URL: `${heartbeat}/ping/secret-uuid?tag=secret-tag#allow=private` };
-  return { sandbox, directory, settings: settingsFor(sandbox.url, db, more) };
+function withHeartbeat(url: string) {
+  const address = `${url}/ping/secret-uuid?tag=secret-tag#allow=private`;
+  return place({ items: 300 }, { CATCHWORD_HEARTBEAT_URL: address });
 }
 
 const START = '/ping/secret-uuid/start?tag=secret-tag';
 const COMPLETE = '/ping/secret-uuid?tag=secret-tag';
 const FAIL = '/ping/secret-uuid/fail?tag=secret-tag';
 
-it('is called when a run starts and when it is complete', async () => {
+it('a heartbeat is sent when a run starts and when it is complete', async () => {
   const { url, received } = await receiver(() => ({ status: 200 }));
-  const { settings } = await place(url);
+  const { settings } = await withHeartbeat(url);
   await load(settings, 'full');
   await load(settings, 'delta');
   expect(received.map(({ path }) => path)).toEqual([START, COMPLETE, START, COMPLETE]);
 });
 
-it('is called when a run fails, and gets nothing from commands that only compare', async () => {
+it('a heartbeat is sent when a run fails, and none by commands that only compare', async () => {
   const { url, received } = await receiver(() => ({ status: 200 }));
-  const { sandbox, directory, settings } = await place(url);
+  const { sandbox, directory, settings } = await withHeartbeat(url);
   expect((await runHere(['sync'], settings, directory)).code).toBe(0);
   received.length = 0;
   expect((await runHere(['verify'], settings, directory)).code).toBe(0);
@@ -47,11 +43,11 @@ it('is called when a run fails, and gets nothing from commands that only compare
 
 it('counts a run that holds removals as complete', async () => {
   const { url, received } = await receiver(() => ({ status: 200 }));
-  const { settings } = await place(url);
+  const { db, settings } = await withHeartbeat(url);
   await load(settings, 'full');
   const empty = await startSandbox({ items: 0 });
   onTestFinished(() => empty.stop());
-  standIn(settings.CATCHWORD_DB ?? '', empty.url);
+  standIn(db, empty.url);
   const run = await load({ ...settings, CATCHWORD_BASE_URL: empty.url }, 'full');
   expect(run.state).toBe('held');
   expect(received.map(({ path }) => path).slice(-2)).toEqual([START, COMPLETE]);
@@ -59,7 +55,7 @@ it('counts a run that holds removals as complete', async () => {
 
 it('delays and fails no run if it does not answer', async () => {
   const { url, received } = await receiver(() => null);
-  const { directory, settings } = await place(url);
+  const { directory, settings } = await withHeartbeat(url);
   const ended = await runHere(['sync', '--json'], settings, directory);
   expect(ended.code).toBe(0);
   expect(JSON.parse(ended.stdout)).toMatchObject({ state: 'complete' });
@@ -69,7 +65,7 @@ it('delays and fails no run if it does not answer', async () => {
 
 it('warns once if the address answers with an error, without showing the address', async () => {
   const { url, received } = await receiver(() => ({ status: 404 }));
-  const { directory, settings } = await place(url);
+  const { directory, settings } = await withHeartbeat(url);
   const ended = await runHere(['sync'], settings, directory);
   expect(ended.code).toBe(0);
   // A start that fails is not tried again once the run has ended.

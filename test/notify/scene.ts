@@ -13,10 +13,11 @@ import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serveHttp } from '../support/listen.ts';
 import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { createHandClock } from '../support/test-clocks.ts';
 
 const START = Date.UTC(2026, 10, 22, 10);
-const NO_COUNTS = {
+export const NO_COUNTS = {
   pages: 0,
   items: 0,
   created: 0,
@@ -153,4 +154,19 @@ export function channel(name: string, url: string, secret?: string): ChannelConf
 /** A webhook channel that may reach this machine. */
 export function hook(url: string, name = 'hook', options = ''): ChannelConfig {
   return channel(name, `webhook+${url}/secret-path?key=secret-key#allow=private${options}`, SECRET);
+}
+
+/** A source, and settings with a sink whose receiver is gone, and a channel. */
+export async function goneSink() {
+  const { url, events } = await receiver();
+  const refusing = await receiver(() => ({ status: 410 }));
+  const { directory, settings } = await place(
+    { items: 50 },
+    {
+      LOG_LEVEL: 'info',
+      CATCHWORD_NOTIFY_HOOK: `webhook+${url}/#allow=private`,
+      CATCHWORD_SINK_SHOP: `webhook+${refusing.url}/#allow=private`,
+    },
+  );
+  return { directory, settings, events };
 }

@@ -113,7 +113,7 @@ it.each(['smtp', 'smtps'])('encrypts with a certificate that the system trusts (
   expect(mails).toMatchObject([{ user: 'shop', isEncrypted: true }]);
 });
 
-it('does not send without encryption to a server that does not offer it', async () => {
+it('no mail is sent without encryption to a server that does not offer it', async () => {
   const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
   expect(await failure(mail(port, TO, 'shop:pass%2Fword%3F@'))).toMatch(/^the connection cannot be encrypted/);
   expect(mails).toEqual([]);

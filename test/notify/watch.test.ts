@@ -4,14 +4,22 @@ import { MINUTE, mirrorScene } from './scene.ts';
 
 const HOUR = 60 * MINUTE;
 
-function topics({ store }: ReturnType<typeof mirrorScene>): string[] {
+type Scene = ReturnType<typeof mirrorScene>;
+
+/** A mirror that a notifier without channels watches. */
+function watched(): Scene {
+  const scene = mirrorScene();
+  scene.start([]);
+  return scene;
+}
+
+function topics({ store }: Scene): string[] {
   return store.episodes.open().map(({ topic }) => topic);
 }
 
 it('begins an episode when a problem has lasted for a minute, and ends it 5 minutes after it is gone', async () => {
-  const scene = mirrorScene();
+  const scene = watched();
   const { clock, store } = scene;
-  scene.start([]);
   await clock.pass(MINUTE);
   expect(topics(scene)).toEqual([]);
   scene.sink('shop', 'stopped', 'the receiver answered 410');
@@ -33,9 +41,8 @@ it('begins an episode when a problem has lasted for a minute, and ends it 5 minu
   ]);
 });
 
-it('does not begin an episode for a problem that flickers', async () => {
-  const scene = mirrorScene();
-  scene.start([]);
+it('a problem that flickers begins no episode', async () => {
+  const scene = watched();
   for (let turn = 0; turn < 50; turn++) {
     scene.sink('shop', turn % 3 === 2 ? 'running' : 'stopped');
     await scene.clock.pass(CHECK_MS);
@@ -44,9 +51,8 @@ it('does not begin an episode for a problem that flickers', async () => {
 });
 
 it('sends ever fewer messages about a problem that comes and goes all day', async () => {
-  const scene = mirrorScene();
+  const scene = watched();
   const { clock, store } = scene;
-  scene.start([]);
   for (let turn = 0; turn < 40; turn++) {
     scene.sink('shop', 'stopped');
     await clock.pass(2 * MINUTE);
@@ -71,9 +77,8 @@ it('continues an episode after a restart, and does not begin it again', async ()
 });
 
 it('writes nothing once another daemon has the lease', async () => {
-  const scene = mirrorScene();
+  const scene = watched();
   const { clock, store } = scene;
-  scene.start([]);
   await clock.pass(MINUTE);
   // As after a suspension that was longer than the lease.
   store.daemonLease.acquire(clock.now() + HOUR);
@@ -82,101 +87,83 @@ it('writes nothing once another daemon has the lease', async () => {
   expect(topics(scene)).toEqual([]);
 });
 
-it('has one episode for 100 held runs, which counts them', async () => {
-  const scene = mirrorScene();
-  const { clock, store } = scene;
-  scene.start([]);
-  for (let run = 0; run < 100; run++) scene.ended({ state: 'held' }, 3);
-  await clock.pass(2 * MINUTE);
-  expect(store.episodes.open()).toMatchObject([
-    { topic: 'held', message: expect.stringContaining('100 runs hold 300 removals for an approval.') as string },
+it.each([
+  [[3, 3, 3], '3 runs hold 9 removals for an approval.'],
+  [
+    [1],
+    'Run 1 holds 1 removal for an approval.\nNothing was removed. Look at them, then approve or reject the run: npx catchword run 1',
+  ],
+  [[0], 'Run 1 holds no removals any more.'],
+])('one episode tells about the runs that hold %j removals', async (removals, message) => {
+  const scene = watched();
+  for (const held of removals) scene.ended({ state: 'held' }, held);
+  await scene.clock.pass(2 * MINUTE);
+  expect(scene.store.episodes.open()).toMatchObject([
+    { topic: 'held', message: expect.stringContaining(message) as string },
   ]);
 });
 
-it('names the held run and what to do', async () => {
-  const scene = mirrorScene();
-  scene.start([]);
-  const run = scene.ended({ state: 'held' }, 1);
-  await scene.clock.pass(2 * MINUTE);
-  expect(scene.store.episodes.open()[0]?.message).toBe(
-    `Run ${run} holds 1 removal for an approval.\nNothing was removed. Look at them, then approve or reject the run: npx catchword run ${run}`,
-  );
-});
+const failure = { state: 'failed', proof: null, error: 'SOURCE_AUTH: the service rejected the API key' } as const;
 
-it('says so when a held run has nothing left to remove', async () => {
-  const scene = mirrorScene();
-  scene.start([]);
-  const run = scene.ended({ state: 'held' });
-  await scene.clock.pass(2 * MINUTE);
-  expect(scene.store.episodes.open()[0]?.message).toMatch(`Run ${run} holds no removals any more.`);
-});
+interface Noticed {
+  readonly topic: string;
+  readonly message: string;
+  /** What happens before the problem has lasted for long enough, and how long that takes. */
+  readonly early: (scene: Scene) => unknown;
+  readonly quietMs: number;
+  /** What happens after that. */
+  readonly late?: (scene: Scene) => unknown;
+}
 
-it('notices a mirror that is stale, and one that was never complete', async () => {
-  const scene = mirrorScene();
-  const { clock } = scene;
-  scene.start([]);
-  await clock.pass(26 * HOUR + 9 * MINUTE);
-  expect(topics(scene)).toEqual([]);
-  await clock.pass(2 * MINUTE);
-  expect(topics(scene)).toEqual(['stale']);
-  scene.completed();
-  await clock.pass(6 * MINUTE);
-  expect(topics(scene)).toEqual([]);
-});
-
-it('notices runs that fail, once two in a row have', async () => {
-  const scene = mirrorScene();
-  const { clock, store } = scene;
-  scene.start([]);
-  const error = 'SOURCE_AUTH: the service rejected the API key';
-  scene.ended({ state: 'failed', proof: null, error });
-  await clock.pass(2 * MINUTE);
-  expect(topics(scene)).toEqual([]);
-  scene.ended({ state: 'failed', proof: null, error });
-  await clock.pass(2 * MINUTE);
-  expect(store.episodes.open()).toMatchObject([
-    {
-      topic: 'runs',
-      message: `The newest 2 runs have failed.\ncatchword tries again by itself (${error}). See: npx catchword runs`,
+const NOTICED: Record<string, Noticed> = {
+  'a mirror that is stale': { topic: 'stale', message: 'stale', early: () => {}, quietMs: 26 * HOUR + 9 * MINUTE },
+  'two runs in a row that fail': {
+    topic: 'runs',
+    message: `The newest 2 runs have failed.\ncatchword tries again by itself (${failure.error}). See: npx catchword runs`,
+    early: ({ ended }) => ended(failure),
+    quietMs: 2 * MINUTE,
+    late: ({ ended }) => ended(failure),
+  },
+  'a run that does not get through': {
+    topic: 'runs',
+    message: '(the source does not answer)',
+    early: ({ store, clock }) =>
+      store.schedule.setRetry({ kind: 'full', at: clock.now(), reason: 'the source does not answer' }),
+    quietMs: 9 * MINUTE,
+  },
+  'two full runs that are not sealed, whatever the deltas between them': {
+    topic: 'open',
+    message: '(3 seams are open)',
+    early: ({ ended }) => ended({ proof: 'open', reasons: ['3 seams are open'] }),
+    quietMs: 2 * MINUTE,
+    late: ({ ended }) => {
+      for (let delta = 0; delta < 60; delta++) ended({ proof: null }, 0, 'delta');
+      ended({ proof: 'open', reasons: ['3 seams are open'] });
     },
-  ]);
-  scene.ended({});
-  await clock.pass(6 * MINUTE);
-  expect(topics(scene)).toEqual([]);
-});
+  },
+  'a long pause that the service asks for, and no short one': {
+    topic: 'pause',
+    message: 'The service asked catchword to wait until',
+    early: ({ store, clock }) => store.source.notePause({ since: clock.now(), until: clock.now() + 30 * MINUTE }),
+    quietMs: 5 * MINUTE,
+    late: ({ store, clock }) => store.source.notePause({ since: clock.now(), until: clock.now() + 2 * HOUR }),
+  },
+};
 
-it('notices a run that does not get through', async () => {
-  const scene = mirrorScene();
-  const { clock, store } = scene;
-  scene.start([]);
-  store.schedule.setRetry({ kind: 'full', at: clock.now(), reason: 'the source does not answer' });
-  await clock.pass(9 * MINUTE);
+it.each(Object.entries(NOTICED))('the notifier notices %s', async (_, { topic, message, early, quietMs, late }) => {
+  const scene = watched();
+  early(scene);
+  await scene.clock.pass(quietMs);
   expect(topics(scene)).toEqual([]);
-  await clock.pass(2 * MINUTE);
-  expect(topics(scene)).toEqual(['runs']);
-  expect(store.episodes.open()[0]?.message).toContain('(the source does not answer)');
-});
-
-it('notices full runs that are not sealed', async () => {
-  const scene = mirrorScene();
-  scene.start([]);
-  for (let run = 0; run < 2; run++) {
-    scene.ended({ proof: 'open', reasons: ['3 seams are open'] });
-    // Deltas in between, such as one each quarter of an hour, change nothing.
-    for (let delta = 0; delta < 60; delta++) scene.ended({ proof: null }, 0, 'delta');
-  }
+  late?.(scene);
   await scene.clock.pass(2 * MINUTE);
-  expect(topics(scene)).toEqual(['open']);
-  expect(scene.store.episodes.open()[0]?.message).toContain('(3 seams are open)');
-  scene.ended({});
-  await scene.clock.pass(6 * MINUTE);
-  expect(topics(scene)).toEqual([]);
+  expect(topics(scene)).toEqual([topic]);
+  expect(scene.store.episodes.open()[0]?.message).toContain(message);
 });
 
 it('notices a disk that is nearly full, and does not flicker around the limit', async () => {
-  const scene = mirrorScene();
+  const scene = watched();
   const { clock, disk, store } = scene;
-  scene.start([]);
   disk.free = 9;
   await clock.pass(11 * MINUTE);
   expect(topics(scene)).toEqual(['disk']);
@@ -189,20 +176,6 @@ it('notices a disk that is nearly full, and does not flicker around the limit', 
   await clock.pass(HOUR);
   expect(topics(scene)).toEqual([]);
   expect(store.episodes.countSince('disk', 0)).toBe(1);
-});
-
-it('notices a long pause that the service asks for, and no short one', async () => {
-  const scene = mirrorScene();
-  const { clock, store } = scene;
-  scene.start([]);
-  store.source.notePause({ since: clock.now(), until: clock.now() + 30 * MINUTE });
-  await clock.pass(5 * MINUTE);
-  expect(topics(scene)).toEqual([]);
-  store.source.notePause({ since: clock.now(), until: clock.now() + 2 * HOUR });
-  await clock.pass(2 * MINUTE);
-  expect(topics(scene)).toEqual(['pause']);
-  await clock.pass(2 * HOUR + 6 * MINUTE);
-  expect(topics(scene)).toEqual([]);
 });
 
 it('goes on when the disk cannot be examined', async () => {
@@ -221,10 +194,9 @@ it('goes on when the disk cannot be examined', async () => {
   expect(topics(scene)).toEqual(['sink:shop']);
 });
 
-it('is not misled by a clock that is set', async () => {
-  const scene = mirrorScene();
+it('a clock that is set does not mislead the notifier', async () => {
+  const scene = watched();
   const { clock, store } = scene;
-  scene.start([]);
   scene.sink('shop', 'stopped');
   await clock.pass(2 * MINUTE);
   clock.set(-5 * HOUR);

@@ -43,7 +43,7 @@ function* checkTimes(minMs: number, maxMs: number, seed: number): Iterable<numbe
 
 describe('every night', () => {
   for (const timezone of ZONES) {
-    it(`has exactly one full run in ${timezone}`, () => {
+    it(`every night has exactly one full run in ${timezone}`, () => {
       const wall = wallClock(timezone);
       for (const fullCron of ['0 2 * * *', '30 0 * * *']) {
         const made = serve({ fullCron, deltaCron: 'off', timezone }, checkTimes(MINUTE, 4 * HOUR, 7));
@@ -64,7 +64,7 @@ describe('every hour', () => {
     return Number(text.slice(11, 13));
   }
 
-  it.each(ZONES)('has a delta in %s, also for an hour that occurs twice', (timezone) => {
+  it.each(ZONES)('every hour has a delta in %s, also an hour that occurs twice', (timezone) => {
     const wall = wallClock(timezone);
     let changes = 0;
     for (let change = FROM; change < TO; change += HOUR) {
@@ -110,13 +110,13 @@ describe('a tick', () => {
     expect(new Date(nextDue(cron, timezone, Date.parse(after)) ?? 0)).toEqual(new Date(expected));
   });
 
-  it('is null if there is none', () => {
+  it('no tick is null', () => {
     expect(nextDue('off', 'UTC', FROM)).toBeNull();
     expect(nextDue('0 2 30 2 *', 'UTC', FROM)).toBeNull();
     expect(newestDue('off', 'UTC', null, FROM)).toBeNull();
   });
 
-  it('does not depend on the time of the check', () => {
+  it('a tick does not depend on the time of the check', () => {
     const cron = fc.constantFrom('0 2 * * *', '30 1 * * *', '0 * * * *', '*/15 * * * *', '0 2,14 * * *', '0 3 * * 1');
     const moment = fc.integer({ min: FROM, max: TO });
     fc.assert(
@@ -170,7 +170,7 @@ describe('missed ticks', () => {
   const schedule = { fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone: 'Europe/Berlin' };
   const now = Date.parse('2026-11-20T10:30:00Z');
 
-  it('are those after the newest one that was served', () => {
+  it('ticks after the newest served one were missed', () => {
     const served = { full: Date.parse('2026-11-17T01:00:00Z'), delta: Date.parse('2026-11-20T09:00:00Z') };
     expect(plansOf(schedule, served, now)).toEqual({
       nextFull: Date.parse('2026-11-21T01:00:00Z'),
@@ -181,7 +181,7 @@ describe('missed ticks', () => {
     });
   });
 
-  it('are none if all were served, if none ever was, or if one has just come', () => {
+  it('no tick was missed if all were served, if none ever was, or if one has just come', () => {
     const none = { missedFull: null, missedDelta: null };
     expect(plansOf(schedule, { full: now, delta: now }, now)).toMatchObject(none);
     expect(plansOf(schedule, { full: null, delta: null }, now)).toMatchObject(none);
@@ -190,7 +190,7 @@ describe('missed ticks', () => {
     expect(plansOf(schedule, served, Date.parse('2026-11-20T11:03:00Z'))).toMatchObject({ missedDelta: { ticks: 1 } });
   });
 
-  it('are counted up to a limit, and the last is still right', () => {
+  it('missed ticks are counted up to a limit, and the last is still right', () => {
     const found = ticksBetween('* * * * * *', 'UTC', now - 400 * DAY, now);
     expect(found).toEqual({ ticks: 501, from: now - 400 * DAY + 1000, upTo: now });
     expect(ticksBetween('off', 'UTC', 0, now)).toBeNull();

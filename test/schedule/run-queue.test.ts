@@ -1,16 +1,24 @@
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { tickName } from '../../src/catalog/tick.ts';
-import { openStore } from '../../src/store/store.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock, type HandClock } from '../support/test-clocks.ts';
-import { down, filledMirror, HOUR, MINUTE, runQueueOn, START, tick } from './scripted-runs.ts';
+import {
+  down,
+  filledMirror,
+  HOUR,
+  MINUTE,
+  openElsewhere,
+  runQueueOn,
+  START,
+  scriptedQueue,
+  tick,
+} from './scripted-runs.ts';
 
 it('carries decisions out when the run under way has ended', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made, ask, release } = runQueueOn(filledMirror(clock), clock, ['hang']);
+  const { clock, queue, store, made, ask, release } = scriptedQueue(['hang']);
   queue.submit(tick('delta', START));
   await clock.pass(10);
   ask('undo', '1');
@@ -25,8 +33,7 @@ it('carries decisions out when the run under way has ended', async () => {
 });
 
 it('serves a tick again that was served while the clock was ahead', async () => {
-  const clock = createHandClock(START);
-  const { queue, made, lines } = runQueueOn(filledMirror(clock), clock);
+  const { clock, queue, made, lines } = scriptedQueue();
   const later = START + 3 * HOUR;
   clock.set(3 * HOUR);
   queue.submit(tick('delta', later));
@@ -41,8 +48,7 @@ it('serves a tick again that was served while the clock was ahead', async () => 
 });
 
 it('serves a tick only once', async () => {
-  const clock = createHandClock(START);
-  const { queue, made } = runQueueOn(filledMirror(clock), clock);
+  const { clock, queue, made } = scriptedQueue();
   for (const at of [START, START - HOUR, START]) {
     queue.submit(tick('delta', at));
     await clock.pass(1000);
@@ -51,7 +57,7 @@ it('serves a tick only once', async () => {
 });
 
 it('keeps one sleep at a time, however often it is woken', async () => {
-  const clock = createHandClock(START);
+  const { clock, db } = filledMirror();
   let sleeping = 0;
   let most = 0;
   const counting: HandClock = {
@@ -61,7 +67,7 @@ it('keeps one sleep at a time, however often it is woken', async () => {
       return clock.sleep(ms, signal).finally(() => sleeping--);
     },
   };
-  const { queue, made } = runQueueOn(filledMirror(clock), counting);
+  const { queue, made } = runQueueOn(db, counting);
   for (let second = 0; second < 20; second++) {
     queue.submit(tick('delta', START + second * 1000));
     await clock.pass(1000);
@@ -71,8 +77,7 @@ it('keeps one sleep at a time, however often it is woken', async () => {
 });
 
 it('logs which run covers a skipped tick', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made, lines, release } = runQueueOn(filledMirror(clock), clock, ['hang', down()]);
+  const { clock, queue, store, made, lines, release } = scriptedQueue(['hang', down()]);
   const reasons = (): unknown[] => lines.filter(({ msg }) => msg === 'skipped').map(({ reason }) => reason);
 
   queue.submit(tick('full', START));
@@ -93,12 +98,9 @@ it('logs which run covers a skipped tick', async () => {
 });
 
 it('waits for another process that works on the mirror, and logs it once', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+  const { clock, db } = filledMirror();
   const { queue, made, lines } = runQueueOn(db, clock);
-  const self = { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null };
-  const other = openStore(db, { self });
-  onTestFinished(() => other.close());
+  const other = openElsewhere(db);
   const held = other.keeperLease.acquire(clock.now());
   const renew = async (): Promise<void> => {
     held.renew(clock.now());
@@ -116,11 +118,9 @@ it('waits for another process that works on the mirror, and logs it once', async
 });
 
 it('takes over within 30 seconds from a process that says nothing any more', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+  const { clock, db } = filledMirror();
   const { queue, made } = runQueueOn(db, clock);
-  const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
-  onTestFinished(() => other.close());
+  const other = openElsewhere(db);
   queue.submit(tick('full', START));
   other.keeperLease.acquire(clock.now());
   await clock.pass(20_000);
@@ -129,12 +129,11 @@ it('takes over within 30 seconds from a process that says nothing any more', asy
   expect(made).toEqual([tickName('full', START)]);
 });
 
-it('does not fill an empty mirror that another process filled meanwhile', async () => {
+it('an empty mirror that another process filled meanwhile is not filled again', async () => {
   const clock = createHandClock(START);
   const db = join(temporaryDirectory(), 'catalog.db');
   const { queue, made } = runQueueOn(db, clock);
-  const other = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
-  onTestFinished(() => other.close());
+  const other = openElsewhere(db);
   const held = other.keeperLease.acquire(clock.now());
   queue.submit({ kind: 'full' });
   await clock.pass(1000);
@@ -145,9 +144,8 @@ it('does not fill an empty mirror that another process filled meanwhile', async 
 });
 
 it('notes nothing about a run that another process has taken over', async () => {
-  const clock = createHandClock(START);
   const lost = new CatchwordError('LEASE_LOST', 'another process has taken over this mirror');
-  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [lost]);
+  const { clock, queue, store, made, lines } = scriptedQueue([lost]);
   queue.submit(tick('full', START));
   await clock.pass(1000);
   expect(made).toHaveLength(1);

@@ -4,12 +4,20 @@ import type { Notice } from '../../src/base/log.ts';
 import { tickName } from '../../src/catalog/tick.ts';
 import { openStore } from '../../src/store/store.ts';
 import { forgetPause } from '../../src/sync/shared-pace.ts';
-import { createHandClock } from '../support/test-clocks.ts';
-import { down, filledMirror, HOUR, leaveUnfinished, MINUTE, runQueueOn, START, tick } from './scripted-runs.ts';
+import {
+  down,
+  filledMirror,
+  HOUR,
+  leaveUnfinished,
+  MINUTE,
+  runQueueOn,
+  START,
+  scriptedQueue,
+  tick,
+} from './scripted-runs.ts';
 
 it('retries a failed full run, and shows when and why until it succeeds', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  const { clock, queue, store, made, lines } = scriptedQueue([down(), down()]);
   queue.submit(tick('full', START));
   await clock.pass(1000);
   expect(store.schedule.retry()).toMatchObject({ kind: 'full', reason: 'the service answered 503' });
@@ -26,8 +34,7 @@ it('retries a failed full run, and shows when and why until it succeeds', async 
 });
 
 it('starts what an operator asks for during the pause after a failed run', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made, ask } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  const { clock, queue, store, made, ask } = scriptedQueue([down(), down()]);
   queue.submit(tick('delta', START));
   await clock.pass(1000);
   expect(store.schedule.retry()?.at).toBeGreaterThan(clock.now() + 1000);
@@ -42,8 +49,7 @@ it('starts what an operator asks for during the pause after a failed run', async
 });
 
 it('retries at once after a restart', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+  const { clock, db } = filledMirror();
   const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused');
   const first = runQueueOn(db, clock, [refused]);
   first.queue.submit(tick('full', START));
@@ -56,10 +62,8 @@ it('retries at once after a restart', async () => {
 });
 
 it('stops waiting for a pause of the source if sync --now ends it or another process makes the run', async () => {
-  const clock = createHandClock(START);
   const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
-  const db = filledMirror(clock);
-  const { queue, store, made } = runQueueOn(db, clock, [asked(), asked()]);
+  const { clock, db, queue, store, made } = scriptedQueue([asked(), asked()]);
   const other = openStore(db);
   onTestFinished(() => other.close());
   queue.submit(tick('full', START));
@@ -83,9 +87,8 @@ it('stops waiting for a pause of the source if sync --now ends it or another pro
   expect(made).toEqual([tickName('full', START), 'full', tickName('delta', START + 2 * HOUR)]);
 });
 
-it('does not wait longer because the clock was ahead', async () => {
-  const clock = createHandClock(START);
-  const { queue, made } = runQueueOn(filledMirror(clock), clock, [down()]);
+it('a clock that was ahead makes no pause longer', async () => {
+  const { clock, queue, made } = scriptedQueue([down()]);
   clock.set(5 * HOUR);
   queue.submit(tick('delta', START + 5 * HOUR));
   await clock.pass(1000);
@@ -95,11 +98,8 @@ it('does not wait longer because the clock was ahead', async () => {
   expect(made).toEqual([tickName('delta', START + 5 * HOUR), 'delta']);
 });
 
-it('does not retry a cancelled run', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [
-    new CatchwordError('RUN_CANCELLED', 'cancelled'),
-  ]);
+it('a cancelled run is not retried', async () => {
+  const { clock, queue, store, made } = scriptedQueue([new CatchwordError('RUN_CANCELLED', 'cancelled')]);
   queue.submit(tick('full', START));
   await clock.pass(2 * HOUR);
   expect(made).toEqual([tickName('full', START)]);
@@ -107,8 +107,7 @@ it('does not retry a cancelled run', async () => {
 });
 
 it('retries the failed run of a process that died', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made, lines } = runQueueOn(filledMirror(clock), clock);
+  const { clock, queue, store, made, lines } = scriptedQueue();
   await clock.pass(1000);
   store.schedule.setRetry({ kind: 'full', at: START + 5 * MINUTE, reason: 'the service answered 503' });
   queue.submit(tick('full', START));
@@ -122,8 +121,7 @@ it('retries the failed run of a process that died', async () => {
 });
 
 it('retries a full run that failed while the retry of a delta was waiting', async () => {
-  const clock = createHandClock(START);
-  const { queue, store, made } = runQueueOn(filledMirror(clock), clock, [down(), down()]);
+  const { clock, queue, store, made } = scriptedQueue([down(), down()]);
   queue.submit(tick('delta', START));
   await clock.pass(1000);
   leaveUnfinished(store, 'full', clock.now());
@@ -133,8 +131,7 @@ it('retries a full run that failed while the retry of a delta was waiting', asyn
 });
 
 it('retries a run that was abandoned because it was unfinished for too long', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+  const { clock, db } = filledMirror();
   const store = openStore(db);
   leaveUnfinished(store, 'full', clock.now());
   store.close();
@@ -145,9 +142,8 @@ it('retries a run that was abandoned because it was unfinished for too long', as
   expect(later.schedule.retry()).toBeNull();
 });
 
-it('does not wait for the pause of an earlier failure when the process that retries dies', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+it('the pause of an earlier failure is not waited for when the process that retries dies', async () => {
+  const { clock, db } = filledMirror();
   const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused', { retryAfterMs: HOUR });
   const standby = runQueueOn(db, clock, [refused]);
   standby.queue.submit(tick('full', START));
@@ -162,8 +158,7 @@ it('does not wait for the pause of an earlier failure when the process that retr
 });
 
 it('keeps the pause that another process notes while this one stands by', async () => {
-  const clock = createHandClock(START);
-  const db = filledMirror(clock);
+  const { clock, db } = filledMirror();
   const first = runQueueOn(db, clock, [down()]);
   const standby = runQueueOn(db, clock);
   const refused = new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 2 * HOUR });

@@ -1,11 +1,13 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import type { Service } from '../../src/base/lifecycle.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { RunKind } from '../../src/catalog/run-types.ts';
 import { checkCron } from '../../src/operate/schedule/check-cron.ts';
 import {
   createRequestedTicks,
   requestLateRuns,
+  type ScheduleOptions,
   startRequestedRuns,
   startScheduler,
 } from '../../src/operate/schedule/scheduler.ts';
@@ -13,25 +15,27 @@ import { createHandClock } from '../support/test-clocks.ts';
 
 const log = createLog('silent');
 
+/** Starts a service that requests runs, and collects the ticks that it requests. */
+function ticksOf(
+  start: (options: ScheduleOptions) => Service,
+  { isRefused = () => false, ...options }: Partial<ScheduleOptions> & { isRefused?: (kind: RunKind) => boolean },
+) {
+  const ticks = createRequestedTicks();
+  const asked: string[] = [];
+  async function onDue(kind: RunKind, tick: string): Promise<void> {
+    if (isRefused(kind)) throw new Error('the keeper is unreachable');
+    asked.push(tick);
+    ticks.requested(kind, tick);
+  }
+  const schedule = { fullCron: '0 2 * * *', deltaCron: '0 * * * *', timezone: 'UTC', clock: systemClock };
+  const service = start({ ...schedule, log, ticks, onDue, ...options });
+  onTestFinished(() => service.stop());
+  return { asked, ticks };
+}
+
 /** Collects the ticks of a schedule that fires every second. */
 function ticksIn(timezone: string): readonly string[] {
-  const seen: string[] = [];
-  const ticks = createRequestedTicks();
-  const scheduler = startScheduler({
-    fullCron: 'off',
-    deltaCron: '* * * * * *',
-    timezone,
-    log,
-    ticks,
-    clock: systemClock,
-    onDue: async (kind, tick) => {
-      expect(kind).toBe('delta');
-      seen.push(tick);
-      ticks.requested(kind, tick);
-    },
-  });
-  onTestFinished(() => scheduler.stop());
-  return seen;
+  return ticksOf(startScheduler, { fullCron: 'off', deltaCron: '* * * * * *', timezone }).asked;
 }
 
 it('gives a tick the same name on two machines', async () => {
@@ -55,27 +59,12 @@ it('accepts only five fields, six fields and off', () => {
 /** A schedule whose clock the test moves, and the ticks it requested. */
 function scheduleAt(start: string, timezone: string, refused?: RunKind) {
   const clock = createHandClock(Date.parse(start));
-  const ticks = createRequestedTicks();
-  const asked: string[] = [];
   let isDown = false;
-  const scheduler = startScheduler({
-    fullCron: '0 2 * * *',
-    deltaCron: '0 * * * *',
-    timezone,
-    log,
-    ticks,
-    clock,
-    onDue: async (kind, tick) => {
-      if (isDown || kind === refused) throw new Error('the keeper is unreachable');
-      asked.push(tick);
-      ticks.requested(kind, tick);
-    },
-  });
-  onTestFinished(() => scheduler.stop());
+  const isRefused = (kind: RunKind): boolean => isDown || kind === refused;
   const setDown = (down: boolean): void => {
     isDown = down;
   };
-  return { clock, asked, setDown };
+  return { clock, setDown, ...ticksOf(startScheduler, { timezone, clock, isRefused }) };
 }
 
 const HOUR = 3_600_000;
@@ -123,21 +112,7 @@ it('requests a delta load although the full load before it cannot be requested',
 
 it('requests for a keeper what was due before its start, and later what its scheduler requests late', async () => {
   const clock = createHandClock(Date.parse('2026-11-20T09:59:50Z'));
-  const ticks = createRequestedTicks();
-  const asked: string[] = [];
-  const service = requestLateRuns({
-    fullCron: 'off',
-    deltaCron: '0 * * * *',
-    timezone: 'UTC',
-    log,
-    ticks,
-    clock,
-    onDue: async (kind, tick) => {
-      asked.push(tick);
-      ticks.requested(kind, tick);
-    },
-  });
-  onTestFinished(() => service.stop());
+  const { asked, ticks } = ticksOf(requestLateRuns, { fullCron: 'off', clock });
   await clock.pass(60_000);
   expect(asked).toEqual(['delta@2026-11-20T09:00:00.000Z']);
   await clock.pass(60_000);

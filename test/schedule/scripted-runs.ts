@@ -12,23 +12,15 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
 import { startRun } from '../../src/sync/start-run.ts';
+import { NO_COUNTS } from '../notify/scene.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import type { HandClock } from '../support/test-clocks.ts';
+import { createHandClock, type HandClock } from '../support/test-clocks.ts';
 
 export const START = Date.parse('2026-11-20T10:00:00Z');
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
-const COUNTS = {
-  pages: 1,
-  items: 1,
-  created: 0,
-  updated: 0,
-  removed: 0,
-  restored: 0,
-  missing: 0,
-  rejected: 0,
-  requests: 1,
-};
+const SOURCE = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
+const SETTINGS = { perPage: 10, seam: 0, overlapMs: 0, source: SOURCE };
 
 interface Line {
   readonly msg: string;
@@ -62,7 +54,6 @@ export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
     return requireRun(store, run.id);
   }
 
-  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
   const keeper: Keeper = {
     adopt: async () => {
       throw new Error('not used in these tests');
@@ -81,7 +72,7 @@ export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
     run: async (request, _signal, onStart) => {
       const leased = store.keeperLease.acquire(clock.now());
       try {
-        const run = startRun(leased, request, { perPage: 10, seam: 0, overlapMs: 0, source }, clock.now());
+        const run = startRun(leased, request, SETTINGS, clock.now());
         if (run === null) return null;
         leased.write((writer) => onStart?.(writer, run, false));
         made.push(request.tick ?? request.kind);
@@ -109,16 +100,31 @@ export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
 }
 
 function end(store: Store, run: Run, state: 'complete' | 'failed', at: number): void {
-  const rest = { counts: COUNTS, proof: null, reasons: [], error: null };
+  const rest = { counts: { ...NO_COUNTS, pages: 1, items: 1, requests: 1 }, proof: null, reasons: [], error: null };
   store.request(({ runs }) => runs.end(run.id, { state, finishedAt: at, ...rest }));
 }
 
-export function filledMirror(clock: HandClock): string {
+/** A mirror that has been filled, and the clock of its processes. */
+export function filledMirror() {
+  const clock = createHandClock(START);
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
   writeUnder(store.keeperLease, clock.now(), (writer) => writer.advanceWatermark(clock.now(), clock.now()));
   store.close();
-  return db;
+  return { clock, db };
+}
+
+/** A run queue on a filled mirror. */
+export function scriptedQueue(script: Script = []) {
+  const { clock, db } = filledMirror();
+  return { clock, db, ...runQueueOn(db, clock, script) };
+}
+
+/** Opens the mirror as a process on another machine. */
+export function openElsewhere(db: string): Store {
+  const store = openStore(db, { self: { pid: 1, host: 'elsewhere', boot: null, pidNamespace: null } });
+  onTestFinished(() => store.close());
+  return store;
 }
 
 export function tick(kind: RunKind, at: number) {
@@ -129,8 +135,7 @@ export const down = (): CatchwordError => new CatchwordError('SOURCE_UNAVAILABLE
 
 /** Leaves an unfinished run of a process that is gone. */
 export function leaveUnfinished(store: Store, kind: RunKind, nowMs: number): void {
-  const source = { address: 'http://127.0.0.1:1', selection: selectionText({ includeDetails: [], currency: [] }) };
   const leased = store.keeperLease.acquire(nowMs);
-  startRun(leased, { kind, tick: tickName(kind, nowMs) }, { perPage: 10, seam: 0, overlapMs: 0, source }, nowMs);
+  startRun(leased, { kind, tick: tickName(kind, nowMs) }, SETTINGS, nowMs);
   leased.release();
 }

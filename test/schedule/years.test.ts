@@ -65,7 +65,7 @@ function print(timezone: string, figures: readonly Figures[]): void {
 }
 
 it.each(ZONES)(
-  'has its full load every night, or a logged reason, and stays flat: %s',
+  'a daemon has its full load every night, or a logged reason, and stays flat: %s',
   async (timezone) => {
     const life = await live({
       timezone,

@@ -11,7 +11,7 @@ function withoutHead(text: string): string {
 }
 
 describe('written XML', () => {
-  it('is parsed back to the same value', () => {
+  it('written XML is parsed back to the same value', () => {
     const value = fc.string({ unit: 'binary' }).filter((text) => WRITABLE.test(text));
     fc.assert(
       fc.property(value, value, (attribute, text) => {
@@ -37,7 +37,7 @@ describe('written XML', () => {
 });
 
 describe('parsed XML', () => {
-  it('is the same in any order, with or without end tags, comments and white space', () => {
+  it('parsed XML is the same in any order, with or without end tags, comments and white space', () => {
     const expected = readXml('<r><e a="1" b="2"/></r>');
     for (const text of [
       '\ufeff<?xml version="1.0" encoding="utf-8"?>\n<r>\n  <e b="2" a="1"></e>\n</r>\n',
@@ -47,7 +47,7 @@ describe('parsed XML', () => {
     }
   });
 
-  it('may be without its root, or empty', () => {
+  it('XML may be without its root, or empty', () => {
     expect(readXml('<e a="1"/><e a="2"/>').map(({ attributes }) => attributes.get('a'))).toEqual(['1', '2']);
     expect(readXml(' \n')).toEqual([]);
   });
@@ -57,14 +57,14 @@ describe('parsed XML', () => {
     expect(readXml(`<r>${text}</r>`)[0]?.text).toBe('a\nb\nc\nd\ne\rf');
   });
 
-  it('may have as many elements, attributes and references as ten thousand credentials', () => {
+  it('XML may have as many elements, attributes and references as ten thousand credentials', () => {
     const one = '<credential reference="T &amp; &quot;J&quot;" guid="1" access-token="x=" email="a" status="b"/>';
     expect(readXml(`<credentials>${one.repeat(10_000)}</credentials>`)[0]?.children).toHaveLength(10_000);
     const twice = '<credential reference="r" guid="1" access-token="x" email="" email_verified="false"></credential>';
     expect(readXml(`<credentials>${twice.repeat(20_000)}</credentials>`)[0]?.children).toHaveLength(20_000);
   });
 
-  it('is accepted exactly if the parser accepts it', () => {
+  it('XML is accepted exactly if the parser accepts it', () => {
     const tags =
       '<a>|</a>|<b c="d"/>|<b c=\'>\' d = "\'" />|<a b="" b="">|<a b=""c="">|<a b>|<a b=c>|</ a>|</a >|</a b="">';
     const odd =
@@ -96,7 +96,7 @@ describe('parsed XML', () => {
     );
   });
 
-  it('is rejected with a short error', () => {
+  it('XML is rejected with a short error', () => {
     const name = 'N'.repeat(60_000);
     for (const text of [`<a b="&${name};"/>`, `<a><${name}></a>`, `<a ${name}="" ${name}=""/>`, `<?${name}`]) {
       expect(() => readXml(text)).toThrow(/^.{20,200}$/);
@@ -110,7 +110,7 @@ describe('parsed XML', () => {
     ],
     ['too many references', `<r>${`${'&#9;'.repeat(10_000)}<e/>`.repeat(20)}</r>`],
     ['too many characters', `<r>${`${'\r\n'.repeat(30_000)}<e/>`.repeat(120)}</r>`],
-  ])('is rejected with %s', (_name, text) => {
+  ])('XML is rejected with %s', (_name, text) => {
     expect(() => readXml(text)).toThrow(expect.objectContaining({ code: 'XML_INVALID' }));
   });
 
@@ -128,11 +128,11 @@ describe('parsed XML', () => {
     ['an undeclared entity', '<a>&xxe;</a>'],
     ['a DOCTYPE', '<!DOCTYPE a><a/>'],
     ['a DOCTYPE in other letters', '<!doctype a><a/>'],
-  ])('rejects %s', (_, text) => {
+  ])('readXml rejects %s', (_, text) => {
     expect(() => readXml(text)).toThrow(expect.objectContaining({ code: 'XML_INVALID' }));
   });
 
-  it('does not repeat rejected text', () => {
+  it('an error does not repeat rejected text', () => {
     expect(() => readXml('<a access-token="s3cr3t"><b></a>')).toThrow(/not well-formed/);
     expect(() => readXml('<a access-token="s3cr3t"><b></a>')).not.toThrow(/s3cr3t/);
   });
