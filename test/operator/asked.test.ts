@@ -11,24 +11,14 @@ import type { NewAction } from '../../src/store/rows/decision-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
-import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
-import { type Place, place } from '../support/place.ts';
+import type { Place } from '../support/place.ts';
 import { execute, query } from '../support/sqlite.ts';
 import { createHandClock } from '../support/test-clocks.ts';
-import { endOf, QUIET, reading } from './daemon.ts';
+import { endOf, held, QUIET, reading } from './daemon.ts';
 
 const HOUR = 3_600_000;
 const NEVER = new AbortController().signal;
-
-/** A mirror whose run 2 holds 20 removals. */
-async function held(more: Record<string, string> = {}, latencyMs = 0): Promise<Place> {
-  const here = await place({ items: 60, withdrawnForMs: 0, latencyMs }, { CATCHWORD_REMOVAL_LIMIT: '1', ...more });
-  await load(here.settings, 'full');
-  here.sandbox.catalog.mutate({ remove: 20, seed: 1 });
-  expect(await load(here.settings, 'full')).toMatchObject({ id: 2, state: 'held' });
-  return here;
-}
 
 /** A process that keeps the mirror, as far as decisions are concerned. */
 async function keeping({ settings }: Place, given: Partial<AskedOptions> = {}) {
@@ -109,7 +99,7 @@ it('carries decisions out in the order of asking', async () => {
   expect(decisions.look()).toBe(true);
 });
 
-it('does nothing twice if two processes take the same decision', async () => {
+it('two processes that take the same decision do nothing twice', async () => {
   const here = await held();
   const [one, other] = [await keeping(here), await keeping(here)];
   ask(one.store, 'approve', '2');
@@ -178,7 +168,7 @@ it('ends a decision that fails in an unexpected way, so that it is not tried for
   expect(store.actions.get(2)).toMatchObject({ outcome: 'this version of catchword cannot carry it out' });
 });
 
-it('does not carry out what was asked more than an hour ago, nor what a clock that was ahead dates', async () => {
+it('decisions asked more than an hour ago, or dated by a clock that was ahead, are not carried out', async () => {
   const here = await held();
   const { decisions, store } = await keeping(here);
   ask(store, 'approve', '2', Date.now() - HOUR - 1_000);

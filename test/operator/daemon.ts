@@ -7,9 +7,20 @@ import { startDaemon } from '../../src/cli/roles/roles.ts';
 import { hastyClock, until } from '../../src/relay/contract/harness.ts';
 import type { ActionRow } from '../../src/store/rows/decision-rows.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { load } from '../support/load.ts';
+import { type Place, place } from '../support/place.ts';
 
 /** Settings of a daemon that starts no run by itself once its mirror is filled, and serves HTTP. */
 export const QUIET = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off', CATCHWORD_HTTP_PORT: '0' };
+
+/** A mirror whose run 2 holds 20 removals. */
+export async function held(more: Record<string, string> = {}, latencyMs = 0): Promise<Place> {
+  const here = await place({ items: 60, withdrawnForMs: 0, latencyMs }, { CATCHWORD_REMOVAL_LIMIT: '1', ...more });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 20, seed: 1 });
+  expect(await load(here.settings, 'full')).toMatchObject({ id: 2, state: 'held', missing: 20 });
+  return here;
+}
 
 interface Line {
   readonly msg: string;
@@ -56,6 +67,27 @@ export async function decideOn(store: Store, url: string, fields: Fields): Promi
   const response = await post(url, fields);
   expect(response.status, await response.text()).toBe(303);
   return await endOf(store, store.actions.lastId());
+}
+
+/** Decides on the page, and reads the mirror. */
+export function pageAt(db: string, url: string) {
+  const store = reading(db);
+  return {
+    url,
+    store,
+    /** Sends a decision. @returns its state and its outcome, once it has ended */
+    decided: async (action: string, target: string, argument?: string) => {
+      const fields = { action, target, ...(argument !== undefined && { argument }) };
+      const { state, outcome } = await decideOn(store, url, fields);
+      return [state, outcome];
+    },
+  };
+}
+
+/** A daemon in this process, and its page. */
+export async function daemonOn({ db, settings }: Place, more: Record<string, string> = {}) {
+  const { url } = await daemonHere({ ...settings, ...more });
+  return pageAt(db, url);
 }
 
 /** Waits until a decision has ended. */

@@ -9,23 +9,15 @@ import { addressOf, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
-import { type Place, place } from '../support/place.ts';
+import { filled } from '../support/place.ts';
+import { recordedChange } from '../support/recorded-change.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { query } from '../support/sqlite.ts';
 import { serve } from '../web/place.ts';
-import { daemonHere, decideOn, endOf, post, QUIET, reading } from './daemon.ts';
+import { daemonOn, decideOn, endOf, held, pageAt, post, QUIET, reading } from './daemon.ts';
 
 /** Runs take long enough to look at them. */
 const SLOW = { CATCHWORD_PER_PAGE: '5', CATCHWORD_RATE_LIMIT: '4/s' };
-
-/** A mirror whose run 2 holds 20 removals. */
-async function held(more: Record<string, string> = {}): Promise<Place> {
-  const here = await place({ items: 60, withdrawnForMs: 0 }, { CATCHWORD_REMOVAL_LIMIT: '1', ...more });
-  await load(here.settings, 'full');
-  here.sandbox.catalog.mutate({ remove: 20, seed: 1 });
-  expect(await load(here.settings, 'full')).toMatchObject({ id: 2, state: 'held', missing: 20 });
-  return here;
-}
 
 function ops(db: string, op: string): number {
   return query<{ n: number }>(db, `SELECT count(*) AS n FROM change_log WHERE op = '${op}'`)[0]?.n ?? 0;
@@ -34,8 +26,7 @@ function ops(db: string, op: string): number {
 describe('what an operator decides about a run on the page', () => {
   it('approves removals after looking the products up, and undoes them', async () => {
     const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
-    const { url } = await daemonHere(here.settings);
-    const store = reading(here.db);
+    const { url, store, decided } = await daemonOn(here);
     const requestsBefore = here.sandbox.requests.length;
     expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
       who: '127.0.0.1',
@@ -49,10 +40,7 @@ describe('what an operator decides about a run on the page', () => {
     expect(ops(here.db, 'removed')).toBe(20);
     expect(catalogOf(here.db)).toEqual(await truthOf(here.sandbox.url));
 
-    expect(await decideOn(store, url, { action: 'undo', target: '2' })).toMatchObject({
-      state: 'done',
-      outcome: 'restored 20 products that run 2 removed',
-    });
+    expect(await decided('undo', '2')).toEqual(['done', 'restored 20 products that run 2 removed']);
     expect(ops(here.db, 'restored')).toBe(20);
     expect(await (await fetch(`${url}/runs/2`)).text()).not.toContain('Undo its removals');
     expectExactLog(here.db);
@@ -60,8 +48,7 @@ describe('what an operator decides about a run on the page', () => {
 
   it('rejects removals, and refuses a second decision with the reason', async () => {
     const here = await held();
-    const { url } = await daemonHere(here.settings);
-    const store = reading(here.db);
+    const { url, store, decided } = await daemonOn(here);
     const decisions = [
       post(url, { action: 'reject', target: '2' }),
       post(url, { action: 'approve', target: '2' }),
@@ -74,11 +61,8 @@ describe('what an operator decides about a run on the page', () => {
       expect(outcome).toBe('run 2 is complete: it does not hold removals');
     }
     expectExactLog(here.db);
-    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({ state: 'failed' });
-    expect(await decideOn(store, url, { action: 'undo', target: '99' })).toMatchObject({
-      state: 'failed',
-      outcome: 'run 99 does not exist',
-    });
+    expect((await decided('approve', '2'))[0]).toBe('failed');
+    expect(await decided('undo', '99')).toEqual(['failed', 'run 99 does not exist']);
   });
 
   it('records why the lookups of an approval failed, and removes nothing', async () => {
@@ -86,64 +70,51 @@ describe('what an operator decides about a run on the page', () => {
     const empty = await startSandbox({ items: 0 });
     onTestFinished(() => empty.stop());
     standIn(here.db, empty.url);
-    const { url } = await daemonHere({ ...here.settings, CATCHWORD_BASE_URL: empty.url });
-    const store = reading(here.db);
-    const row = await decideOn(store, url, { action: 'approve', target: '2' });
-    expect(row).toMatchObject({ state: 'failed' });
-    expect(row.outcome).toContain('the lookup finds nothing, not even products that should exist. Check');
+    const { store, decided } = await daemonOn(here, { CATCHWORD_BASE_URL: empty.url });
+    expect(await decided('approve', '2')).toEqual([
+      'failed',
+      expect.stringContaining('the lookup finds nothing, not even products that should exist. Check'),
+    ]);
     expect(store.runs.get(2)).toMatchObject({ state: 'held' });
     expect(ops(here.db, 'removed')).toBe(0);
   });
 
   it('starts a full run and a delta run', async () => {
-    const here = await place({ items: 60 });
-    await load(here.settings, 'full');
-    const { url } = await daemonHere(here.settings);
-    const store = reading(here.db);
+    const here = await filled({ items: 60 });
+    const { store, decided } = await daemonOn(here);
     here.sandbox.catalog.mutate({ create: 3, seed: 2 });
-    expect(await decideOn(store, url, { action: 'start', target: 'delta' })).toMatchObject({
-      state: 'done',
-      outcome: 'run 2 started',
-    });
+    expect(await decided('start', 'delta')).toEqual(['done', 'run 2 started']);
     await until('run 2 is complete', () => store.runs.get(2)?.state === 'complete');
     expect(store.runs.get(2)).toMatchObject({ kind: 'delta', created: 3 });
-    expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
+    expect(await decided('start', 'full')).toEqual(['done', 'run 3 started']);
     await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
     expect(store.runs.get(3)).toMatchObject({ kind: 'full', state: 'complete' });
   });
 
-  it('is answered by the run under way, waits until it ends, or cancels it', async () => {
+  it('a decision is answered by the run under way, waits until it ends, or cancels it', async () => {
     const here = await held();
-    const { url } = await daemonHere({ ...here.settings, ...SLOW });
-    const store = reading(here.db);
-    await decideOn(store, url, { action: 'start', target: 'full' });
+    const { url, store, decided } = await daemonOn(here, SLOW);
+    await decided('start', 'full');
     await until('run 3 reads', () => (store.runs.get(3)?.pages ?? 0) > 0);
-    expect(await decideOn(store, url, { action: 'start', target: 'delta' })).toMatchObject({
-      state: 'done',
-      outcome: 'run 3, which is under way, covers it',
-    });
+    expect(await decided('start', 'delta')).toEqual(['done', 'run 3, which is under way, covers it']);
     await post(url, { action: 'undo', target: '1' });
     const waiting = store.actions.lastId();
     expect(await (await fetch(`${url}/actions`)).text()).toContain('waits until run 3 ends');
     expect(store.actions.get(waiting)).toMatchObject({ state: 'asked' });
-    expect(await decideOn(store, url, { action: 'cancel', target: '3' })).toMatchObject({
-      state: 'done',
-      outcome: expect.stringMatching(/^run 3 is cancelled \(\d+ applied pages? kept\)$/) as string,
-    });
+    expect(await decided('cancel', '3')).toEqual([
+      'done',
+      expect.stringMatching(/^run 3 is cancelled \(\d+ applied pages? kept\)$/) as string,
+    ]);
     expect(await endOf(store, waiting)).toMatchObject({
       state: 'done',
       outcome: 'run 1 removed nothing that could be restored',
     });
     expect(store.runs.get(3)).toMatchObject({ state: 'cancelled' });
-    expect(await decideOn(store, url, { action: 'cancel', target: '3' })).toMatchObject({
-      state: 'failed',
-      outcome: 'run 3 is already cancelled',
-    });
+    expect(await decided('cancel', '3')).toEqual(['failed', 'run 3 is already cancelled']);
   });
 
   it('resumes an unfinished run if that is enough', async () => {
-    const here = await place({ items: 60 }, { CATCHWORD_PER_PAGE: '5' });
-    await load(here.settings, 'full');
+    const here = await filled({ items: 60 }, { CATCHWORD_PER_PAGE: '5' });
     const stop = new AbortController();
     const reads = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
     const store = reading(here.db);
@@ -154,7 +125,7 @@ describe('what an operator decides about a run on the page', () => {
     const asked = { who: 'a test', target: 'delta', argument: null, state: 'asked', outcome: null } as const;
     writer.request(({ actions }) => actions.add({ ...asked, action: 'start', at: Date.now(), endedAt: null }));
     writer.close();
-    await daemonHere(here.settings);
+    await daemonOn(here);
     const { outcome } = await endOf(store, 1);
     expect(outcome).toMatch(/^run 2, which (was unfinished, continues and|is under way,) covers it$/);
     await until('run 2 is complete', () => store.runs.get(2)?.state === 'complete');
@@ -166,7 +137,7 @@ describe('without a daemon', () => {
   it('the page refuses at once what only a daemon can do, and says what to run', async () => {
     const here = await held();
     const { web } = await serve(here.db);
-    const store = reading(here.db);
+    const { store, decided } = pageAt(here.db, web.url);
     const commands: [string, string, string][] = [
       ['approve', '2', 'npx catchword approve 2'],
       ['reject', '2', 'npx catchword reject 2'],
@@ -175,10 +146,7 @@ describe('without a daemon', () => {
       ['start', 'delta', 'npx catchword sync'],
     ];
     for (const [action, target, command] of commands) {
-      expect(await decideOn(store, web.url, { action, target }), action).toMatchObject({
-        state: 'failed',
-        outcome: `no daemon is running; start it, or run: ${command}`,
-      });
+      expect(await decided(action, target)).toEqual(['failed', `no daemon is running; start it, or run: ${command}`]);
     }
     expect(store.runs.get(2)).toMatchObject({ state: 'held' });
   });
@@ -192,11 +160,8 @@ describe('without a daemon', () => {
     await active.shows('"msg":"started"');
     const other = startService(['daemon'], { ...env, CATCHWORD_HTTP_PORT: 'off' }, here.directory);
     await other.shows('"msg":"standing by"');
-    const store = reading(here.db);
-    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
-      state: 'done',
-      outcome: 'run 2 is approved: 20 products removed',
-    });
+    const { store, decided } = pageAt(here.db, url);
+    expect(await decided('approve', '2')).toEqual(['done', 'run 2 is approved: 20 products removed']);
     expect(await active.shows('a decision of an operator has ended')).toContain('"what":"approve 2"');
     // The active one dies after a decision was asked: the other takes over, and acts.
     active.child.kill('SIGSTOP');
@@ -223,15 +188,12 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const web = startService(['web'], env, here.directory);
     const url = await addressOf(web);
     for (const role of ['keeper', 'fetcher']) await startService([role], env, here.directory).shows('"msg":"started"');
-    const store = reading(here.db);
+    const { store, decided } = pageAt(here.db, url);
     const requestsBefore = here.sandbox.requests.length;
-    expect(await decideOn(store, url, { action: 'approve', target: '2' })).toMatchObject({
-      state: 'done',
-      outcome: 'run 2 is approved: 20 products removed',
-    });
+    expect(await decided('approve', '2')).toEqual(['done', 'run 2 is approved: 20 products removed']);
     // Fetchers look the products up, with Redis as without it.
     expect(here.sandbox.requests.length - requestsBefore).toBeGreaterThanOrEqual(20);
-    expect(await decideOn(store, url, { action: 'start', target: 'full' })).toMatchObject({ outcome: 'run 3 started' });
+    expect(await decided('start', 'full')).toEqual(['done', 'run 3 started']);
     await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
     expectExactLog(here.db);
   });
@@ -239,8 +201,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
 
 /** A mirror, and a relay whose sink has refused the first of two events. */
 async function refusing() {
-  const here = await place({ items: 2 });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2 });
   const hook = { refuses: 1 };
   const target = await webhookTarget(() => ({ status: hook.refuses-- > 0 ? 422 : 204 }), '&batch=1');
   onTestFinished(target.remove);
@@ -249,23 +210,17 @@ async function refusing() {
     CATCHWORD_SINK_SHOP: target.url,
     CATCHWORD_SINK_SHOP_SECRET: target.secret ?? '',
   };
-  const { url } = await daemonHere(settings);
-  const store = reading(here.db);
+  const { store, decided } = await daemonOn({ ...here, settings });
   await until('an event is parked', () => {
     const shop = store.sinks.get('shop');
     return shop?.cursor === 2 && store.sinks.parkedCount(shop.id) === 1;
   });
-  return { here, hook, target, url, store };
+  return { hook, target, store, decided: (action: string, argument?: string) => decided(action, 'shop', argument) };
 }
 
 describe('what an operator decides about a sink on the page', () => {
-  it('is done at once, or recorded with the reason why it cannot be done', async () => {
-    const { hook, target, url, store } = await refusing();
-    const decided = async (action: string, argument?: string) => {
-      const fields = { action, target: 'shop', ...(argument !== undefined && { argument }) };
-      const row = await decideOn(store, url, fields);
-      return [row.state, row.outcome];
-    };
+  it('a decision about a sink is done at once, or recorded with the reason why it cannot be done', async () => {
+    const { hook, target, store, decided } = await refusing();
     const state = () => store.sinks.get('shop')?.state;
     expect(await decided('pause')).toEqual(['done', 'shop is paused']);
     expect(state()).toBe('paused');
@@ -297,19 +252,18 @@ describe('what an operator decides about a sink on the page', () => {
       'done',
       'shop gets every product as of change 2, and then what follows',
     ]);
-    const unknown = await decideOn(store, url, { action: 'pause', target: 'nowhere' });
-    expect(unknown).toMatchObject({ state: 'failed', outcome: 'the mirror has no sink nowhere. Choose one of: shop.' });
   });
 
   it('works without a daemon', async () => {
-    const here = await place({ items: 1 });
-    await load(here.settings, 'full');
+    const here = await filled({ items: 1 });
     const { web } = await serve(here.db);
-    const store = reading(here.db);
+    const { store, decided } = pageAt(here.db, web.url);
     writeUnder(store.relayLease, Date.now(), ({ sinks }) =>
       sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' }),
     );
-    expect(await decideOn(store, web.url, { action: 'pause', target: 'file' })).toMatchObject({ state: 'done' });
+    const none = 'the mirror has no sink nowhere. Choose one of: file.';
+    expect(await decided('pause', 'nowhere')).toEqual(['failed', none]);
+    expect(await decided('pause', 'file')).toEqual(['done', 'file is paused']);
     expect(store.sinks.get('file')).toMatchObject({ state: 'paused' });
   });
 });
@@ -321,19 +275,8 @@ describe('commands', () => {
     const store = reading(here.db);
     writeUnder(store.relayLease, Date.now(), ({ sinks }) => {
       sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' });
-      const vbid = 'A';
-      const change = {
-        seq: 1,
-        at: 0,
-        runId: 1,
-        cause: 'full',
-        op: 'created',
-        vbid,
-        before: null,
-        changed: [],
-        body: '{}',
-      };
-      sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change: change as never });
+      const change = recordedChange({ seq: 1, at: 0, op: 'created', vbid: 'A' }, '{}');
+      sinks.park(1, { seq: 1, reason: 'it is poison', at: 0, change });
     });
     const run = async (code: number, ...args: string[]) => {
       const ended = await runHere(args, settings, here.directory, { clock: hastyClock });
@@ -375,8 +318,8 @@ describe('commands', () => {
     const here = await held();
     const store = reading(here.db);
     expect((await runHere(['reject', '2'], here.settings, here.directory)).code).toBe(0);
-    const { url } = await daemonHere({ ...here.settings, ...SLOW });
-    await decideOn(store, url, { action: 'start', target: 'full' });
+    const { decided } = await daemonOn(here, SLOW);
+    await decided('start', 'full');
     await until('run 3 reads', () => (store.runs.get(3)?.pages ?? 0) > 0);
     const { stdout } = await runHere(['cancel', '3', '--json'], here.settings, here.directory);
     expect(JSON.parse(stdout)).toMatchObject({ id: 3, state: 'cancelled' });
