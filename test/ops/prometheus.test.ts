@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { startService } from '../support/cli.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { prometheusAvailable, startPrometheus } from '../support/prometheus.ts';
 import { freePort } from '../support/server.ts';
 
@@ -38,17 +37,17 @@ function metricsIn(text: string): string[] {
 
 /** Starts a daemon with a sink that mirrors a sandbox, and a Prometheus that scrapes it. */
 async function watchedDaemon() {
-  const sandbox = await startSandbox({ items: 2_500 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
   const port = await freePort();
-  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
-    CATCHWORD_HTTP_PORT: `${port}`,
-    CATCHWORD_HTTP_TOKEN: TOKEN,
-    CATCHWORD_RATE_LIMIT: '1000/s',
-    CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl',
-    LOG_LEVEL: 'info',
-  });
+  const { settings, directory } = await place(
+    { items: 2_500 },
+    {
+      CATCHWORD_HTTP_PORT: `${port}`,
+      CATCHWORD_HTTP_TOKEN: TOKEN,
+      CATCHWORD_RATE_LIMIT: '1000/s',
+      CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl',
+      LOG_LEVEL: 'info',
+    },
+  );
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
   const prometheus = await startPrometheus(`127.0.0.1:${port}`, TOKEN);

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { residentBytes } from '../../bench/process.ts';
 import { openStore } from '../../src/store/store.ts';
-import { KINDS } from '../relay/targets.ts';
+import { prepareAll } from '../relay/targets.ts';
 import { addressOf, start } from '../support/cli.ts';
 import { catalogOf, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -41,18 +41,7 @@ it.skipIf(!redisAvailable)(
     const redis = await startRedis();
     onTestFinished(() => redis.stop());
     const { sandbox, directory, db, settings } = await place({ items: 5_000 });
-    const targets = new Map<string, Awaited<ReturnType<(typeof KINDS)[number]['prepare']>>>();
-    const sinks: Record<string, string> = {};
-    for (const { name, isAvailable, variants, start: startServer, prepare } of KINDS) {
-      if (!isAvailable || name === 'example') continue;
-      const server = await startServer();
-      onTestFinished(() => server.stop());
-      const target = await prepare(server.port, variants[0] ?? '');
-      onTestFinished(() => target.remove());
-      targets.set(name, target);
-      sinks[`CATCHWORD_SINK_${name.toUpperCase()}`] = target.url;
-      if (target.secret !== undefined) sinks[`CATCHWORD_SINK_${name.toUpperCase()}_SECRET`] = target.secret;
-    }
+    const { targets, settings: sinks } = await prepareAll(({ variants }) => variants[0] ?? '');
     const env = {
       ...settings,
       ...sinks,
@@ -121,7 +110,7 @@ it.skipIf(!redisAvailable)(
       store.sinks.list().flatMap(({ name, cursor }) => (cursor === last() ? [] : `${name} ${cursor}`));
     await expect.poll(behind, { timeout: MINUTE_MS }).toEqual([]);
     const bodies = new Map([...catalogOf(db)].map(([vbid, body]) => [vbid, JSON.parse(body) as unknown]));
-    for (const [name, target] of targets) expect((await target.read()).products, name).toEqual(bodies);
+    for (const { kind, target } of targets) expect((await target.read()).products, kind.name).toEqual(bodies);
     expect(seen).toBeGreaterThan(0);
     expect(await daemon.stop()).toMatchObject({ code: 0 });
     await reading;

@@ -60,7 +60,7 @@ describe('the units of systemd', () => {
       expect(rated).toMatchObject({ code: 0, output: expect.stringContaining('Overall exposure level') });
   });
 
-  it('are the same, except for the name of the catalog', () => {
+  it('both units are the same, except for the name of the catalog', () => {
     const body = (path: string) => readFileSync(path, 'utf8').replace(/^(#.*\n)+|^Description=.*\n/gm, '');
     const places = /(?<=\/etc\/|%S\/|^StateDirectory=)catchword/gm;
     expect(body(TEMPLATE)).toBe(body(SINGLE).replace(places, 'catchword/%i'));

@@ -10,7 +10,7 @@ import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { ADDRESSES } from './addresses.ts';
-import { books, configAt, fed } from './feeding.ts';
+import { books, configAt, fed, fedBefore, NEVER } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
 import { natsTarget, postgresTarget, redisTarget } from './targets.ts';
 
@@ -71,7 +71,7 @@ describe('a store that says nothing', () => {
   it.each(Object.entries(SILENT))('%s: keeps none when it is closed while it connects', async (_name, url) => {
     const silent = await server();
     const sink = await configAt(url(silent.port)).make();
-    const failed = expect(use(sink, new AbortController().signal)).rejects.toThrow();
+    const failed = expect(use(sink, NEVER)).rejects.toThrow();
     await until('it connects', () => silent.accepted() > 0);
     await sink.close();
     await failed;
@@ -102,9 +102,8 @@ describe.skipIf(!postgresAvailable)('PostgreSQL', () => {
     return (await postgres.client.query(text)).rowCount ?? 0;
   };
 
-  it('does not pile up backends behind a lock', async () => {
-    const { target, harness } = await fed(postgresTarget(postgres.port), 3);
-    await harness.stop();
+  it('no backends pile up behind a lock', async () => {
+    const { target } = await fedBefore(postgresTarget(postgres.port), 3);
     await until('the relay has left', async () => (await backends()) === 0);
     // Another client, because a transaction sees pg_stat_activity as it was.
     const other = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${postgres.port}/postgres` });
@@ -136,7 +135,7 @@ describe.skipIf(!postgresAvailable)('PostgreSQL', () => {
 describe.skipIf(!redisAvailable)('Redis', () => {
   const redis = useRedis();
 
-  it('has one connection of a sink, over failures, and none after it', async () => {
+  it('a Redis has one connection of a sink, over failures, and none after it', async () => {
     const count = async () =>
       String(await redis.client.client('LIST'))
         .trim()
@@ -155,7 +154,7 @@ describe.skipIf(!redisAvailable)('Redis', () => {
 describe.skipIf(!natsAvailable)('NATS', () => {
   const nats = useNats();
 
-  it('has one connection of a sink, over failures, and none after it', async () => {
+  it('a NATS has one connection of a sink, over failures, and none after it', async () => {
     const { target, harness } = await fed(natsTarget(nats.server.port), 3);
     // The server counts its own client of the test as well.
     const count = async (): Promise<number> => {

@@ -2,14 +2,7 @@ import { expect, onTestFinished } from 'vitest';
 import type { Service } from '../../src/base/lifecycle.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import {
-  type Harness,
-  hastyClock,
-  openHarness,
-  SINK_NAME,
-  until,
-  type Version,
-} from '../../src/relay/contract/harness.ts';
+import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -19,16 +12,61 @@ export function configAt(url: string, secret?: string): SinkConfig {
   return sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret });
 }
 
+/** The signal of a call that is not cut short. */
+export const NEVER = new AbortController().signal;
+
+export type TestMirror = ReturnType<typeof temporaryMirror>;
+
+/** Prepares a mirror that is removed at the end of the test. */
+export function temporaryMirror(options?: Parameters<typeof openHarness>[0]) {
+  const harness = openHarness(options);
+  onTestFinished(() => harness.close());
+  const { store, sink, start } = harness;
+
+  function startAt(config: SinkConfig | undefined): void {
+    if (config !== undefined) start(config);
+  }
+
+  return {
+    ...harness,
+    parked: () => store.sinks.parked(sink().id),
+    /** Does what `sink replay` does. */
+    replay: (from: number, backfill: boolean): void =>
+      store.request(({ sinks }) => sinks.replay(sink().id, from, backfill)),
+    /** Does what `sink skip` does. */
+    skip: (seq: number): void => store.request(({ sinks }) => sinks.skip(sink().id, seq, 0)),
+    /** Does what the hints of a stopped sink say: `sink replay`, then `sink resume`. */
+    takeOver: (): void =>
+      store.request(({ sinks }) => {
+        sinks.replay(sink().id, 0, true);
+        sinks.setState(sink().id, 'running');
+      }),
+    /** Changes products, starts a relay, and waits until the sink has confirmed everything. */
+    resume: (config: SinkConfig, versions: readonly Version[] = []): Promise<void> => {
+      harness.change(versions);
+      start(config);
+      return harness.caughtUp();
+    },
+    /** Waits until the sink has failed. @param config starts a relay before */
+    failed: (config?: SinkConfig): Promise<void> => {
+      startAt(config);
+      return until('the failure is recorded', () => (store.sinks.get(SINK_NAME)?.error ?? null) !== null);
+    },
+    /** Waits until the sink is stopped. @param config starts a relay before */
+    stopped: (config?: SinkConfig): Promise<void> => {
+      startAt(config);
+      return until('the sink stops', () => store.sinks.get(SINK_NAME)?.state === 'stopped');
+    },
+  };
+}
+
 /** Prepares a temporary mirror and the configuration of a sink; both are removed at the end of the test. */
 export async function feeding<T extends SinkTarget>(
   prepared: Promise<T>,
-): Promise<{ harness: Harness; target: T; config: SinkConfig }> {
+): Promise<{ harness: TestMirror; target: T; config: SinkConfig }> {
   const target = await prepared;
-  const harness = openHarness();
-  onTestFinished(async () => {
-    await harness.close();
-    await target.remove();
-  });
+  onTestFinished(() => target.remove());
+  const harness = temporaryMirror();
   return { harness, target, config: configAt(target.url, target.secret) };
 }
 
@@ -40,17 +78,17 @@ export async function fed<T extends SinkTarget>(prepared: Promise<T>, count: num
   return scene;
 }
 
+/** The same, but the relay has stopped. */
+export async function fedBefore<T extends SinkTarget>(prepared: Promise<T>, count: number) {
+  const scene = await fed(prepared, count);
+  await scene.harness.stop();
+  return scene;
+}
+
 /** Starts a relay in silence. */
 export function relayOf(store: Store, sinks: readonly SinkConfig[]): Service {
   const source = 'http://service.example';
   return startRelay({ store, sinks, clock: hastyClock, log: createLog('silent'), source });
-}
-
-/** Changes products, starts a relay, and waits until the sink has confirmed everything. */
-export function resume(harness: Harness, config: SinkConfig, versions: readonly Version[] = []): Promise<void> {
-  harness.change(versions);
-  harness.start(config);
-  return harness.caughtUp();
 }
 
 export function books(count: number, version: number): Version[] {
@@ -75,22 +113,11 @@ export function numbers(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => index + from);
 }
 
-/** Does what `sink replay` does. */
-export function replay({ store, sink }: Harness, from: number, backfill: boolean): void {
-  store.request(({ sinks }) => sinks.replay(sink().id, from, backfill));
-}
-
-/** Does what `sink skip` does. */
-export function skip({ store, sink }: Harness, seq: number): void {
-  store.request(({ sinks }) => sinks.skip(sink().id, seq, 0));
-}
-
-export function failed({ store }: Harness): Promise<void> {
-  return until('the failure is recorded', () => (store.sinks.get(SINK_NAME)?.error ?? null) !== null);
-}
-
-export function stopped({ store }: Harness): Promise<void> {
-  return until('the sink stops', () => store.sinks.get(SINK_NAME)?.state === 'stopped');
+/** Does what the hints of a stopped sink say, and waits until the sink fails again. */
+export async function failsAgain(harness: TestMirror): Promise<void> {
+  const before = harness.sink().errorAt;
+  harness.takeOver();
+  await until('it fails again', () => harness.sink().error !== null && harness.sink().errorAt !== before);
 }
 
 /** Waits until the store has so many events, or exactly the ones with these numbers. */

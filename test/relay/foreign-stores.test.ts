@@ -2,24 +2,19 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it } from 'vitest';
-import { type Harness, until } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
-import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { books, configAt, failsAgain, fedBefore, feeding, NEVER, type TestMirror } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 
 /** Feeds a store of another application, and does what the hints of a stopped sink say. */
-async function feedAndReplay(harness: Harness, config: SinkConfig): Promise<void> {
+async function feedAndReplay(harness: TestMirror, config: SinkConfig): Promise<void> {
   harness.change(books(3, 1));
-  harness.start(config);
-  await failed(harness);
+  await harness.failed(config);
   expect(harness.sink().error).not.toContain('another mirror');
-  const before = harness.sink().errorAt;
-  replay(harness, 0, true);
-  harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
-  await until('it fails again', () => harness.sink().error !== null && harness.sink().errorAt !== before);
+  await failsAgain(harness);
   await harness.stop();
 }
 
@@ -38,6 +33,8 @@ describe('a file of another application', () => {
     ['that has one event without a line break', foreignEvent],
     ['that has events of another kind', `${foreignEvent}\n`],
     ['that has one bracket', '{'],
+    ['that has lines of text', 'shopping list\neggs\n'],
+    ['that has other JSON', '{"other":1}\n{"another'],
   ])('%s stays as it is', async (_, content) => {
     const { harness, target, config } = await feeding(jsonlTarget('?rotate=1kB&keep=1'));
     mkdirSync(dirname(target.file), { recursive: true });
@@ -45,16 +42,13 @@ describe('a file of another application', () => {
     await feedAndReplay(harness, config);
     expect(harness.sink().error).toContain('does not end with an event of catchword');
     expect(readFileSync(target.file, 'utf8')).toBe(content);
-    await expect((await config.make()).check(new AbortController().signal)).rejects.toThrow(
-      'does not end with an event',
-    );
+    await expect((await config.make()).check(NEVER)).rejects.toThrow('does not end with an event');
   });
 
-  it('is not one whose first line a crash left incomplete', async () => {
-    const { harness, target, config } = await fed(jsonlTarget(), 1);
-    await harness.stop();
+  it('a file whose first line a crash left incomplete is fed', async () => {
+    const { harness, target, config } = await fedBefore(jsonlTarget(), 1);
     writeFileSync(target.file, readFileSync(target.file, 'utf8').slice(0, 90));
-    await resume(harness, config, books(2, 2));
+    await harness.resume(config, books(2, 2));
     expect((await target.read()).products).toEqual(harness.living());
   });
 });
@@ -68,14 +62,13 @@ describe.skipIf(!redisAvailable)('a stream of another application in Redis', () 
     await feedAndReplay(harness, config);
     expect(harness.sink().error).toContain('this sink did not write entry 0-300');
     expect(await redis.client.xlen(target.stream)).toBe(300);
-    await expect((await config.make()).check(new AbortController().signal)).rejects.toThrow('did not write entry');
+    await expect((await config.make()).check(NEVER)).rejects.toThrow('did not write entry');
   });
 
-  it('is not one whose cursor was deleted', async () => {
-    const { harness, target, config } = await fed(redisTarget(redis.server.port), 5);
-    await harness.stop();
+  it('a stream whose cursor was deleted is fed', async () => {
+    const { harness, target, config } = await fedBefore(redisTarget(redis.server.port), 5);
     await redis.client.del(`{${target.stream}}:catchword`);
-    await resume(harness, config, books(2, 2));
+    await harness.resume(config, books(2, 2));
     expect((await target.read()).products).toEqual(harness.living());
   });
 });

@@ -2,14 +2,13 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/base/errors.ts';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { jsonlTarget, KINDS, type TargetKind } from './targets.ts';
+import { prepareAll } from './targets.ts';
 
 /** `FREEZES=30 npx vitest run test/relay/frozen.test.ts` takes five minutes. */
 const FREEZES = Number(process.env.FREEZES ?? (process.env.CI === undefined ? 2 : 10));
@@ -17,25 +16,6 @@ const PRODUCTS = 3_000;
 const WITHIN_MS = 60;
 /** The most events in one request of a webhook. */
 const WEBHOOK_BATCH = 100;
-
-interface Prepared {
-  readonly kind: TargetKind;
-  readonly target: SinkTarget;
-}
-
-/** Prepares one target of each kind whose server is installed; the file is one that does not rotate. */
-async function prepare(): Promise<Prepared[]> {
-  const prepared = KINDS.filter(({ name, isAvailable }) => isAvailable && name !== 'example').map(async (kind) => {
-    const server = await kind.start();
-    const target = kind.name === 'jsonl' ? await jsonlTarget() : await kind.prepare(server.port, '');
-    onTestFinished(async () => {
-      await target.remove();
-      await server.stop();
-    });
-    return { kind, target };
-  });
-  return await Promise.all(prepared);
-}
 
 function versions(round: number): Version[] {
   return Array.from({ length: PRODUCTS }, (_, index) => {
@@ -71,14 +51,11 @@ it('delivers everything once, in order, although frozen relays wake after anothe
   const random = createRandom(7);
   const harness = openHarness();
   const { store } = harness;
-  const targets = await prepare();
+  // A file that does not rotate.
+  const { targets, settings } = await prepareAll(() => '');
   onTestFinished(() => harness.close());
-  const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: store.path };
-  for (const { kind, target } of targets) {
-    env[`CATCHWORD_SINK_${kind.name.toUpperCase()}`] = target.url;
-    if (target.secret !== undefined) env[`CATCHWORD_SINK_${kind.name.toUpperCase()}_SECRET`] = target.secret;
-  }
-  const file = new URL(env.CATCHWORD_SINK_JSONL ?? '').pathname;
+  const env = { CATCHWORD_BASE_URL: 'http://service.example', CATCHWORD_DB: store.path, ...settings };
+  const file = new URL(settings.CATCHWORD_SINK_JSONL ?? '').pathname;
   const directory = temporaryDirectory();
   const behind = (): string[] => {
     const last = store.changes.lastSeq();

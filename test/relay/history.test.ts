@@ -7,6 +7,7 @@ import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
+import { temporaryMirror } from './feeding.ts';
 
 const RUNS = process.env.CI === undefined ? 20 : 60;
 const FIELDS = ['title', 'price', 'tags', 'a/b', '~', '__proto__'];
@@ -198,41 +199,33 @@ it('makes the same texts of events in one piece as one by one', async () => {
 });
 
 it('bounds the texts that it makes of long products', async () => {
-  const harness = openHarness();
-  try {
-    const history = createHistory(harness.store);
-    const body = (vbid: string, chars: number): string => JSON.stringify({ vbid, text: 'x'.repeat(chars) });
-    for (let number = 0; number < 40; number++) {
-      const vbid = `P${number}`;
-      harness.change([{ vbid, body: body(vbid, number === 7 ? 3_000_000 : 300_000) }]);
-      // Changed products, whose texts SQLite does not make.
-      if (number % 2 === 0) harness.change([{ vbid, body: body(vbid, 300_001) }]);
-    }
-    const read: number[] = [];
-    const range = { upTo: Number.MAX_SAFE_INTEGER, asOf: null, withRemoved: true, limit: 250 };
-    for (let after = 0; ; ) {
-      const { lines, to } = history.lines({ ...range, after }, 2_000_000, 'i', '"s"');
-      if (lines === null) break;
-      if (lines.events > 1) expect(lines.bytes.length).toBeLessThanOrEqual(2_000_000);
-      for (const line of lines.bytes.toString().trimEnd().split('\n')) read.push(Number(JSON.parse(line).sequence));
-      after = to;
-    }
-    expect(read).toEqual(harness.events().map(({ seq }) => seq));
-  } finally {
-    await harness.close();
+  const harness = temporaryMirror();
+  const history = createHistory(harness.store);
+  const body = (vbid: string, chars: number): string => JSON.stringify({ vbid, text: 'x'.repeat(chars) });
+  for (let number = 0; number < 40; number++) {
+    const vbid = `P${number}`;
+    harness.change([{ vbid, body: body(vbid, number === 7 ? 3_000_000 : 300_000) }]);
+    // Changed products, whose texts SQLite does not make.
+    if (number % 2 === 0) harness.change([{ vbid, body: body(vbid, 300_001) }]);
   }
+  const read: number[] = [];
+  const range = { upTo: Number.MAX_SAFE_INTEGER, asOf: null, withRemoved: true, limit: 250 };
+  for (let after = 0; ; ) {
+    const { lines, to } = history.lines({ ...range, after }, 2_000_000, 'i', '"s"');
+    if (lines === null) break;
+    if (lines.events > 1) expect(lines.bytes.length).toBeLessThanOrEqual(2_000_000);
+    for (const line of lines.bytes.toString().trimEnd().split('\n')) read.push(Number(JSON.parse(line).sequence));
+    after = to;
+  }
+  expect(read).toEqual(harness.events().map(({ seq }) => seq));
 });
 
 it('reads a product that changed a thousand times', async () => {
-  const harness = openHarness();
-  try {
-    const history = createHistory(harness.store);
-    for (let version = 0; version < 1_000; version++)
-      harness.change([{ vbid: 'P', body: `{"vbid":"P","v":${version}}` }]);
-    const bodies: (string | null)[] = [];
-    for (let seq = 0; seq < 1_000; seq += 100) bodies.push(...history.after(seq, 100).map(({ body }) => body));
-    expect(bodies).toEqual(Array.from({ length: 1_000 }, (_, version) => `{"vbid":"P","v":${version}}`));
-  } finally {
-    await harness.close();
-  }
+  const harness = temporaryMirror();
+  const history = createHistory(harness.store);
+  for (let version = 0; version < 1_000; version++)
+    harness.change([{ vbid: 'P', body: `{"vbid":"P","v":${version}}` }]);
+  const bodies: (string | null)[] = [];
+  for (let seq = 0; seq < 1_000; seq += 100) bodies.push(...history.after(seq, 100).map(({ body }) => body));
+  expect(bodies).toEqual(Array.from({ length: 1_000 }, (_, version) => `{"vbid":"P","v":${version}}`));
 });

@@ -2,22 +2,28 @@ import { createServer } from 'node:http';
 import { expect, it, onTestFinished } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { serveUntil } from '../../src/base/lifecycle.ts';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
-import { openHarness, until, withAck } from '../../src/relay/contract/harness.ts';
+import { until, withAck } from '../../src/relay/contract/harness.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { listen } from '../support/listen.ts';
-import { books, numbers, relayOf } from './feeding.ts';
+import { books, numbers, relayOf, temporaryMirror } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
+
+/** A file that is removed at the end of the test. */
+async function fileTarget() {
+  const target = await jsonlTarget();
+  onTestFinished(() => target.remove());
+  return target;
+}
 
 function config(name: string, url: string) {
   return sinkConfig({ env: `CATCHWORD_SINK_${name}`, name, url, secret: undefined });
 }
 
 it('feeds the others while one does not answer, one is unreachable and one is misconfigured', async () => {
-  const harness = openHarness();
+  const harness = temporaryMirror();
   const silent = createServer(() => {});
   const port = await listen(silent);
-  const good: SinkTarget[] = await Promise.all([jsonlTarget(), jsonlTarget(), jsonlTarget()]);
+  const good = await Promise.all([fileTarget(), fileTarget(), fileTarget()]);
   const relay = relayOf(harness.store, [
     ...good.map(({ url }, index) => config(`good${index}`, url)),
     config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
@@ -27,8 +33,6 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
   onTestFinished(async () => {
     silent.closeAllConnections();
     await relay.stop();
-    await harness.close();
-    await Promise.all(good.map((target) => target.remove()));
   });
   for (let round = 1; round <= 5; round++) {
     harness.change(books(500, round));
@@ -44,15 +48,11 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
 });
 
 it('takes over when the other relay of the mirror has stopped, and not before', async () => {
-  const harness = openHarness();
-  const target = await jsonlTarget();
+  const harness = temporaryMirror();
+  const target = await fileTarget();
   const first = relayOf(harness.store, [config('file', target.url)]);
   const second = relayOf(harness.store, [config('file', target.url)]);
-  onTestFinished(async () => {
-    await second.stop();
-    await harness.close();
-    await target.remove();
-  });
+  onTestFinished(() => second.stop());
   harness.change(books(10, 1));
   await until('the first delivers', () => harness.store.sinks.get('file')?.cursor === 10);
   await first.stop();
@@ -62,18 +62,14 @@ it('takes over when the other relay of the mirror has stopped, and not before', 
 });
 
 it('ends when the mirror cannot be written, so that it is restarted', async () => {
-  const harness = openHarness();
-  const target = await jsonlTarget();
+  const harness = temporaryMirror();
+  const target = await fileTarget();
   harness.change(books(3, 1));
   const fails = (): never => {
     throw new CatchwordError('MIRROR_WRITE_FAILED', 'writing the mirror failed: disk is full');
   };
   const relay = relayOf(withAck(harness.store, fails), [config('full', target.url)]);
-  onTestFinished(async () => {
-    await relay.stop();
-    await harness.close();
-    await target.remove();
-  });
+  onTestFinished(() => relay.stop());
   await expect(serveUntil(new AbortController().signal, [relay])).rejects.toMatchObject({
     code: 'MIRROR_WRITE_FAILED',
   });

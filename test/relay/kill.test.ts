@@ -1,11 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { KINDS, type TargetKind } from './targets.ts';
+import { prepareAll } from './targets.ts';
 
 /** `KILLS=200 npx vitest run test/relay/kill.test.ts` takes three minutes. */
 const KILLS = Number(process.env.KILLS ?? (process.env.CI === undefined ? 10 : 50));
@@ -14,20 +13,6 @@ const PRODUCTS = 10_000;
 const CHANGES = 400;
 /** The most events in one request of a webhook. */
 const WEBHOOK_BATCH = 100;
-
-/** Prepares one target of each kind whose server is installed, but not the example, which writes a file for each event. */
-async function prepare(): Promise<{ kind: TargetKind; target: SinkTarget }[]> {
-  const prepared = KINDS.filter(({ name, isAvailable }) => isAvailable && name !== 'example').map(async (kind) => {
-    const server = await kind.start();
-    const target = await kind.prepare(server.port, kind.variants[0] ?? '');
-    onTestFinished(async () => {
-      await target.remove();
-      await server.stop();
-    });
-    return { kind, target };
-  });
-  return await Promise.all(prepared);
-}
 
 function version(index: number, round: number): Version {
   const vbid = `P${index}`;
@@ -38,17 +23,14 @@ function version(index: number, round: number): Version {
 it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, async () => {
   const random = createRandom(4);
   const harness = openHarness();
-  const targets = await prepare();
+  const { targets, settings } = await prepareAll(({ variants }) => variants[0] ?? '');
   onTestFinished(() => harness.close());
-  const env: Record<string, string> = {
+  const env = {
     CATCHWORD_BASE_URL: 'http://service.example',
     CATCHWORD_DB: harness.store.path,
     LOG_LEVEL: 'info',
+    ...settings,
   };
-  for (const { kind, target } of targets) {
-    env[`CATCHWORD_SINK_${kind.name.toUpperCase()}`] = target.url;
-    if (target.secret !== undefined) env[`CATCHWORD_SINK_${kind.name.toUpperCase()}_SECRET`] = target.secret;
-  }
   const directory = temporaryDirectory();
   harness.change(Array.from({ length: PRODUCTS }, (_, index) => version(index + 1, 0)));
   const filledFrom = new Map(harness.events().map((event) => [event.vbid, event]));

@@ -1,9 +1,9 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
-import { books, feeding, relayOf } from './feeding.ts';
+import { books, feeding, relayOf, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 import { PROXIED_KINDS } from './targets.ts';
 
@@ -40,8 +40,7 @@ it.each(PROXIED_KINDS.filter(({ name }) => name in WRITES))(
 
 it('sends nothing to a store that compares nothing after another relay took over', async () => {
   const target = memory();
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   const { store } = harness;
   harness.change(books(10, 1));
   let other: ReturnType<Store['relayLease']['acquire']> | undefined;

@@ -4,7 +4,7 @@ import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { until } from '../../src/relay/contract/harness.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
-import { books, fed, feeding, movable, numbers } from './feeding.ts';
+import { books, fed, fedBefore, feeding, movable, NEVER, numbers } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
 import { jsonlTarget, natsTarget, redisTarget } from './targets.ts';
 
@@ -59,10 +59,9 @@ describe.skipIf(!natsAvailable)('a JetStream stream', () => {
   });
 
   it('applies max_age to an existing stream', async () => {
-    const { harness, target, config } = await fed(natsTarget(nats.server.port), 3);
-    await harness.stop();
+    const { harness, target, config } = await fedBefore(natsTarget(nats.server.port), 3);
     const sink = await config.make();
-    const signal = new AbortController().signal;
+    const signal = NEVER;
     expect(await sink.size?.(signal)).toMatchObject({ limit: null, option: 'max_age=30d' });
     const limited = await feeding(Promise.resolve({ ...target, url: `${target.url}&max_age=30d` }));
     harness.start(limited.config);

@@ -3,7 +3,7 @@ import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { natsAvailable } from '../support/nats.ts';
-import { arrived, books, failed, fed, feeding, numbers } from './feeding.ts';
+import { arrived, books, fed, fedBefore, feeding, numbers } from './feeding.ts';
 import { useNats } from './servers.ts';
 import { natsTarget } from './targets.ts';
 
@@ -11,8 +11,7 @@ describe.skipIf(!natsAvailable)('nats', () => {
   const nats = useNats();
 
   it('redelivers deleted messages', async () => {
-    const { harness, target, config } = await fed(natsTarget(nats.server.port), 30);
-    await harness.stop();
+    const { harness, target, config } = await fedBefore(natsTarget(nats.server.port), 30);
     const { streams } = nats.manager;
     for (const seq of [28, 29, 30]) await streams.deleteMessage(target.stream, seq);
     harness.change(books(1, 2));
@@ -63,7 +62,7 @@ describe.skipIf(!natsAvailable)('nats', () => {
     harness.change(books(3, 1));
     harness.change([{ vbid: 'L', body: JSON.stringify({ vbid: 'L', long: 'x'.repeat(1_100_000) }) }]);
     await harness.deliver(books(2, 2));
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([
+    expect(harness.parked()).toMatchObject([
       { vbid: 'L', state: 'refused', reason: expect.stringContaining("the server's limit") },
     ]);
     expect((await target.read()).seqs).toEqual([1, 2, 3, 5, 6]);
@@ -74,8 +73,7 @@ describe.skipIf(!natsAvailable)('nats', () => {
     const { streams } = nats.manager;
     await streams.add({ name: target.stream, subjects: [`${target.stream}.>`] });
     harness.change(books(3, 1));
-    harness.start(config);
-    await failed(harness);
+    await harness.failed(config);
     expect(harness.sink().error).toContain('it must have');
   });
 

@@ -6,7 +6,7 @@ import { productText } from '../../src/report/product-text.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { serveHarness } from '../web/place.ts';
-import { feeding, resume } from './feeding.ts';
+import { feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 /** What a field holds: JSON, the text in each typed column, and on the page. */
@@ -112,9 +112,9 @@ it('a price that is not a number is null', async () => {
 describe.skipIf(!postgresAvailable)('a PostgreSQL table', () => {
   const postgres = usePostgres();
 
-  it('has the same, and not an item that its jsonb cannot hold', async () => {
+  it('a PostgreSQL table has the same, and not an item that its jsonb cannot hold', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    await resume(harness, config, versions([...ODD, HALF]));
+    await harness.resume(config, versions([...ODD, HALF]));
     const { rows } = await postgres.client.query<{ readonly vbid: string }>(`SELECT * FROM ${target.table}`);
     const found = new Map(rows.map((row) => [row.vbid, row]));
     for (const [at, [name, , column]] of ODD.entries())
@@ -128,8 +128,6 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL table', () => {
       expect(priced.get(keyOf(at)), name).toEqual({ vbid: keyOf(at), ...texts, value: '1' });
     }
     expect(found.has(keyOf(ODD.length))).toBe(false);
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([
-      { vbid: keyOf(ODD.length), state: 'refused' },
-    ]);
+    expect(harness.parked()).toMatchObject([{ vbid: keyOf(ODD.length), state: 'refused' }]);
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { books, configAt, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 function detailed(value: string | number, more: Record<string, unknown> = {}) {
@@ -51,9 +51,9 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
   const PRICE = { vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180' };
   const price = (value: string | null, currency = 'USD') => ({ ...PRICE, currency, value });
 
-  it('show what a shop needs', async () => {
+  it('columns and prices show what a shop needs', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    await resume(harness, config, [detailed('12.50'), ...books(2, 1)]);
+    await harness.resume(config, [detailed('12.50'), ...books(2, 1)]);
     const { rows } = await postgres.client.query(`SELECT ${SHOP} FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([SHOWN]);
     expect(await prices(target.table)).toEqual([price('12.5'), price(null, 'EUR')]);
@@ -63,9 +63,9 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(plain).toEqual([{ distributable: true, edition: null }]);
   });
 
-  it('change and disappear with the product', async () => {
+  it('prices change and disappear with the product', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    await resume(harness, config, [detailed('12.50')]);
+    await harness.resume(config, [detailed('12.50')]);
     await harness.deliver([detailed(9, { distributable: true })]);
     expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
     await harness.deliver([{ vbid: 'V1', body: null }]);
@@ -73,21 +73,21 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     await harness.deliver([detailed(8)]);
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
     // A replay does not overwrite newer prices with older ones.
-    replay(harness, 0, true);
+    harness.replay(0, true);
     await harness.caughtUp();
     expect(await prices(target.table)).toEqual([price('8'), price(null, 'EUR')]);
   });
 
-  it('are replaced when only the table with the products was emptied', async () => {
+  it('prices are replaced when only the table with the products was emptied', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    await resume(harness, config, [detailed('12.50')]);
+    await harness.resume(config, [detailed('12.50')]);
     await harness.stop();
     await postgres.client.query(`TRUNCATE ${target.table}`);
-    await resume(harness, config, [detailed(9)]);
+    await harness.resume(config, [detailed(9)]);
     expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
   });
 
-  it('have indexes for ISBNs', async () => {
+  it('tables have indexes for ISBNs', async () => {
     const { target } = await fed(postgresTarget(postgres.port), 1);
     const { rows } = await postgres.client.query<{ definition: string }>(
       `SELECT indexdef AS definition FROM pg_indexes WHERE tablename IN ('${target.table}', '${target.table}_prices')`,
@@ -97,7 +97,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(new Set(indexed)).toEqual(new Set(['e_isbn', 'print_isbn', 'vbid']));
   });
 
-  it('are created by the SQL in the error if the user may not', async () => {
+  it('the SQL in the error creates the tables if the user may not', async () => {
     const { harness, target } = await feeding(postgresTarget(postgres.port));
     const { table } = target;
     const user = `shop_${table}`;
@@ -107,8 +107,7 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       `CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC; GRANT ${all} TO ${user}`,
     );
     const url = target.url.replace('postgres@', `${user}@`);
-    harness.start(configAt(url));
-    await failed(harness);
+    await harness.failed(configAt(url));
     const message = harness.sink().error ?? '';
     expect(message).toMatch(/may not create tables\. Run as their owner: CREATE TABLE/);
     await postgres.client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));

@@ -1,10 +1,9 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { type Harness, until } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { books, configAt, failsAgain, fed, fedBefore, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 /** The columns that catchword makes. */
@@ -19,14 +18,6 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
 
   const rowsOf = async (table: string): Promise<unknown[]> =>
     (await postgres.client.query(`SELECT * FROM ${table} ORDER BY 1`)).rows;
-
-  /** Does what the hints of a stopped sink say: `sink replay`, then `sink resume`. */
-  async function followTheHint(harness: Harness): Promise<void> {
-    const before = harness.sink().errorAt;
-    replay(harness, 0, true);
-    harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
-    await until('it fails again', () => harness.sink().error !== null && harness.sink().errorAt !== before);
-  }
 
   it.each([
     ['with other columns', 'vbid text PRIMARY KEY, title text, stock integer', 'vbid, title, stock', `'T', 7`],
@@ -43,18 +34,19 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
     await postgres.client.query(`CREATE TABLE ${table} (${columns});
       INSERT INTO ${table} (${filled}) SELECT 'S' || n, ${values} FROM generate_series(1, 5000) AS n`);
     const before = await rowsOf(table);
+    const sink = await config.make();
+    await expect(sink.check(NEVER)).rejects.toMatchObject({ failure: 'misconfigured' });
     harness.change(books(3, 1));
-    harness.start(config);
-    await failed(harness);
+    await harness.failed(config);
     expect(harness.sink().error).toMatch(
       /^PostgreSQL: catchword did not create table \S+: .* Use another one: table=NAME$/,
     );
     expect(harness.sink().error).not.toContain('another mirror');
-    await followTheHint(harness);
+    await failsAgain(harness);
     expect(await rowsOf(table)).toEqual(before);
     await harness.stop();
     const other = target.url.replace(`table=${table}`, `table=${table}_catalog`);
-    await resume(harness, configAt(other));
+    await harness.resume(configAt(other));
     expect(await rowsOf(table)).toEqual(before);
     expect(await rowsOf(`${table}_catalog`)).toHaveLength(3);
   });
@@ -65,39 +57,28 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
     await postgres.client.query(`CREATE TABLE ${prices} (${PRICES}); INSERT INTO ${prices} VALUES ('P1', 'of a shop')`);
     const before = await rowsOf(prices);
     harness.change(books(3, 1));
-    harness.start(config);
-    await failed(harness);
+    await harness.failed(config);
     expect(harness.sink().error).toContain(`catchword did not create table public.${prices}`);
-    await followTheHint(harness);
+    await failsAgain(harness);
     expect(await rowsOf(prices)).toEqual(before);
   });
 
-  it('is rejected by doctor', async () => {
-    const { target, config } = await feeding(postgresTarget(postgres.port));
-    await postgres.client.query(`CREATE TABLE ${target.table} (${COLUMNS});
-      INSERT INTO ${target.table} (vbid, body, seq, changed_at) VALUES ('S1', '{}', 1, now())`);
-    const sink = await config.make();
-    await expect(sink.check(new AbortController().signal)).rejects.toMatchObject({ failure: 'misconfigured' });
-  });
-
-  it('is not one without a comment that has a cursor', async () => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
-    await harness.stop();
+  it('a table without a comment is fed if it has a cursor', async () => {
+    const { harness, target, config } = await fedBefore(postgresTarget(postgres.port), 5);
     const { table } = target;
     const uncomment = [table, `${table}_prices`, 'catchword_cursor'].map((name) => `COMMENT ON TABLE ${name} IS NULL`);
     await postgres.client.query(uncomment.join('; '));
-    await resume(harness, config, books(6, 2));
+    await harness.resume(config, books(6, 2));
     expect((await target.read()).products).toEqual(harness.living());
     // From now on its comment says who made it.
     const { rows } = await postgres.client.query(`SELECT obj_description('${table}'::regclass, 'pg_class') AS comment`);
     expect(rows).toEqual([{ comment: expect.stringMatching(/^catchword made this table/) }]);
   });
 
-  it('is not one whose comment its owner has changed, as long as it has a cursor', async () => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
-    await harness.stop();
+  it('a table whose comment its owner has changed is fed as long as it has a cursor', async () => {
+    const { harness, target, config } = await fedBefore(postgresTarget(postgres.port), 5);
     await postgres.client.query(`COMMENT ON TABLE ${target.table} IS 'our books'`);
-    await resume(harness, config, books(6, 2));
+    await harness.resume(config, books(6, 2));
     expect((await target.read()).products).toEqual(harness.living());
     const { rows } = await postgres.client.query(`SELECT obj_description('${target.table}'::regclass) AS comment`);
     expect(rows).toEqual([{ comment: 'our books' }]);
@@ -127,10 +108,10 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
     await postgres.client.query(`DROP INDEX ${table}_print_isbn_idx, ${table}_e_isbn_idx, ${table}_prices_vbid_idx;
       COMMENT ON TABLE ${table} IS NULL; COMMENT ON TABLE ${table}_prices IS NULL`);
     const config = await writerOf(target);
-    await resume(harness, config, books(8, 2));
+    await harness.resume(config, books(8, 2));
     expect((await target.read()).products).toEqual(harness.living());
     const sink = await config.make();
-    expect(await sink.check(new AbortController().signal)).toContain('can be written');
+    expect(await sink.check(NEVER)).toContain('can be written');
     await harness.stop();
   });
 
@@ -141,7 +122,7 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
     await postgres.client.query(`TRUNCATE ${table}, ${table}_prices; COMMENT ON TABLE ${table} IS NULL;
       COMMENT ON TABLE ${table}_prices IS NULL; DELETE FROM catchword_cursor WHERE table_name = 'public.${table}'`);
     const config = await writerOf(target);
-    await resume(harness, config, books(8, 2));
+    await harness.resume(config, books(8, 2));
     expect((await target.read()).products).toEqual(harness.living());
     await harness.stop();
   });
@@ -161,7 +142,7 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
       { vbid: 'B', body: '{"vbid":"B","title":"half \\ud83d"}' },
       { vbid: 'C', body: '{"vbid":"C"}' },
     ];
-    await resume(harness, config, versions);
+    await harness.resume(config, versions);
     const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${postgres.port}/${database}` });
     await client.connect();
     onTestFinished(() => client.end());
@@ -171,7 +152,7 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
       { vbid: 'A', title: first?.title, body: first },
       { vbid: 'C', title: null, body: { vbid: 'C' } },
     ]);
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'B', state: 'refused' }]);
+    expect(harness.parked()).toMatchObject([{ vbid: 'B', state: 'refused' }]);
     await harness.stop();
   });
 });

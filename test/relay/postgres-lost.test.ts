@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Harness, until } from '../../src/relay/contract/harness.ts';
+import { until } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, fed, feeding, movable } from './feeding.ts';
+import { books, fed, feeding, movable, type TestMirror } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
 import { postgresTarget } from './targets.ts';
 
@@ -17,7 +17,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     );
   }
 
-  async function expectComplete(harness: Harness, table: string): Promise<void> {
+  async function expectComplete(harness: TestMirror, table: string): Promise<void> {
     const { size } = harness.living();
     await until('all rows are there', async () => (await rowsOf(table)) === size);
     await harness.caughtUp();
@@ -25,6 +25,17 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     expect(new Map(rows.map(({ vbid, body }) => [vbid, body]))).toEqual(harness.living());
     expect(harness.sink().state).toBe('running');
   }
+
+  /** A sink that has got 30 products; a test moves the clock of its relay. */
+  async function watched() {
+    const scene = await feeding(postgresTarget(postgres.port));
+    const { clock, advance } = movable();
+    scene.harness.change(books(30, 1));
+    scene.harness.start(scene.config, { clock });
+    await scene.harness.caughtUp();
+    return { ...scene, advance };
+  }
+  type Scene = Awaited<ReturnType<typeof watched>>;
 
   const where = (table: string): string => `WHERE table_name = 'public.${table}'`;
   const losses: [string, (table: string) => string][] = [
@@ -38,37 +49,34 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
       (table) => `DELETE FROM ${table} WHERE seq > 10; UPDATE ${CURSOR} SET cursor = 10, at = 0 ${where(table)}`,
     ],
   ];
-  it.each(losses)('is refilled when it is %s during delivery', async (_, sql) => {
-    const { harness, target } = await fed(postgresTarget(postgres.port), 30);
-    await postgres.client.query(sql(target.table));
-    harness.change(books(1, 2));
-    await expectComplete(harness, target.table);
-  });
+  /** Loses the rows at some moment, and continues. */
+  const moments: Record<string, (scene: Scene, lose: () => Promise<unknown>) => Promise<unknown>> = {
+    'during delivery': async ({ harness }, lose) => {
+      await lose();
+      harness.change(books(1, 2));
+    },
+    'while nothing changes': async ({ advance }, lose) => {
+      await lose();
+      advance(301_000);
+    },
+    'while the relay is stopped': async ({ harness, config }, lose) => {
+      await harness.stop();
+      await lose();
+      harness.start(config);
+    },
+  };
+  const cases = Object.keys(moments).flatMap((moment) => losses.map(([loss, sql]) => [loss, moment, sql] as const));
 
-  it.each(losses)('is refilled when it is %s while nothing changes', async (_, sql) => {
-    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    const { clock, advance } = movable();
-    harness.change(books(30, 1));
-    harness.start(config, { clock });
-    await harness.caughtUp();
-    await postgres.client.query(sql(target.table));
+  it.each(cases)('a table is refilled when it is %s %s', async (_, moment, sql) => {
+    const scene = await watched();
+    const { harness, target } = scene;
     const seen = harness.sink().delivered;
-    advance(299_000);
-    advance(2_000);
+    await moments[moment]?.(scene, () => postgres.client.query(sql(target.table)));
     await until('the products are delivered again', () => harness.sink().delivered > seen);
     await expectComplete(harness, target.table);
   });
 
-  it.each(losses)('is refilled when it is %s while the relay is stopped', async (_, sql) => {
-    const { harness, target, config } = await fed(postgresTarget(postgres.port), 30);
-    await harness.stop();
-    await postgres.client.query(sql(target.table));
-    harness.start(config);
-    await until('the products are delivered again', () => harness.sink().delivered > 30);
-    await expectComplete(harness, target.table);
-  });
-
-  it('is reported in the log, with the reason', async () => {
+  it('the log says why a table is refilled', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     const { lines, log } = readableLog();
     harness.change(books(5, 1));
@@ -89,7 +97,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     );
   });
 
-  it('gets each current product once', async () => {
+  it('a table that lost its rows gets each current product once', async () => {
     const { harness, target } = await fed(postgresTarget(postgres.port), 10);
     for (let version = 2; version <= 5; version++) await harness.deliver(books(10, version));
     await postgres.client.query(`TRUNCATE ${target.table}`);
@@ -98,7 +106,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     expect(harness.sink().delivered).toBe(50 + 10);
   });
 
-  it('is not refilled when all its products were removed', async () => {
+  it('a table is not refilled when all its products were removed', async () => {
     const { harness, target, config } = await fed(postgresTarget(postgres.port, '&removals=delete'), 5);
     await harness.deliver(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     expect(await rowsOf(target.table)).toBe(0);
@@ -113,7 +121,7 @@ describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', 
     expect(lines.filter(({ level }) => Number(level) > 30)).toEqual([]);
   });
 
-  it('is refilled only once when a fill had nothing to deliver', async () => {
+  it('a table is refilled only once when a fill had nothing to deliver', async () => {
     const { harness, target, config } = await fed(postgresTarget(postgres.port), 5);
     await harness.deliver(books(5, 1).map(({ vbid }) => ({ vbid, body: null })));
     await postgres.client.query(`TRUNCATE ${target.table}`);

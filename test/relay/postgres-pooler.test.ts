@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server.ts';
-import { books, configAt, feeding, resume } from './feeding.ts';
+import { books, configAt, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a pooler', () => {
@@ -32,16 +32,16 @@ describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a 
   it('gets everything, after restarts as well', async () => {
     const { harness, target, config } = await pooled();
     for (let round = 1; round <= 3; round++) {
-      await resume(harness, config, books(50 + round, round));
+      await harness.resume(config, books(50 + round, round));
       await harness.stop();
     }
     expect((await target.read()).products).toEqual(harness.living());
-    expect(await (await config.make()).check(new AbortController().signal)).toContain('can be written');
+    expect(await (await config.make()).check(NEVER)).toContain('can be written');
   });
 
   it('leaves no setting to other applications', async () => {
     const { harness, target, config, application } = await pooled();
-    await resume(harness, config, books(5, 1));
+    await harness.resume(config, books(5, 1));
     await postgres.client.query(`CREATE TABLE ${target.table}_seen (setting text);
       CREATE FUNCTION ${target.table}_look() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         INSERT INTO ${target.table}_seen VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$;
@@ -56,12 +56,12 @@ describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a 
     expect((await application.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([]);
   });
 
-  it('does not follow the search_path of another application', async () => {
+  it('a sink behind a pooler does not follow the search_path of another application', async () => {
     const { harness, target, config, application } = await pooled();
     const { table } = target;
     await application.query(`CREATE SCHEMA shop_${table}; CREATE TABLE shop_${table}.${table} (id integer);
       SET search_path = shop_${table}`);
-    await resume(harness, config, books(5, 1));
+    await harness.resume(config, books(5, 1));
     expect((await target.read()).products).toEqual(harness.living());
     await application.query('RESET search_path');
   });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, failed, fed, feeding, replay, resume } from './feeding.ts';
+import { books, configAt, fed, fedBefore, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
@@ -18,7 +18,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       identifiers: { print_isbn_canonical: 9780000000002, eisbn_canonical: '9780000000019' },
       price: 10.5,
     });
-    await resume(harness, config, [{ vbid: 'V1', body }, ...books(2, 1)]);
+    await harness.resume(config, [{ vbid: 'V1', body }, ...books(2, 1)]);
     const { rows } = await postgres.client.query(`SELECT * FROM ${target.table} WHERE vbid = 'V1'`);
     expect(rows).toEqual([
       {
@@ -87,9 +87,9 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     }));
     const versions = bodies.map((body) => ({ vbid: body.vbid, body: JSON.stringify(body) }));
     // An empty table, and one with the rows.
-    await resume(harness, config, versions);
+    await harness.resume(config, versions);
     harness.change([{ vbid: 'V0', body: null }]);
-    replay(harness, 0, true);
+    harness.replay(0, true);
     await harness.deliver(versions.slice(0, 1));
     const { rows } = await postgres.client.query(
       `SELECT vbid, title, publisher, body FROM ${target.table} ORDER BY seq`,
@@ -114,22 +114,13 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     }
   });
 
-  it('parks only an event that PostgreSQL cannot store', async () => {
-    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
-    harness.change(books(40, 1));
-    harness.change([{ vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }]);
-    await resume(harness, config, books(40, 2));
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
-    expect([...(await target.read()).products]).toHaveLength(40);
-  });
-
   it('stores more products than one statement writes, and parks the only one that it cannot store', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     harness.change(books(21_000, 1));
     harness.change([{ vbid: 'P15000', body: '{"vbid":"P15000","title":"a\\u0000b"}' }]);
     const storable = () => new Map([...harness.living()].filter(([vbid]) => vbid !== 'P15000'));
-    await resume(harness, config, books(12_000, 2));
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'P15000', state: 'refused' }]);
+    await harness.resume(config, books(12_000, 2));
+    expect(harness.parked()).toMatchObject([{ vbid: 'P15000', state: 'refused' }]);
     expect((await target.read()).products).toEqual(storable());
     await harness.deliver(books(14_000, 3));
     expect((await target.read()).products).toEqual(storable());
@@ -145,12 +136,12 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     await postgres.client.query('SELECT pg_reload_conf()');
     try {
       harness.change([...padded, { vbid: 'NUL', body: '{"vbid":"NUL","zz":"a\\u0000b"}' }]);
-      await resume(harness, config);
+      await harness.resume(config);
     } finally {
       await postgres.client.query('ALTER SYSTEM RESET log_parameter_max_length_on_error');
       await postgres.client.query('SELECT pg_reload_conf()');
     }
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
+    expect(harness.parked()).toMatchObject([{ vbid: 'NUL', state: 'refused' }]);
     expect([...(await target.read()).products]).toHaveLength(6_000);
   });
 
@@ -160,15 +151,14 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
       CREATE FUNCTION reject() RETURNS trigger LANGUAGE plpgsql AS
         $$ BEGIN IF new.vbid = 'P7' THEN RAISE EXCEPTION 'not for sale'; END IF; RETURN new; END $$;
       CREATE TRIGGER reject BEFORE INSERT ON ${target.table} FOR EACH ROW EXECUTE FUNCTION reject()`);
-    await resume(harness, config, books(40, 2));
+    await harness.resume(config, books(40, 2));
     const reason = 'PostgreSQL: not for sale (P0001)';
-    expect(harness.store.sinks.parked(harness.sink().id)).toMatchObject([{ vbid: 'P7', state: 'refused', reason }]);
+    expect(harness.parked()).toMatchObject([{ vbid: 'P7', state: 'refused', reason }]);
     expect([...(await target.read()).products]).toHaveLength(39);
   });
 
   it('gets smaller batches while a lock holds them up', async () => {
-    const { harness, target } = await fed(postgresTarget(postgres.port), 100);
-    await harness.stop();
+    const { harness, target } = await fedBefore(postgresTarget(postgres.port), 100);
     const url = new URL(target.url);
     url.searchParams.set('lock_timeout', '100');
     await postgres.client.query(`BEGIN; SELECT FROM ${target.table} WHERE vbid = 'P60' FOR UPDATE`);
@@ -184,14 +174,13 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
   it('stores each version after a refused event, although other batches were prepared', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     harness.change([...books(30, 1), { vbid: 'NUL', body: '{"vbid":"NUL","title":"a\\u0000b"}' }, ...books(40, 2)]);
-    await resume(harness, wrapSink(config, smallBatches(8)));
+    await harness.resume(wrapSink(config, smallBatches(8)));
     const storable = [...harness.living()].filter(([vbid]) => vbid !== 'NUL');
     expect((await target.read()).products).toEqual(new Map(storable));
   });
 
   it('recognises a table however the settings spell it', async () => {
-    const { harness, target } = await fed(postgresTarget(postgres.port), 5);
-    await harness.stop();
+    const { harness, target } = await fedBefore(postgresTarget(postgres.port), 5);
     harness.change([{ vbid: 'P3', body: null }]);
     const url = target.url.replace('table=', 'table=public.');
     harness.start(configAt(url));
@@ -203,8 +192,7 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     await postgres.client.query(`CREATE TABLE ${target.table} (vbid integer)`);
     harness.change(books(3, 1));
-    harness.start(config);
-    await failed(harness);
+    await harness.failed(config);
     expect(harness.sink()).toMatchObject({
       state: 'running',
       error: expect.stringMatching(/^PostgreSQL: catchword did not create table \S+: it lacks the columns title, /),

@@ -1,14 +1,13 @@
-import { expect, it, onTestFinished } from 'vitest';
-import { openHarness, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { expect, it } from 'vitest';
+import { until, wrapSink } from '../../src/relay/contract/harness.ts';
 import type { Sink, SinkEvent } from '../../src/relay/sink.ts';
-import { books, resume } from './feeding.ts';
+import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 
 const BATCH = { events: 4, chars: 1_000_000 };
 
 it('lets a sink prepare each batch but the first while the one before it is delivered', async () => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   const prepared: (readonly SinkEvent[])[] = [];
   const delivered: (readonly SinkEvent[])[] = [];
   const config = wrapSink(memory(BATCH).config(), (sink) => ({
@@ -22,7 +21,7 @@ it('lets a sink prepare each batch but the first while the one before it is deli
       await sink.deliver(events, ...rest);
     },
   }));
-  await resume(harness, config, books(11, 1));
+  await harness.resume(config, books(11, 1));
   expect(delivered.map(({ length }) => length)).toEqual([4, 4, 3]);
   expect(delivered[1]).toBe(prepared[0]);
   expect(delivered[2]).toBe(prepared[1]);
@@ -38,11 +37,9 @@ it.each<[string, NonNullable<Sink['prepareNext']>]>([
     },
   ],
 ])('delivers everything although a preparation %s', async (_, prepareNext) => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   const target = memory(BATCH);
-  await resume(
-    harness,
+  await harness.resume(
     wrapSink(target.config(), () => ({ prepareNext })),
     books(11, 1),
   );
@@ -50,8 +47,7 @@ it.each<[string, NonNullable<Sink['prepareNext']>]>([
 });
 
 it('prepares no batch while it still prepares another one', async () => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   let calls = 0;
   const config = wrapSink(memory(BATCH).config(), () => ({
     prepareNext: () => {
@@ -59,6 +55,6 @@ it('prepares no batch while it still prepares another one', async () => {
       return new Promise(() => {});
     },
   }));
-  await resume(harness, config, books(20, 1));
+  await harness.resume(config, books(20, 1));
   expect(calls).toBe(1);
 });

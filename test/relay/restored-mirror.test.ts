@@ -12,8 +12,8 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
-import { relayOf } from './feeding.ts';
-import { type Event, KINDS } from './targets.ts';
+import { NEVER, relayOf } from './feeding.ts';
+import { type Event, KINDS, type TargetKind } from './targets.ts';
 
 /*
  * A mirror that an operator restores from a backup: catchword is stopped, the file is put back, and catchword starts
@@ -153,79 +153,77 @@ function handled(events: readonly Event[]): Map<string, unknown> {
   return products;
 }
 
-for (const [how, way] of Object.entries(WAYS)) {
-  describe(`a mirror restored with ${how}`, () => {
-    for (const kind of KINDS.filter(({ isAvailable }) => isAvailable)) {
-      it(`tells ${kind.name} its truth, and gives no id twice`, async () => {
-        const server = await kind.start();
-        onTestFinished(() => server.stop());
-        const target = await kind.prepare(server.port, '');
-        onTestFinished(() => target.remove());
-        const made = await filled({ items: 100 });
-        const config = sinkConfig({ env: 'SINK', name: NAME, url: target.url, secret: target.secret });
-        await restore(made, config, way);
-        const state = await deliver(made.db, config);
-        const mirror = parsed(made.db);
-        // A store that keeps a cursor has changes that the mirror does not have. Others do not notice.
-        expect(state).toBe(['webhook', 'example'].includes(kind.name) ? 'running' : 'stopped');
-        const before = await eventsOf(target);
-        // Products that only the lost changes created, and that were withdrawn before the next run, are known to no one.
-        if (before.length > 0 && state === 'running')
-          expect([...handled(before)]).toEqual(expect.arrayContaining([...mirror]));
-        takeOver(made.db);
-        expect(await deliver(made.db, config)).toBe('running');
-        const events = await eventsOf(target);
-        const { products } = await target.read();
-        if (kind.name === 'example') expect([...products]).toEqual(expect.arrayContaining([...mirror]));
-        else expect(events.length === 0 ? products : handled(events.slice(before.length))).toEqual(mirror);
-        expectOneContentEach(events);
-        if (kind.name === 'postgres') expect(await newestRow(target.url)).toBeLessThanOrEqual(lastSeq(made.db));
-      });
-    }
-  });
+const AVAILABLE = KINDS.filter(({ isAvailable }) => isAvailable);
+
+/** A filled mirror, and a sink of a kind. */
+async function placeFor(kind: TargetKind) {
+  const server = await kind.start();
+  onTestFinished(() => server.stop());
+  const target = await kind.prepare(server.port, '');
+  onTestFinished(() => target.remove());
+  const config = sinkConfig({ env: 'SINK', name: NAME, url: target.url, secret: target.secret });
+  return { ...(await filled({ items: 100 })), target, config };
 }
+
+/** Expects that the store says what the mirror says. @param had how many events the store had before */
+async function expectTruth(kind: TargetKind, target: SinkTarget, db: string, had: number): Promise<readonly Event[]> {
+  const mirror = parsed(db);
+  const events = await eventsOf(target);
+  const { products } = await target.read();
+  if (kind.name === 'example') expect([...products]).toEqual(expect.arrayContaining([...mirror]));
+  else expect(events.length === 0 ? products : handled(events.slice(had))).toEqual(mirror);
+  expectOneContentEach(events);
+  return events;
+}
+
+describe.each(Object.entries(WAYS))('a mirror restored with %s', (_how, way) => {
+  it.each(AVAILABLE)('tells $name its truth, and gives no id twice', async (kind) => {
+    const made = await placeFor(kind);
+    const { db, target, config } = made;
+    await restore(made, config, way);
+    const state = await deliver(db, config);
+    // A store that keeps a cursor has changes that the mirror does not have. Others do not notice.
+    expect(state).toBe(['webhook', 'example'].includes(kind.name) ? 'running' : 'stopped');
+    const before = await eventsOf(target);
+    // Products that only the lost changes created, and that were withdrawn before the next run, are known to no one.
+    if (before.length > 0 && state === 'running')
+      expect([...handled(before)]).toEqual(expect.arrayContaining([...parsed(db)]));
+    takeOver(db);
+    expect(await deliver(db, config)).toBe('running');
+    await expectTruth(kind, target, db, before.length);
+    if (kind.name === 'postgres') expect(await newestRow(target.url)).toBeLessThanOrEqual(lastSeq(db));
+  });
+});
 
 /** What comes first after `catchword restore`: the run that it asks for, or, if a daemon is started at once, the relay. */
 const ORDERS = ['a run', 'a relay'] as const;
 
 describe.each(ORDERS)('a mirror that catchword restore has put back, and %s then,', (first) => {
-  for (const kind of KINDS.filter(({ isAvailable }) => isAvailable)) {
-    it(`tells ${kind.name} its truth without a decision, and gives no id twice`, async () => {
-      const server = await kind.start();
-      onTestFinished(() => server.stop());
-      const target = await kind.prepare(server.port, '');
-      onTestFinished(() => target.remove());
-      const { db, settings, sandbox } = await filled({ items: 100 });
-      const config = sinkConfig({ env: 'SINK', name: NAME, url: target.url, secret: target.secret });
-      const options = { copy: copyHere, signal: new AbortController().signal };
-      // One of the backups does not know the sink.
-      if (first === 'a relay') await deliver(db, config);
-      await backUp(db, `${db}.backup`, options);
-      await deliver(db, config);
-      sandbox.catalog.mutate({ create: 8, update: 20, remove: 5, seed: 2 });
-      await load(settings, 'delta');
-      await deliver(db, config);
-      const lost = parsed(db);
-      const before = await eventsOf(target);
-      const { sinks } = await restoreBackup(db, `${db}.backup`, { ...options, sinks: [config] });
-      expect(sinks.map(({ name }) => name)).toEqual([NAME]);
-      sandbox.catalog.mutate({ create: 10, update: 10, remove: 5, seed: 3 });
-      if (first === 'a relay') {
-        expect(await deliver(db, config)).toBe('running');
-        // A table keeps what the mirror does not know yet, until the run has completed.
-        if (kind.name === 'postgres')
-          expect([...(await target.read()).products.keys()]).toEqual(expect.arrayContaining([...lost.keys()]));
-      }
-      expect(await load(settings, 'delta')).toMatchObject({ kind: 'full', state: 'complete' });
+  it.each(AVAILABLE)('tells $name its truth without a decision, and gives no id twice', async (kind) => {
+    const { db, settings, sandbox, target, config } = await placeFor(kind);
+    const options = { copy: copyHere, signal: NEVER };
+    // One of the backups does not know the sink.
+    if (first === 'a relay') await deliver(db, config);
+    await backUp(db, `${db}.backup`, options);
+    await deliver(db, config);
+    sandbox.catalog.mutate({ create: 8, update: 20, remove: 5, seed: 2 });
+    await load(settings, 'delta');
+    await deliver(db, config);
+    const lost = parsed(db);
+    const before = await eventsOf(target);
+    const { sinks } = await restoreBackup(db, `${db}.backup`, { ...options, sinks: [config] });
+    expect(sinks.map(({ name }) => name)).toEqual([NAME]);
+    sandbox.catalog.mutate({ create: 10, update: 10, remove: 5, seed: 3 });
+    if (first === 'a relay') {
       expect(await deliver(db, config)).toBe('running');
-      const mirror = parsed(db);
-      const events = await eventsOf(target);
-      const { products } = await target.read();
-      if (kind.name === 'example') expect([...products]).toEqual(expect.arrayContaining([...mirror]));
-      else expect(events.length === 0 ? products : handled(events.slice(before.length))).toEqual(mirror);
-      expectOneContentEach(events);
-      const after = new Set(events.slice(before.length).map(({ id }) => id));
-      expect(before.filter(({ id }) => after.has(id))).toEqual([]);
-    });
-  }
+      // A table keeps what the mirror does not know yet, until the run has completed.
+      if (kind.name === 'postgres')
+        expect([...(await target.read()).products.keys()]).toEqual(expect.arrayContaining([...lost.keys()]));
+    }
+    expect(await load(settings, 'delta')).toMatchObject({ kind: 'full', state: 'complete' });
+    expect(await deliver(db, config)).toBe('running');
+    const events = await expectTruth(kind, target, db, before.length);
+    const after = new Set(events.slice(before.length).map(({ id }) => id));
+    expect(before.filter(({ id }) => after.has(id))).toEqual([]);
+  });
 });

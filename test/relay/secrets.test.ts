@@ -67,7 +67,7 @@ async function shown(url: string): Promise<string> {
 }
 
 it.each(Object.entries(ADDRESSES))(
-  'does not show any piece of a hostile password: %s',
+  'no message shows any piece of a hostile password: %s',
   { timeout: 60_000 },
   async (_, address) => {
     await fc.assert(
@@ -99,13 +99,13 @@ it.each([
   ['CATCHWORD_BASE_URL', 'https://shop:4711#Jqh@service.example'],
   ['CATCHWORD_API_KEY_FILE', '4711-Jqh'],
   ['CATCHWORD_SINK_SHOP_FILE', 'postgres://shop:4711Jqh@db.example'],
-])('does not show an invalid value of %s: %s', (name, value) => {
+])('an error does not show an invalid value of %s: %s', (name, value) => {
   expect(() => checkedSettings({ [name]: value }, 'nothing')).toThrow(
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.not.stringMatching(/4711|Jqh/) }),
   );
 });
 
-it('does not show any piece of a password in the output of relay and doctor', async () => {
+it('the output of relay and doctor shows no piece of a password', async () => {
   const directory = temporaryDirectory();
   writeFileSync(
     join(directory, 'talkative.mjs'),

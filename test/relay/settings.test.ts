@@ -1,15 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness } from '../../src/relay/contract/harness.ts';
+import { describe, expect, it } from 'vitest';
+import { messageOf } from '../../src/base/errors.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { readSettings } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
-import { books } from './feeding.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { books, NEVER, temporaryMirror } from './feeding.ts';
 
-function config(url: string) {
-  return sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret: undefined });
+function config(url: string, secret?: string) {
+  return sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret });
 }
 
 describe('a configured sink', () => {
@@ -53,20 +53,32 @@ describe('a configured sink', () => {
   it.each([
     ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
     ['jsonl:x?rotat=1MB', 'the address has an unknown option'],
+    ['jsonl:x?keep=2', 'keep needs rotate'],
     ['postgres://h/d?table=a;drop', 'the value of table is not valid'],
     ['postgres://h/d?tabel=books', 'the address has an unknown option'],
     ['redis://h?maxlen=0', 'the value of maxlen is not valid'],
     ['nats://h?subject=a.*', 'the value of subject is not valid'],
     ['module:./nowhere.mjs', 'cannot be used'],
-  ])('rejects %s: %s', async (url, message) => {
-    await expect(config(url).make()).rejects.toThrow(`CATCHWORD_SINK_X: `);
-    await expect(config(url).make()).rejects.toThrow(message);
+    ['redis://127.0.0.1/shop', 'not a database number'],
+    ['postgres://user:12345/Sl@host/db', 'cannot be parsed'],
+    ['postgres://user:12345#Sl@host/db', 'cannot be parsed'],
+    ['jsonl://data/changes.jsonl', 'contains a host or a #'],
+    ['jsonl:data/a#b.jsonl', 'contains a host or a #'],
+    ['webhook+http://shop.example/', 'private addresses only'],
+    ['webhook+https://shop.example/#batc=3', 'the address has an unknown option'],
+    ['webhook+https://shop.example/#batch=0', 'the value of batch is not valid'],
+    ['webhook+https://u:p@shop.example/', 'contains a user name or password'],
+    ['webhook+https://shop.example/', 'its secret is not', 'whsec_'],
+  ])('rejects %s: %s', async (url, message, secret?: string) => {
+    const error = await (async () => await config(url, secret).make())().catch(messageOf);
+    expect(error).toMatch(/^CATCHWORD_SINK_X: /);
+    expect(error).toContain(message);
+    expect(error).not.toContain('12345');
   });
 });
 
 it('lists everything that is wrong with what a module declares', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory();
   let files = 0;
   const made = async (members: string) => {
     const file = join(directory, `sink${++files}.mjs`);
@@ -91,10 +103,10 @@ it('lists everything that is wrong with what a module declares', async () => {
   const instance = `new (class { batch = { events: 5, chars: 5 }; db = 7;
     async open() { return this.db === 7 ? null : 0; } deliver() {} close() {} check() {} })()`;
   const mark = { incarnation: 'a', generation: 1, cursor: 0, at: 0, late: 0 };
-  expect(await (await made(instance)).open(mark, 0, new AbortController().signal)).toBeNull();
+  expect(await (await made(instance)).open(mark, 0, NEVER)).toBeNull();
   const shrinks = 'open() { this.batch.events = 0; return null; }';
   const shrinking = await made(`{ batch: { events: 5, chars: 5 }, ${calls}, ${shrinks} }`);
-  await shrinking.open(mark, 0, new AbortController().signal);
+  await shrinking.open(mark, 0, NEVER);
   expect(shrinking.batch).toEqual({ events: 5, chars: 5 });
   const moody = `new (class { looks = 0; get batch() { return { events: this.looks++ ? 0 : 5, chars: 5 }; }
     async open() { return null; } deliver() {} close() {} check() {} })()`;
@@ -102,8 +114,7 @@ it('lists everything that is wrong with what a module declares', async () => {
 });
 
 it('redacts secrets of an address in every error', async () => {
-  const directory = mkdtempSync(join(tmpdir(), 'catchword-settings-'));
-  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const directory = temporaryDirectory();
   const file = join(directory, 'talkative.mjs');
   writeFileSync(file, 'export const createSink = ({ url }) => { throw new Error("cannot use " + url.href); };');
   await expect(config(`module:${file}?shelf=4711&token=s3cr3t%2Fword`).make()).rejects.toThrow(
@@ -139,8 +150,7 @@ it('identifies a webhook by its path, not by its query or options', () => {
 });
 
 it('restarts a sink at a new address, and keeps what the old store refused for that store', async () => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   const { sinks } = harness.store;
   harness.change(books(3, 1));
   writeUnder(harness.store.relayLease, Date.now(), (writer) => {
@@ -172,8 +182,7 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
 });
 
 it('keeps what stores refused for these stores when their names change places', () => {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   const { relayLease, sinks } = harness.store;
   harness.change(books(3, 1));
   const [first, second] = harness.events();

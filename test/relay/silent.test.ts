@@ -2,13 +2,13 @@ import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { openHarness, SINK_NAME } from '../../src/relay/contract/harness.ts';
+import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { ADDRESSES, type Protocol } from './addresses.ts';
-import { books } from './feeding.ts';
+import { books, temporaryMirror } from './feeding.ts';
 import { PROXIED_KINDS } from './targets.ts';
 
 /** Shorter than the deadline of a call of any of the stores, and longer than a relay takes on a busy machine. */
@@ -30,8 +30,7 @@ async function silentPort(): Promise<number> {
 
 /** Makes a mirror with ten products, and relays of it that feed one sink. */
 function mirrorFor(url: string, secret = '') {
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   harness.change(books(10, 1));
   const env = {
     CATCHWORD_BASE_URL: 'http://service.example',

@@ -1,11 +1,11 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from 'vitest';
-import { type Harness, smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { listen } from '../support/listen.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, feeding, numbers, resume } from './feeding.ts';
+import { books, configAt, feeding, numbers, type TestMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 import { readableLog } from './readable-log.ts';
 import { jsonlTarget, postgresTarget } from './targets.ts';
@@ -28,14 +28,14 @@ async function slowFile(most: number, refused: readonly number[] = []) {
   return { ...scene, config, asked };
 }
 
-function parked(harness: Harness): number[] {
+function parked(harness: TestMirror): number[] {
   return harness.store.sinks.parked(harness.sink().id).map(({ seq }) => seq);
 }
 
 describe('a store that does not answer in time', () => {
   it('gets fewer events at once until they pass, and more again when it is faster', async () => {
     const { harness, target, config, asked } = await slowFile(10);
-    await resume(harness, config, books(200, 1));
+    await harness.resume(config, books(200, 1));
     expect(asked.slice(0, 5)).toEqual([100, 50, 25, 12, 6]);
     expect((await target.read()).seqs).toEqual(numbers(1, 200));
     expect(parked(harness)).toEqual([]);
@@ -44,7 +44,7 @@ describe('a store that does not answer in time', () => {
 
   it('tries larger batches less often, the more often they fail', async () => {
     const { harness, config, asked } = await slowFile(10);
-    await resume(harness, config, books(3_000, 1));
+    await harness.resume(config, books(3_000, 1));
     const failed = asked.filter((events) => events > 10).length;
     expect(failed / asked.length).toBeLessThan(0.1);
     // Nearly as many events at once as the store bears.
@@ -53,22 +53,22 @@ describe('a store that does not answer in time', () => {
 
   it('loses no event and parks none if it bears one at a time', async () => {
     const { harness, target, config } = await slowFile(1);
-    await resume(harness, config, books(150, 1));
+    await harness.resume(config, books(150, 1));
     expect((await target.read()).seqs).toEqual(numbers(1, 150));
     expect(parked(harness)).toEqual([]);
   });
 
   it('still parks exactly the events that it refuses', async () => {
     const { harness, target, config } = await slowFile(7, [12, 60, 61]);
-    await resume(harness, config, books(200, 1));
+    await harness.resume(config, books(200, 1));
     expect(parked(harness)).toEqual([12, 60, 61]);
     expect((await target.read()).seqs).toEqual(numbers(1, 200).filter((seq) => ![12, 60, 61].includes(seq)));
   });
 
-  it('is not searched again from full batches for each of many events that it refuses', async () => {
+  it('each of many refused events is found without full batches', async () => {
     const refused = numbers(1, 400).filter((seq) => seq % 20 === 7);
     const { harness, target, config, asked } = await slowFile(100, refused);
-    await resume(harness, config, books(400, 1));
+    await harness.resume(config, books(400, 1));
     expect(parked(harness)).toEqual(refused);
     expect((await target.read()).seqs).toHaveLength(380);
     // With full batches, 20 searches would deliver about 200 events each.
@@ -76,7 +76,7 @@ describe('a store that does not answer in time', () => {
     expect(asked.at(-1)).toBeGreaterThan(1);
   });
 
-  it('is reported with the size of its next batch while it is retried, and in the log', async () => {
+  it('the error and the log show the size of the next batch', async () => {
     const { harness, config } = await slowFile(0);
     const { lines, log } = readableLog();
     harness.change(books(3, 1));
@@ -92,7 +92,7 @@ describe('a store that does not answer in time', () => {
     expect(parked(harness)).toEqual([]);
   });
 
-  it('does not get smaller batches because of other failures', async () => {
+  it('other failures make no batch smaller', async () => {
     const store = memory({ events: 50, chars: 1_000_000 });
     const { harness } = await feeding(jsonlTarget());
     harness.start(store.config());
@@ -105,7 +105,7 @@ describe('a store that does not answer in time', () => {
     expect(store.calls.slice(1)).toMatchObject([{ events: 50 }, { events: 50 }]);
   });
 
-  it('can be a webhook, whose time for an answer grows with the events', async () => {
+  it('a webhook whose time for an answer grows with the events gets everything', async () => {
     const seen = new Set<number>();
     const receive = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
       let body = '';
@@ -120,7 +120,7 @@ describe('a store that does not answer in time', () => {
     const port = await listen(server);
     const { harness } = await feeding(jsonlTarget());
     const url = `webhook+http://127.0.0.1:${port}/#allow=private&timeout=1`;
-    await resume(harness, configAt(url), books(120, 1));
+    await harness.resume(configAt(url), books(120, 1));
     expect([...seen].sort((a, b) => a - b)).toEqual(numbers(1, 120));
     expect(parked(harness)).toEqual([]);
   });
@@ -132,7 +132,7 @@ describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
   async function slowTable(options: string) {
     const scene = await feeding(postgresTarget(postgres.port, options));
     const { table } = scene.target;
-    await resume(scene.harness, scene.config, books(1, 1));
+    await scene.harness.resume(scene.config, books(1, 1));
     await scene.harness.stop();
     const slow = (events: string): Promise<unknown> =>
       postgres.client.query(`CREATE OR REPLACE FUNCTION ${table}_wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -144,7 +144,7 @@ describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
   it('with 2 ms a row and a statement_timeout of 1.5 s gets everything', async () => {
     const { harness, target, config, slow } = await slowTable('&statement_timeout=1500');
     await slow('INSERT OR UPDATE');
-    await resume(harness, config, books(2_500, 2));
+    await harness.resume(config, books(2_500, 2));
     expect((await target.read()).products).toEqual(harness.living());
     expect(parked(harness)).toEqual([]);
   });

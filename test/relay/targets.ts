@@ -9,6 +9,7 @@ import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
+import { onTestFinished } from 'vitest';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
@@ -115,6 +116,8 @@ export type Reply = (
 /** A store behind a proxy. */
 export interface ProxiedTarget extends SinkTarget, Pick<TcpProxy, 'mute' | 'hold'> {}
 
+const behind = ({ cut, restore, mute, hold }: TcpProxy) => ({ interrupt: cut, restore, mute, hold });
+
 export interface WebhookTarget extends ProxiedTarget {
   readonly events: readonly Event[];
   /** Times of all requests, `webhook-id` of each. */
@@ -151,10 +154,7 @@ export async function webhookTarget(reply: Reply = () => ({ status: 204 }), opti
     url: `webhook+http://127.0.0.1:${proxy.port}/hook?key=of+the+receiver#allow=private${options}`,
     secret: SECRET,
     read: async () => receivedFrom(events),
-    interrupt: proxy.cut,
-    restore: proxy.restore,
-    mute: proxy.mute,
-    hold: proxy.hold,
+    ...behind(proxy),
     remove: async () => {
       server.closeAllConnections();
       server.close();
@@ -183,10 +183,7 @@ export async function postgresTarget(port: number, options = ''): Promise<Proxie
       const { rows } = await client.query<{ vbid: string; body: unknown }>(text);
       return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, body])) };
     },
-    interrupt: proxy.cut,
-    restore: proxy.restore,
-    mute: proxy.mute,
-    hold: proxy.hold,
+    ...behind(proxy),
     remove: async () => {
       await proxy.cut();
       await client.query(`DROP TABLE IF EXISTS ${table}`);
@@ -206,10 +203,7 @@ export async function redisTarget(port: number, options = ''): Promise<ProxiedTa
       const entries = await redis.xrange(stream, '-', '+');
       return receivedFrom(entries.map(([, fields]) => JSON.parse(String(fields[1])) as Event));
     },
-    interrupt: proxy.cut,
-    restore: proxy.restore,
-    mute: proxy.mute,
-    hold: proxy.hold,
+    ...behind(proxy),
     remove: async () => {
       await proxy.cut();
       redis.disconnect();
@@ -235,10 +229,7 @@ export async function natsTarget(port: number): Promise<ProxiedTarget & { readon
       await connection.close();
       return receivedFrom(events);
     },
-    interrupt: proxy.cut,
-    restore: proxy.restore,
-    mute: proxy.mute,
-    hold: proxy.hold,
+    ...behind(proxy),
     remove: proxy.cut,
   };
 }
@@ -305,3 +296,30 @@ export const KINDS: readonly TargetKind[] = [
   { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
   ...ALL_PROXIED,
 ];
+
+export interface PreparedTarget {
+  readonly kind: TargetKind;
+  readonly target: SinkTarget;
+}
+
+/** Prepares a store of each kind whose server is installed, but not the example, which writes a file for each event. */
+export async function prepareAll(variantOf: (kind: TargetKind) => string) {
+  const kinds = KINDS.filter(({ name, isAvailable }) => isAvailable && name !== 'example');
+  const prepared = kinds.map(async (kind): Promise<PreparedTarget> => {
+    const server = await kind.start();
+    const target = await kind.prepare(server.port, variantOf(kind));
+    onTestFinished(async () => {
+      await target.remove();
+      await server.stop();
+    });
+    return { kind, target };
+  });
+  const targets = await Promise.all(prepared);
+  /** Settings that name the stores as sinks. */
+  const settings: Record<string, string> = {};
+  for (const { kind, target } of targets) {
+    settings[`CATCHWORD_SINK_${kind.name.toUpperCase()}`] = target.url;
+    if (target.secret !== undefined) settings[`CATCHWORD_SINK_${kind.name.toUpperCase()}_SECRET`] = target.secret;
+  }
+  return { targets, settings };
+}

@@ -1,14 +1,13 @@
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { unlessAborted } from '../../src/base/abort.ts';
 import type { Clock } from '../../src/base/clock.ts';
-import { hastyClock, openHarness, until } from '../../src/relay/contract/harness.ts';
-import { books } from './feeding.ts';
+import { hastyClock, until } from '../../src/relay/contract/harness.ts';
+import { books, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
 
 it('wakes an idle sink when this process records changes', async () => {
   const target = memory();
-  const harness = openHarness();
-  onTestFinished(() => harness.close());
+  const harness = temporaryMirror();
   /** The signals of those who wait. Time stands still. */
   const waiting: AbortSignal[] = [];
   const clock: Clock = {
