@@ -14,7 +14,7 @@ const ABOUT = {
 };
 const NOTHING = z.null();
 
-/** What changed; `op` tells which fields there are. */
+/** The change; `op` tells which fields there are. */
 const DATA = z.discriminatedUnion('op', [
   z.looseObject({ op: z.literal('created'), product: PRODUCT, before: NOTHING, ...ABOUT }),
   z.looseObject({ op: z.literal('updated'), product: PRODUCT, before: PARTIAL_PRODUCT, ...ABOUT }),

@@ -48,7 +48,7 @@ export interface Subject {
 /** Members of a member of the item that the table of fields names. */
 type Parts<F extends Form> = (PartsAs<F, Sent> & { readonly [name: string]: unknown }) | null;
 
-/** What services send, by the form of a field. */
+/** Values that services send, by the form of a field. */
 export interface Sent extends Record<Form, unknown> {
   readonly text: Text;
   readonly link: Text;

@@ -37,7 +37,7 @@ export interface HttpTargetOptions {
 }
 
 export interface Posted {
-  /** The same for each try of the same content. */
+  /** Each try of the same content has the same id. */
   readonly id: string;
   readonly contentType: string;
   readonly body: string | Buffer;
@@ -185,7 +185,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
       const connect = promisify<buildConnector.Options, Socket | null>(
         httpConnector(connectOptions(), undefined, proxy),
       );
-      // It also destroys a socket that connects after the deadline.
+      // `tried` also destroys a socket that connects after the deadline.
       const tried = async () => (await connect({ hostname, host, protocol, port }))?.destroy();
       await answerWithin(timeoutMs, tried, signal);
     },

@@ -22,7 +22,7 @@ export function createLineBuffer() {
       size += lines.copy(bytes, size);
     },
     size: (): number => size,
-    /** What was appended; valid until the next `clear`. */
+    /** All appended lines; valid until the next `clear`. */
     bytes: (): Buffer => bytes.subarray(0, size),
   };
 }

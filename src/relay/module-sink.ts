@@ -65,7 +65,7 @@ export async function ownSink(create: () => unknown): Promise<Sink> {
   const { confined, spared } = createConfinement(() => void close().catch(() => {}));
   const making = confined(create);
   const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
-    // What it makes later is not used.
+    // A sink that is made later is not used.
     void making.then((late) => (late as Sink).close()).catch(() => {});
     throw error;
   });

@@ -13,7 +13,7 @@ export interface Delivery {
   readonly events: () => readonly SinkEvent[];
 }
 
-/** What one sink gets next. */
+/** The next events of one sink. */
 export interface Batch extends Delivery {
   /** The log is covered up to this change. */
   readonly to: number;
@@ -72,7 +72,7 @@ export function deliveryOf(events: readonly SinkEvent[]): Delivery {
   return { size: events.length, lines: null, events: () => events };
 }
 
-/** What an event's text adds to its product. */
+/** Characters that an event's text adds to its product. */
 const ENVELOPE_CHARS = 400;
 
 /**

@@ -52,7 +52,7 @@ export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): b
   return recordedAt === undefined || recordedAt === mark.at;
 }
 
-/** Among the events that were set free: those that the sink has are delivered; those that it lost are ready again. */
+/** Marks freed events that the sink has as delivered, and freed events that it lost as ready. */
 function reconcileFreed({ sinks }: RelayWriter, { id, cursor }: SinkRow, mark: Mark): void {
   const { generation, late } = mark;
   const seqsOf = (rows: readonly { readonly seq: number }[]): number[] => rows.map(({ seq }) => seq);

@@ -17,7 +17,7 @@ export interface SinkConfig {
   readonly address: string;
   /** Identifies the store: a sink with a new one is filled from the beginning. */
   readonly identity: string;
-  /** What to do with an event that it refuses for good: park it, or stop the sink. */
+  /** Whether an event that the store refuses for good is parked, or stops the sink. */
   readonly refused: 'park' | 'stop';
   /** Texts to redact in every message. */
   readonly secrets: readonly string[];
@@ -30,7 +30,7 @@ interface Kind {
   /** Whether its address is `<kind>:PATH`, not a URL with a host. */
   readonly isPath?: boolean;
   address(url: URL): string;
-  /** What else tells its stores from each other; only a digest of it is shown. */
+  /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
   /** Imports the sink's module on demand: loading all kinds takes longer than a small delta. */
   load(url: URL): Promise<SinkFactory>;
@@ -179,7 +179,7 @@ export function sinkConfig({ env, name, url: text, secret, proxies }: SinkSettin
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));
-        // It may answer later.
+        // The store may answer later.
         if (thrown instanceof SinkError && thrown.timedOut)
           throw new SinkError('unavailable', shown, { timedOut: true });
         throw error instanceof CatchwordError

@@ -120,7 +120,7 @@ export async function openSession(context: FeedContext) {
 
   const session = {
     batch: sink.batch,
-    // Memory of its own: a call that hangs may still read that of an earlier session.
+    // Each session has memory of its own: a call of an earlier session that hangs may still read its memory.
     nextBuffer: sink.deliverLines === undefined ? null : createLineBuffers(),
     generation,
     storesMark: opened.storesMark,

@@ -10,7 +10,7 @@ export const markSchema = z.object({
   late: z.coerce.number().int().min(0),
 });
 
-/** The same mark, before the first delivery. */
+/** Returns the mark before the first delivery. */
 export function markAtStart(mark: Mark): Mark {
   const { incarnation, generation } = mark;
   return { incarnation, generation, cursor: 0, at: 0, late: 0 };

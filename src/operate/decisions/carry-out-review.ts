@@ -15,7 +15,7 @@ export interface ReviewOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Looks up the products that a held run would remove. @returns ids of those that still exist */
+  /** Looks up the products that a held run would remove. @returns ids of products that still exist */
   readonly existing: (runId: number, signal: AbortSignal) => Promise<readonly number[]>;
 }
 

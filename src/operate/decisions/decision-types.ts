@@ -1,13 +1,13 @@
 import * as z from 'zod';
 import { usageError } from '../../base/errors.ts';
 
-/** What an operator may decide about a run; the target is its number. */
+/** Decisions about a run; the target is its number. */
 export const RUN_ACTIONS = ['approve', 'reject', 'undo', 'cancel'] as const;
 
-/** What an operator may decide about a sink; the target is its name. */
+/** Decisions about a sink; the target is its name. */
 export const SINK_ACTIONS = ['pause', 'resume', 'retry', 'replay', 'skip', 'skip-all'] as const;
 
-/** What an operator may decide, on the page or with a command. The target of `start` is the kind of the run. */
+/** All decisions, on the page or with a command. The target of `start` is the kind of the run. */
 export const ACTIONS = [...RUN_ACTIONS, 'start', ...SINK_ACTIONS] as const;
 
 export type RunAction = (typeof RUN_ACTIONS)[number];

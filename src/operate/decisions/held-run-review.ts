@@ -11,7 +11,7 @@ export interface Review {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
   readonly runId: number;
-  /** Looks up the products that the run would remove. @returns ids of those that still exist */
+  /** Looks up the products that the run would remove. @returns ids of products that still exist */
   readonly existing: () => Promise<readonly number[]>;
   /** Called in the transaction that makes the decision. @param outcome one sentence */
   readonly record: (recorder: Recorder, outcome: string) => void;
@@ -50,7 +50,7 @@ async function undo({ leased, clock, runId, record }: Review): Promise<void> {
   });
 }
 
-/** By the names of their actions. */
+/** Reviews by the names of their actions. */
 export const REVIEWS = { approve, reject, undo } as const;
 
 export function isReview(action: string): action is keyof typeof REVIEWS {

@@ -1,8 +1,8 @@
 import type { ProxySettings } from '../../base/proxy.ts';
 
-/** What happened to one episode, as a program reads it. Times are ISO 8601, UTC. */
+/** Beginning or end of one episode, for programs. Times are ISO 8601, UTC. */
 export interface ChannelEvent {
-  /** The same for each try, so that a receiver recognises a repeated message. */
+  /** Each try has the same id, so that a receiver recognises a repeated message. */
   readonly id: string;
   readonly type: 'catchword.episode.began' | 'catchword.episode.ended' | 'catchword.test';
   /** Names the problem, such as `stale` or `sink:shop`. */
@@ -15,7 +15,7 @@ export interface ChannelEvent {
   readonly host: string;
 }
 
-/** What a channel sends: usually about one event, but everything that waits at the same time goes into one message. */
+/** One message: usually about one event, but all events that wait at the same time share a message. */
 export interface Message {
   readonly id: string;
   /** One line. */

@@ -5,7 +5,7 @@ import type { Logger } from '../../base/log.ts';
 import type { ProxySettings } from '../../base/proxy.ts';
 import { secretsOf, withoutSecrets } from '../../relay/sink-config.ts';
 
-/** What a run did: it started, or it ended. */
+/** Start or end of a run. */
 type Beat = 'start' | 'complete' | 'fail';
 
 interface HeartbeatOptions {

@@ -26,7 +26,7 @@ function titleOf({ message }: Pick<Episode, 'message'>): string {
   return (message.split('\n', 1)[0] ?? '').replace(/\.$/, '');
 }
 
-/** What one message says about an episode. It covers a beginning that was not delivered in time, too. */
+/** Describes an episode in a message, also if its beginning was not delivered in time. */
 function aboutEpisode({ message, beganAt, endedAt, phase, knowsBeginning, ...about }: WaitingNotice): string {
   if (phase === 'began' || endedAt === null) return `${message}\nSince ${time(beganAt)}.`;
   const times = `It began ${time(beganAt)} and ended ${time(endedAt)} (${duration(endedAt - beganAt)}).`;

@@ -4,7 +4,7 @@ import type { ThreadFigures } from './thread-figures.ts';
 
 /**
  * Observes this process, by the names that Prometheus's client libraries share.
- * @param figures those of the thread that does the work of the process
+ * @param figures reads the figures of the thread that does the work of the process
  */
 export function observeProcess(meter: Meter, figures: () => Promise<ThreadFigures>): void {
   const gauge = (name: string, description: string) => meter.createObservableGauge(name, { description });

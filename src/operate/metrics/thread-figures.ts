@@ -5,7 +5,7 @@ const RESOLUTION_MS = 10;
 
 const PERCENTILES = [50, 99, 100] as const;
 
-/** What only the thread itself can tell. */
+/** Figures that only the thread itself can read. */
 export interface ThreadFigures {
   readonly heapBytes: number;
   /** How late timers fired since the figures were taken before, by percentile. */

@@ -102,7 +102,7 @@ export function ticksBetween(cron: string, timezone: string, afterMs: number, up
   return { ticks, from, upTo };
 }
 
-/** What both schedules say of a moment. @param served the newest served tick of each kind, null if none was */
+/** Plans of both schedules at a moment. @param served the newest served tick of each kind, null if none was */
 export function plansOf(
   { fullCron, deltaCron, timezone }: Schedule,
   served: Readonly<Record<RunKind, number | null>>,

@@ -21,7 +21,7 @@ interface RunQueueOptions {
 
 /** How often to look for an unfinished run whose process is gone. A restarted process finds its own run at once. */
 const CHECK_MS = 15_000;
-/** The same while another process makes a run. */
+/** More often while another process makes a run. */
 const STANDBY_CHECK_MS = 3_000;
 
 function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): void {
@@ -31,7 +31,7 @@ function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): vo
   else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
 }
 
-/** What the queue does next. */
+/** The next step of the queue. */
 type Step =
   | { readonly does: 'decide'; readonly decision: AskedDecision }
   | { readonly does: 'resume'; readonly run: Run }

@@ -138,7 +138,7 @@ export function startScheduler(options: ScheduleOptions): Service {
 }
 
 /**
- * Requests runs that were due before the start, and later those that are late: the request of a scheduler reaches one
+ * Requests runs that were due before the start, and later every late run: the request of a scheduler reaches one
  * keeper, and there may be several mirrors; or that keeper, or the scheduler, has died.
  */
 export function requestLateRuns(options: ScheduleOptions): Service {
@@ -160,7 +160,7 @@ export function requestLateRuns(options: ScheduleOptions): Service {
 }
 
 /**
- * Passes on what a scheduler requests when it is due by this process's clock, because that of the scheduler may be ahead.
+ * Passes on requested runs when they are due by this process's clock: the scheduler's clock may be ahead.
  * A request that is far too early is ignored: `requestLateRuns` makes up for it.
  */
 export function startRequestedRuns({ clock, log, onDue }: Pick<ScheduleOptions, 'clock' | 'log' | 'onDue'>) {

@@ -69,7 +69,7 @@ function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: numbe
   if (known.removed) store.products.addLiving(1);
 }
 
-/** The same store, but its relay writes acks with `ack`. */
+/** Returns the store with a relay that writes acks with `ack`. */
 export function withAck(store: Store, ack: SinkWriter['ack']): Store {
   const acquire: Store['relayLease']['acquire'] = (nowMs) => {
     const leased = store.relayLease.acquire(nowMs);
@@ -88,7 +88,7 @@ export function wrapSink(config: SinkConfig, change: (sink: Sink) => Partial<Sin
       const sink = await config.make();
       const changed = change(sink);
       const wrapped = { ...sink, ...changed };
-      // What a check does to `deliver` happens to every event.
+      // Otherwise texts would bypass the changed `deliver`.
       if (changed.deliver !== undefined) delete wrapped.deliverLines;
       return wrapped;
     },

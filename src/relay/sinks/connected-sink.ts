@@ -18,11 +18,11 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 export interface OpenStore<Events = readonly SinkEvent[]>
   extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
-  /** What `open` of the sink returns. */
+  /** Returned by the sink's `open`. */
   readonly position: Opened | null;
 }
 
-/** What one kind of sink does itself; `createConnectedSink` adds the life of its connections. */
+/** Calls that one kind of sink implements; `createConnectedSink` adds the life of its connections. */
 export interface ConnectedStore<Connection, Events> {
   readonly batch: Sink['batch'];
   /** Connects, and hands over to `life` whatever it makes, before it waits for anything. */
@@ -152,7 +152,7 @@ export function createConnectedSink<Connection>(store: ConnectedStore<Connection
   return createSink(store, (deliver) => ({ deliver }));
 }
 
-/** The same for a store that takes only the texts of events. */
+/** Makes such a sink for a store that takes only the texts of events. */
 export function createTextSink<Connection>(store: ConnectedStore<Connection, EventLines>): Sink {
   return createSink(store, (deliver) => ({
     deliver: (events, mark, signal) => deliver(linesOf(events), mark, signal),

@@ -66,7 +66,7 @@ end
 redis.call('HSET', KEYS[2], unpack(ARGV, 5))
 return 'stored'`;
 
-/** What of a mark the script compares, as `isSameMark` does. */
+/** Parts of a mark that the script compares, as `isSameMark` does. */
 function fenceOf({ incarnation, generation, cursor, late }: Mark): string {
   return [incarnation, generation, cursor, late].join(' ');
 }

@@ -76,7 +76,7 @@ export const createSmtpChannel: ChannelFactory = ({ url }) => {
       to,
       subject,
       text,
-      // The same for each try, so that a mail program recognises a repeated message.
+      // Each try has the same id, so that a mail program recognises a repeated message.
       messageId: `<${createHash('sha256').update(id).digest('hex').slice(0, 32)}@${domain}>`,
       headers: { 'Auto-Submitted': 'auto-generated' },
     };

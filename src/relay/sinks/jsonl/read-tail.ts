@@ -29,7 +29,7 @@ export async function lastLine(file: FileHandle) {
   }
 }
 
-/** What the last event of a file says. */
+/** Position that the last event of a file names. */
 export type LastEvent = Pick<Mark, 'incarnation' | 'cursor' | 'at'>;
 
 const eventSchema = z.object({

@@ -5,7 +5,7 @@ import { isDamage, type LastEvent, parseEvent } from './read-tail.ts';
 
 /*
  * Lines that were written but never confirmed may be in the kernel's memory only: the process ended before their sync, or
- * the sync failed, and then the kernel may have dropped them from what it is going to write. After a power failure, some of
+ * the sync failed, and then the kernel may never write them. After a power failure, some of
  * their sectors may be zeros, also in the middle, although later ones are there. So before such lines count, they are read,
  * cut off from the first damaged one on, written again and synced.
  */

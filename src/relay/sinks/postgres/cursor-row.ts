@@ -49,7 +49,7 @@ export async function openCursorRow(db: pg.Client, { table, sql, key }: TableOpt
   }
 
   return {
-    /** The row as it was when it was opened. */
+    /** The row before any write of this process; null if the table has none. */
     found,
     written: () => written,
     /** Runs a statement that moves the cursor to `mark`. */

@@ -10,7 +10,7 @@ import { Transform } from 'node:stream';
 
 const HEADER_BYTES = 5;
 const MIN_LENGTH = 4;
-/** A server may be set to report all parameters of a statement that failed: those of a batch, with each quote doubled. */
+/** A server may be set to report all parameters of a failed statement: a whole batch, with each quote doubled. */
 const MAX_REPORT_LENGTH = 2 ** 26;
 const REPORTS = Buffer.from('EN');
 

@@ -13,7 +13,7 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 const QUERY_TIMEOUT_MS = 65_000;
 const CANCEL_TIMEOUT_MS = 2_000;
 
-/** What the types of the driver leave out. */
+/** Members that the types of the driver leave out. */
 interface Internals {
   readonly processID: number | null;
   readonly secretKey: number | null;

@@ -109,7 +109,7 @@ const TABLES = {
   },
 };
 
-/** What the catalog of PostgreSQL says about a table; undefined if it does not exist. */
+/** Reads a table's layout from the catalog of PostgreSQL; undefined if the table does not exist. */
 async function layoutOf(db: pg.Client, table: string) {
   const { rows } = await db.query<{
     columns: string[];

@@ -48,14 +48,14 @@ function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
   return [...living, ...prices, ...gone].map(textArray);
 }
 
-/** What a batch of events writes. */
+/** Changes that a batch of events makes to the tables. */
 export interface Changes {
   /** Parameters of `deliver`: each column of products, of prices and of removed products. */
   readonly parameters: readonly Buffer[];
   readonly hasRemovals: boolean;
 }
 
-/** Of each product, the last event counts. */
+/** Makes the changes of a batch from each product's last event. */
 export function changesOf(events: readonly SinkEvent[]): Changes {
   const last = new Map(events.map((event) => [event.vbid, event]));
   return { parameters: parametersOf(last.values()), hasRemovals: events.some(({ body }) => body === null) };

@@ -7,9 +7,9 @@ export type Statements = ReturnType<typeof statementsOf>;
 
 /** Parameters of `deliver` that describe products: columns with their types, in order; `at` in seconds since 1970. */
 const COLUMNS = { body: 'jsonb', vbid: 'text', ...PRODUCT_COLUMNS, seq: 'bigint', at: 'double precision' };
-/** Those that describe prices. */
+/** Parameters of `deliver` that describe prices. */
 const PRICES = { vbid: 'text', ...PRICE_COLUMNS };
-/** Those that describe removed products, the last ones; `insert` does not have them. */
+/** Last parameters of `deliver`: removed products. `insert` does not have them. */
 const GONE_COLUMNS = { vbid: 'text', seq: 'bigint', at: 'double precision' };
 /** How many parameters of each kind there are. */
 export const WIDTHS = {
@@ -117,7 +117,7 @@ function endFillStepText({ table, prices, cursor }: TableNames, removals: Remova
  */
 export function statementsOf(names: TableNames, removals: Removals) {
   const { table, prices, cursor } = names;
-  // A fill number greater than that of any row, even if the cursor row was lost.
+  // Greater than the fill number of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   return {
     readCursor: `SELECT incarnation, generation, cursor, at, late, has_rows AS "hasRows", fill_ended AS "fillEnded",

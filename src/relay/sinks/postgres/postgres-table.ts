@@ -72,7 +72,7 @@ export async function openTable(db: pg.Client, options: TableOptions, mark: Mark
   const cursor = await openCursorRow(db, options);
   /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
   let fill = { fillEnded: cursor.found?.fillEnded ?? true, isNew: false };
-  /** What the next batch writes, probably. */
+  /** Changes that the next batch probably makes. */
   let prepared: { readonly events: readonly SinkEvent[]; readonly changes: Changes } | null = null;
 
   async function fillBegins(mark: Mark): Promise<void> {
