@@ -12,17 +12,9 @@ import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { channel, MINUTE, mirrorScene } from './scene.ts';
 
-interface Mail {
-  readonly from: string;
-  readonly to: readonly string[];
-  readonly user: string | undefined;
-  readonly isEncrypted: boolean;
-  readonly text: string;
-}
-
 /** Starts a mail server. @returns the mails that it has got, and its port */
 async function mailServer(options: SMTPServerOptions = {}) {
-  const mails: Mail[] = [];
+  const mails: { from: string; to: string[]; user: string | undefined; isEncrypted: boolean; text: string }[] = [];
   const server = new SMTPServer({
     logger: false,
     authOptional: true,

@@ -25,12 +25,7 @@ const image = mkdtempSync(join(tmpdir(), 'catchword-image-'));
 
 afterAll(() => rmSync(image, { recursive: true, force: true }));
 
-interface Step {
-  readonly name: string;
-  readonly args: string;
-}
-
-function steps(): Step[] {
+function steps() {
   const lines = text('Dockerfile')
     .replace(/^#.*\n/gm, '')
     .replaceAll('\\\n', ' ')

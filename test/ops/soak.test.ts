@@ -22,16 +22,6 @@ const WARM_MINUTES = 10;
 const MINUTE_MS = 60_000;
 const MB = 2 ** 20;
 
-interface Figures {
-  readonly minute: number;
-  readonly rssMb: number;
-  readonly descriptors: number;
-  readonly walMb: number;
-  readonly mirrorMb: number;
-  readonly redisKeys: number;
-  readonly changes: number;
-}
-
 const round = (value: number): number => Math.round(10 * value) / 10;
 
 it.skipIf(!redisAvailable)(
@@ -80,25 +70,24 @@ it.skipIf(!redisAvailable)(
     })();
 
     const pid = daemon.child.pid ?? Number.NaN;
+    const figuresAt = async (minute: number) => ({
+      minute: round(minute),
+      rssMb: round(residentBytes(pid) / MB),
+      descriptors: readdirSync(`/proc/${pid}/fd`).length,
+      walMb: round(statSync(`${db}-wal`).size / MB),
+      mirrorMb: round(statSync(db).size / MB),
+      redisKeys: await keys.dbsize(),
+      changes: store.changes.lastSeq(),
+    });
+    type Figures = Awaited<ReturnType<typeof figuresAt>>;
     const all: Figures[] = [];
-    async function look(minute: number): Promise<void> {
-      const figures = {
-        minute: round(minute),
-        rssMb: round(residentBytes(pid) / MB),
-        descriptors: readdirSync(`/proc/${pid}/fd`).length,
-        walMb: round(statSync(`${db}-wal`).size / MB),
-        mirrorMb: round(statSync(db).size / MB),
-        redisKeys: await keys.dbsize(),
-        changes: store.changes.lastSeq(),
-      };
-      all.push(figures);
-      process.stdout.write(`${JSON.stringify(figures)}\n`);
-    }
     const startedAt = performance.now();
     const elapsed = (): number => (performance.now() - startedAt) / MINUTE_MS;
     while (elapsed() < MINUTES) {
       await Promise.race([delay(Math.min(MINUTE_MS, (MINUTES * MINUTE_MS) / 3)), daemon.ended, asking]);
-      await look(elapsed());
+      const figures = await figuresAt(elapsed());
+      all.push(figures);
+      process.stdout.write(`${JSON.stringify(figures)}\n`);
     }
     isOver = true;
     await Promise.all([changing, asking]);

@@ -14,27 +14,8 @@ import { startWatchedRelay } from './watched-relay.ts';
  *   nice npx tsx test/relay/fuzz.ts 20 1    for 20 minutes, from seed 1
  */
 
-export interface FuzzOptions {
-  readonly ms: number;
-  /** Seed of each store's first connection. */
-  readonly seed: number;
-}
-
-export interface FuzzResult {
-  /** Mangled connections by protocol. */
-  readonly connections: Readonly<Record<string, number>>;
-  /** Errors that drivers threw outside of any call, which would have ended the process. */
-  readonly escaped: readonly string[];
-  readonly peakMemoryMb: number;
-}
-
-interface Store {
-  readonly port: number;
-  stop(): Promise<void>;
-}
-
 /** A receiver that accepts everything. */
-async function startReceiver(): Promise<Store> {
+async function startReceiver() {
   const server = createServer((request, response) => void request.resume().on('end', () => response.end('ok')));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
@@ -45,6 +26,8 @@ async function startReceiver(): Promise<Store> {
     },
   };
 }
+
+type Store = Pick<Awaited<ReturnType<typeof startReceiver>>, 'port' | 'stop'>;
 
 interface Kind {
   readonly isAvailable: boolean;
@@ -69,9 +52,10 @@ const MAX_MEMORY_MB = 600;
 
 /**
  * Mangles until the time is over.
+ * @param seed of each store's first connection
  * @throws Error if the relay ends, the healthy sink stays behind, memory runs away, or something is written to stdout
  */
-export async function fuzzSinks({ ms, seed }: FuzzOptions): Promise<FuzzResult> {
+export async function fuzzSinks({ ms, seed }: { readonly ms: number; readonly seed: number }) {
   const stores: { readonly protocol: Protocol; readonly server: Store; readonly proxy: MangledServer }[] = [];
   for (const [protocol, kind] of Object.entries(KINDS) as [Protocol, Kind][]) {
     if (!kind.isAvailable) continue;
@@ -98,7 +82,9 @@ export async function fuzzSinks({ ms, seed }: FuzzOptions): Promise<FuzzResult> 
     if (code !== 0 || stdout !== '') throw new Error(`the relay ended with ${code} and printed ${stdout}`);
     const escaped = new Set(stderr.match(/"reason":"its driver failed: [^"]*/g));
     return {
+      /** Mangled connections by protocol. */
       connections: Object.fromEntries(stores.map(({ protocol, proxy }) => [protocol, proxy.seed - seed])),
+      /** Errors that drivers threw outside of any call, which would have ended the process. */
       escaped: [...escaped].map((reason) => reason.replace(/^.*failed: /, '')),
       peakMemoryMb: Math.round(peakMemoryMb),
     };

@@ -176,18 +176,12 @@ function manglingOf(random: Random, protocol: Protocol): Mangling {
 const LIFE_MS = 1_000;
 const MANGLED_MS = 150;
 
-export interface MangledServer {
-  readonly port: number;
-  /** Number of the next connection. */
-  seed: number;
-  /** Lets answers pass as they are. */
-  isHonest: boolean;
-  stop(): Promise<void>;
-}
+export type MangledServer = Awaited<ReturnType<typeof mangledServer>>;
 
 /** Starts a proxy to `port`. Its first connection is mangled as `seed` says, the next one as `seed + 1`, and so on. */
-export async function mangledServer(protocol: Protocol, port: number, seed: number): Promise<MangledServer> {
+export async function mangledServer(protocol: Protocol, port: number, seed: number) {
   const sockets = new Set<Socket>();
+  /** `seed` of the next connection; `isHonest` lets answers pass as they are. */
   const state = { seed, isHonest: false };
 
   function join(client: Socket): void {
@@ -236,7 +230,7 @@ export async function mangledServer(protocol: Protocol, port: number, seed: numb
   await once(server, 'listening');
   return Object.assign(state, {
     port: (server.address() as AddressInfo).port,
-    stop: async () => {
+    stop: async (): Promise<void> => {
       for (const socket of sockets) socket.destroy();
       server.close();
       await once(server, 'close');

@@ -2,34 +2,26 @@ import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 
-/** A store in memory, whose rows a test can remove. Each row keeps the mark of that moment. */
-export interface Memory {
-  rows: { readonly seq: number; readonly vbid: string; readonly body: string | null; readonly mark: Mark }[];
-  readonly poison: Set<number>;
-  isDown: boolean;
-  /** Returned from `open`, if set. */
-  openResult: Mark | undefined;
-  /** Events and characters of each delivery. */
-  readonly calls: { readonly events: number; readonly chars: number }[];
-  seqs(): number[];
-  config(more?: Partial<SinkConfig>): SinkConfig;
-}
-
-function rowOf(event: SinkEvent, isLast: boolean, mark: Mark): Memory['rows'][number] {
+function rowOf(event: SinkEvent, isLast: boolean, mark: Mark) {
   const { seq, at, vbid, body } = event;
   const late = mark.late > 0 ? { ...mark, late: seq } : undefined;
   return { seq, vbid, body, mark: late ?? (isLast ? mark : { ...mark, cursor: seq, at }) };
 }
 
-export function memory(batch = { events: 100, chars: 1_000_000 }): Memory {
-  const store: Memory = {
-    rows: [],
+export type Memory = ReturnType<typeof memory>;
+
+/** A store in memory, whose rows a test can remove. Each row keeps the mark of that moment. */
+export function memory(batch = { events: 100, chars: 1_000_000 }) {
+  const store = {
+    rows: [] as ReturnType<typeof rowOf>[],
     poison: new Set<number>(),
     isDown: false,
-    openResult: undefined,
-    calls: [],
-    seqs: () => store.rows.map(({ seq }) => seq),
-    config: (more = {}) => ({
+    /** Returned from `open`, if set. */
+    openResult: undefined as Mark | undefined,
+    /** Events and characters of each delivery. */
+    calls: [] as { readonly events: number; readonly chars: number }[],
+    seqs: (): number[] => store.rows.map(({ seq }) => seq),
+    config: (more: Partial<SinkConfig> = {}): SinkConfig => ({
       name: SINK_NAME,
       kind: 'memory',
       address: 'memory',

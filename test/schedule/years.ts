@@ -51,18 +51,6 @@ import {
 const OVERLAP_MS = 5 * MINUTE;
 const FULL_HOUR = 2;
 
-/** Figures of the process and of the mirror at the end of a month. */
-export interface Figures {
-  readonly month: number;
-  readonly runs: number;
-  readonly heapBytes: number;
-  readonly rssBytes: number;
-  readonly descriptors: number;
-  readonly fileBytes: number;
-  readonly walBytes: number;
-  readonly rows: Readonly<Record<string, number>>;
-}
-
 const collectGarbage = (() => {
   setFlagsFromString('--expose-gc');
   return runInNewContext('gc') as () => void;
@@ -166,7 +154,18 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-export interface YearsOptions {
+/** Figures of the process and of the mirror. */
+function figuresOf(db: string) {
+  collectGarbage();
+  const { heapUsed: heapBytes, rss: rssBytes } = process.memoryUsage();
+  const descriptors = readdirSync('/proc/self/fd').length;
+  return { heapBytes, rssBytes, descriptors, fileBytes: sizeOf(db), walBytes: sizeOf(`${db}-wal`), rows: rowsIn(db) };
+}
+
+/** Figures at the end of a month. */
+export type Figures = ReturnType<typeof figuresOf> & { readonly month: number; readonly runs: number };
+
+interface YearsOptions {
   readonly timezone: string;
   readonly months: number;
   readonly seed: number;
@@ -275,21 +274,6 @@ export async function live({ timezone, months, seed, runRetentionMs }: YearsOpti
     }
   }
 
-  function measure(month: number): void {
-    collectGarbage();
-    const { heapUsed: heapBytes, rss: rssBytes } = process.memoryUsage();
-    figures.push({
-      month,
-      runs: record.runs(),
-      heapBytes,
-      rssBytes,
-      descriptors: readdirSync('/proc/self/fd').length,
-      fileBytes: sizeOf(db),
-      walBytes: sizeOf(`${db}-wal`),
-      rows: rowsIn(db),
-    });
-  }
-
   await up();
   let next = 0;
   for (let month = 1; month <= months; month++) {
@@ -303,7 +287,7 @@ export async function live({ timezone, months, seed, runRetentionMs }: YearsOpti
       }
       await passUntil(Math.min(incident?.at ?? endMs, monthEnds, time.now() + DAY));
     }
-    measure(month);
+    figures.push({ month, runs: record.runs(), ...figuresOf(db) });
   }
   // The last runs read what has changed before.
   source.calm();
