@@ -1,21 +1,11 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
-import type { ChannelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { CHECK_MS } from '../../src/operate/incidents/incident-tracker.ts';
-import { channel, hook, MINUTE, mirrorScene, receiver, SECRET } from './scene.ts';
+import { channel, hook, inTrouble, MINUTE, mirrorScene, receiver, SECRET } from './scene.ts';
 
 const HOUR = 60 * MINUTE;
 
 type Scene = ReturnType<typeof mirrorScene>;
-
-/** A scene with a sink that has stopped, so that an episode is open and its message on its way. */
-async function inTrouble(channels: readonly ChannelConfig[]): Promise<Scene> {
-  const scene = mirrorScene();
-  scene.start(channels);
-  scene.sink('shop', 'stopped', 'the receiver answered 410');
-  await scene.clock.pass(2 * MINUTE);
-  return scene;
-}
 
 /** Lets time pass in checks, with room for real requests between them, until `condition` holds. */
 async function passUntil({ clock }: Scene, condition: () => boolean, limitMs = HOUR, stepMs = CHECK_MS): Promise<void> {
@@ -82,12 +72,9 @@ it('tries again with the same id after a failure, and not before Retry-After', a
 it('tries again after a restart, and sends a message once', async () => {
   let isDown = true;
   const { url, received } = await receiver(() => ({ status: isDown ? 503 : 204 }));
-  const scene = mirrorScene();
-  const stop = scene.start([hook(url)]);
-  scene.sink('shop', 'stopped');
-  await scene.clock.pass(2 * MINUTE);
+  const scene = await inTrouble([hook(url)]);
   await expect.poll(() => scene.store.episodes.waiting('hook')[0]?.attempts).toBeGreaterThan(0);
-  await stop();
+  await scene.stop();
   isDown = false;
   scene.start([hook(url)]);
   await passUntil(scene, () => scene.store.episodes.waiting('hook').length === 0);
@@ -133,15 +120,12 @@ it('sends one message about 30 sinks that stop at once', async () => {
 it('lets no channel wait for one that does not answer, and stops without waiting for it', async () => {
   const silent = await receiver(() => null);
   const { url, received } = await receiver();
-  const scene = mirrorScene();
-  const stop = scene.start([hook(silent.url, 'a'), hook(url, 'b')]);
-  scene.sink('shop', 'stopped');
-  await scene.clock.pass(2 * MINUTE);
+  const scene = await inTrouble([hook(silent.url, 'a'), hook(url, 'b')]);
   await expect.poll(() => [silent.received.length, received.length]).toEqual([1, 1]);
   await over(scene);
   await passUntil(scene, () => received.length === 2, HOUR);
   expect(silent.received).toHaveLength(1);
-  await stop();
+  await scene.stop();
   // What was interrupted is tried again by the next process.
   expect(scene.store.episodes.waiting('a')).toHaveLength(2);
 });
@@ -178,12 +162,9 @@ it('gives a message up at once if the receiver is gone', async () => {
 it('tells a new channel what is open, and drops what waits for one that was removed', async () => {
   const old = await receiver(() => ({ status: 500 }));
   const { url, events } = await receiver();
-  const scene = mirrorScene();
-  const stop = scene.start([hook(old.url, 'old')]);
-  scene.sink('shop', 'stopped');
-  await scene.clock.pass(2 * MINUTE);
+  const scene = await inTrouble([hook(old.url, 'old')]);
   await expect.poll(() => scene.store.episodes.waiting('old')[0]?.attempts).toBeGreaterThan(0);
-  await stop();
+  await scene.stop();
   scene.start([hook(url, 'new')]);
   await expect.poll(() => events().map(({ type }) => type)).toEqual(['catchword.episode.began']);
   expect(scene.store.episodes.waiting('old')).toEqual([]);
@@ -191,10 +172,8 @@ it('tells a new channel what is open, and drops what waits for one that was remo
 
 it('escapes for Slack what would mention everybody or disguise a link', async () => {
   const { url, received } = await receiver();
-  const scene = mirrorScene();
-  scene.start([channel('team', `slack+${url}/x#allow=private`)]);
-  scene.sink('shop', 'stopped', '<!channel> <https://evil.example|Sign in> & \u202e\u001b[31m');
-  await scene.clock.pass(2 * MINUTE);
+  const reason = '<!channel> <https://evil.example|Sign in> & \u202e\u001b[31m';
+  await inTrouble([channel('team', `slack+${url}/x#allow=private`)], reason);
   await expect.poll(() => received.length).toBe(1);
   const { text } = JSON.parse(received[0]?.body ?? '') as { text: string };
   expect(text).toContain('&lt;!channel&gt; &lt;https://evil.example|Sign in&gt; &amp; \\u202e\\u001b[31m');

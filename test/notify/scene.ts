@@ -114,6 +114,15 @@ export function mirrorScene() {
   return { db, clock, store, lines, disk, completed, ended, sink, start };
 }
 
+/** A mirror whose sink has stopped, so that an episode is open and its message on its way. */
+export async function inTrouble(channels: readonly ChannelConfig[], reason = 'the receiver answered 410') {
+  const scene = mirrorScene();
+  const stop = scene.start(channels);
+  scene.sink('shop', 'stopped', reason);
+  await scene.clock.pass(2 * MINUTE);
+  return { ...scene, stop };
+}
+
 export interface Received {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;

@@ -10,7 +10,7 @@ import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { channel, MINUTE, mirrorScene } from './scene.ts';
+import { channel, inTrouble, MINUTE } from './scene.ts';
 
 /** Starts a mail server. @returns the mails that it has got, and its port */
 async function mailServer(options: SMTPServerOptions = {}) {
@@ -67,10 +67,8 @@ async function failure(config: ChannelConfig): Promise<string> {
 
 it('mails a message to every address, once when an episode begins and once when it ends', async () => {
   const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
-  const scene = mirrorScene();
-  scene.start([mail(port, `${TO}&tls=off`, 'shop:pass%2Fword%3F@')]);
-  scene.sink('shop', 'stopped', 'the receiver answered 410\r\nBcc: victim@shop.example\r\n\r\n.\r\nQUIT');
-  await scene.clock.pass(2 * MINUTE);
+  const reason = 'the receiver answered 410\r\nBcc: victim@shop.example\r\n\r\n.\r\nQUIT';
+  const scene = await inTrouble([mail(port, `${TO}&tls=off`, 'shop:pass%2Fword%3F@')], reason);
   await expect.poll(() => mails.length).toBe(1);
   scene.sink('shop', 'running');
   await scene.clock.pass(7 * MINUTE);
@@ -139,12 +137,9 @@ it('names the addresses that the server refused, and delivers to the others', as
 it('gives up a server that does not greet, when the daemon stops', async () => {
   let connections = 0;
   const port = await listen(createServer(() => connections++));
-  const scene = mirrorScene();
-  const stop = scene.start([mail(port)]);
-  scene.sink('shop', 'stopped');
-  await scene.clock.pass(2 * MINUTE);
+  const scene = await inTrouble([mail(port)]);
   await expect.poll(() => connections).toBe(1);
-  await stop();
+  await scene.stop();
   expect(scene.store.episodes.waiting('mail')).toMatchObject([{ attempts: 0 }]);
 });
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { CHECK_MS } from '../../src/operate/incidents/incident-tracker.ts';
-import { MINUTE, mirrorScene } from './scene.ts';
+import { inTrouble, MINUTE, mirrorScene } from './scene.ts';
 
 const HOUR = 60 * MINUTE;
 
@@ -63,13 +63,10 @@ it('sends ever fewer messages about a problem that comes and goes all day', asyn
 });
 
 it('continues an episode after a restart, and does not begin it again', async () => {
-  const scene = mirrorScene();
+  const scene = await inTrouble([]);
   const { clock, store } = scene;
-  const stop = scene.start([]);
-  scene.sink('shop', 'stopped');
-  await clock.pass(2 * MINUTE);
   const [open] = store.episodes.open();
-  await stop();
+  await scene.stop();
   scene.start([]);
   await clock.pass(2 * MINUTE);
   expect(store.episodes.open()).toEqual([open]);
@@ -195,10 +192,8 @@ it('goes on when the disk cannot be examined', async () => {
 });
 
 it('a clock that is set does not mislead the notifier', async () => {
-  const scene = watched();
+  const scene = await inTrouble([]);
   const { clock, store } = scene;
-  scene.sink('shop', 'stopped');
-  await clock.pass(2 * MINUTE);
   clock.set(-5 * HOUR);
   scene.sink('shop', 'running');
   await clock.pass(4 * MINUTE);

@@ -79,18 +79,6 @@ describe('what an operator decides about a run on the page', () => {
     expect(ops(here.db, 'removed')).toBe(0);
   });
 
-  it('starts a full run and a delta run', async () => {
-    const here = await filled({ items: 60 });
-    const { store, decided } = await daemonOn(here);
-    here.sandbox.catalog.mutate({ create: 3, seed: 2 });
-    expect(await decided('start', 'delta')).toEqual(['done', 'run 2 started']);
-    await until('run 2 is complete', () => store.runs.get(2)?.state === 'complete');
-    expect(store.runs.get(2)).toMatchObject({ kind: 'delta', created: 3 });
-    expect(await decided('start', 'full')).toEqual(['done', 'run 3 started']);
-    await until('run 3 is complete', () => store.runs.get(3)?.state === 'complete');
-    expect(store.runs.get(3)).toMatchObject({ kind: 'full', state: 'complete' });
-  });
-
   it('a decision is answered by the run under way, waits until it ends, or cancels it', async () => {
     const here = await held();
     const { url, store, decided } = await daemonOn(here, SLOW);

@@ -48,19 +48,6 @@ it('starts what an operator asks for during the pause after a failed run', async
   expect(made.slice(2)).toEqual(['full']);
 });
 
-it('retries at once after a restart', async () => {
-  const { clock, db } = filledMirror();
-  const refused = new CatchwordError('SOURCE_AUTH', 'the key was refused');
-  const first = runQueueOn(db, clock, [refused]);
-  first.queue.submit(tick('full', START));
-  await clock.pass(1000);
-  await first.stop();
-  const second = runQueueOn(db, clock);
-  await clock.pass(10);
-  expect(second.made).toEqual(['full']);
-  expect(second.store.schedule.retry()).toBeNull();
-});
-
 it('stops waiting for a pause of the source if sync --now ends it or another process makes the run', async () => {
   const asked = () => new CatchwordError('SOURCE_RATE_LIMITED', '429', { retryAfterMs: 5 * HOUR });
   const { clock, db, queue, store, made } = scriptedQueue([asked(), asked()]);
