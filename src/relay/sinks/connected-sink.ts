@@ -76,7 +76,7 @@ async function during<T>(
 }
 
 /** A connection of a sink; with `opened` once the store is open on it. */
-interface Session<Connection, Events> {
+interface LiveConnection<Connection, Events> {
   readonly life: ConnectionLife;
   connection?: Connection;
   opened?: OpenStore<Events>;
@@ -88,10 +88,10 @@ function createSink<Connection, Events>(
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
   const { batch, size, toSinkError } = store;
-  let current: Session<Connection, Events> | undefined;
+  let current: LiveConnection<Connection, Events> | undefined;
 
   /** Ends a connection. After a failure, it has ended already. */
-  async function leave({ life, connection }: Session<Connection, Events>): Promise<void> {
+  async function leave({ life, connection }: LiveConnection<Connection, Events>): Promise<void> {
     if (connection !== undefined && !life.signal.aborted) {
       await answerWithin(LEAVE_TIMEOUT_MS, async () => store.leave?.(connection), life.signal).catch(() => {});
     }
@@ -100,14 +100,14 @@ function createSink<Connection, Events>(
 
   /** Runs `work` on a connection of its own. */
   async function probe<T>(work: (connection: Connection) => Promise<T>, signal: AbortSignal): Promise<T> {
-    const session: Session<Connection, Events> = { life: createConnectionLife() };
+    const live: LiveConnection<Connection, Events> = { life: createConnectionLife() };
     try {
-      return await during(session.life, signal, toSinkError, async () => {
-        session.connection = await store.connect(session.life);
-        return await work(session.connection);
+      return await during(live.life, signal, toSinkError, async () => {
+        live.connection = await store.connect(live.life);
+        return await work(live.connection);
       });
     } finally {
-      await leave(session);
+      await leave(live);
     }
   }
 
@@ -122,13 +122,13 @@ function createSink<Connection, Events>(
     batch,
     open: async (mark, _newest, signal) => {
       current?.life.end();
-      const session: Session<Connection, Events> = { life: createConnectionLife() };
-      current = session;
-      return await during(session.life, signal, toSinkError, async () => {
-        const connection = await store.connect(session.life);
+      const live: LiveConnection<Connection, Events> = { life: createConnectionLife() };
+      current = live;
+      return await during(live.life, signal, toSinkError, async () => {
+        const connection = await store.connect(live.life);
         const opened = await store.open(connection, mark);
-        session.life.signal.throwIfAborted();
-        Object.assign(session, { connection, opened });
+        live.life.signal.throwIfAborted();
+        Object.assign(live, { connection, opened });
         return opened.position;
       });
     },
@@ -139,9 +139,9 @@ function createSink<Connection, Events>(
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
-      const session = current;
+      const live = current;
       current = undefined;
-      if (session !== undefined) await leave(session);
+      if (live !== undefined) await leave(live);
     },
     check: (signal) => probe((connection) => store.check(connection, signal), signal),
   };
