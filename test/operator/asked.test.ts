@@ -32,6 +32,12 @@ async function keeping({ settings }: Place, given: Partial<AskedOptions> = {}) {
   return { decisions, store, lines };
 }
 
+/** The same for a mirror whose run 2 holds 20 removals. */
+async function heldAndKept(given?: Partial<AskedOptions>) {
+  const here = await held();
+  return { here, ...(await keeping(here, given)) };
+}
+
 function ask(store: Store, action: string, target: string, at = Date.now()): number {
   const asked: NewAction = {
     who: 'a test',
@@ -48,8 +54,7 @@ function ask(store: Store, action: string, target: string, at = Date.now()): num
 }
 
 it('carries out what a command asks for while the command waits', async () => {
-  const here = await held();
-  const { decisions, store } = await keeping(here);
+  const { here, decisions, store } = await heldAndKept();
   store.daemonLease.acquire(Date.now());
   const approving = cli(['approve', '2'], here.settings, here.directory);
   await until('the command has asked', () => store.actions.asked(0).length === 1);
@@ -61,8 +66,7 @@ it('carries out what a command asks for while the command waits', async () => {
 });
 
 it('leaves nothing asked by a command that is interrupted', async () => {
-  const here = await held();
-  const { store } = await keeping(here);
+  const { here, store } = await heldAndKept();
   store.daemonLease.acquire(Date.now());
   const stopping = new AbortController();
   const rejecting = cli(['reject', '2'], here.settings, here.directory, { signal: stopping.signal });
@@ -76,8 +80,7 @@ it('leaves nothing asked by a command that is interrupted', async () => {
 });
 
 it('carries decisions out in the order of asking', async () => {
-  const here = await held();
-  const { decisions, store } = await keeping(here);
+  const { decisions, store } = await heldAndKept();
   for (const [action, target] of [
     ['approve', '2'],
     ['undo', '2'],
@@ -118,8 +121,7 @@ it('two processes that take the same decision do nothing twice', async () => {
 });
 
 it('waits while another process makes a run', async () => {
-  const here = await held();
-  const { decisions, store } = await keeping(here);
+  const { here, decisions, store } = await heldAndKept();
   const other = openStore(here.db);
   onTestFinished(() => other.close());
   const leased = other.keeperLease.acquire(Date.now());
@@ -150,11 +152,10 @@ it('keeps a decision asked if the process stops before it was made', async () =>
 });
 
 it('ends a decision that fails in an unexpected way, so that it is not tried for ever', async () => {
-  const here = await held();
   const broken = async (): Promise<never> => {
     throw new TypeError('a bug');
   };
-  const { decisions, store, lines } = await keeping(here, { existing: broken });
+  const { decisions, store, lines } = await heldAndKept({ existing: broken });
   ask(store, 'approve', '2');
   await decisions.next()?.work(NEVER);
   expect(store.actions.get(1)).toMatchObject({
@@ -169,8 +170,7 @@ it('ends a decision that fails in an unexpected way, so that it is not tried for
 });
 
 it('decisions asked more than an hour ago, or dated by a clock that was ahead, are not carried out', async () => {
-  const here = await held();
-  const { decisions, store } = await keeping(here);
+  const { decisions, store } = await heldAndKept();
   ask(store, 'approve', '2', Date.now() - HOUR - 1_000);
   ask(store, 'reject', '2', Date.now() + HOUR + 60_000);
   expect(decisions.next()).toBeNull();
@@ -197,8 +197,7 @@ it('records why a run could not be started', async () => {
 });
 
 it('records a start and plans its run in one transaction', async () => {
-  const here = await held();
-  const { decisions, store } = await keeping(here);
+  const { here, decisions, store } = await heldAndKept();
   ask(store, 'start', 'full');
   execute(
     here.db,
@@ -233,11 +232,10 @@ it('approves once if the daemon is killed while it looks the products up', async
 });
 
 it('tries a decision that another writer keeps waiting again later, not at once', async () => {
-  const here = await held();
   const busy = async (): Promise<never> => {
     throw new CatchwordError('MIRROR_BUSY', 'another process writes');
   };
-  const { decisions, store } = await keeping(here, { existing: busy });
+  const { decisions, store } = await heldAndKept({ existing: busy });
   ask(store, 'approve', '2');
   let tries = 0;
   const counting = { next: () => (tries++ < 9 ? decisions.next() : null) };

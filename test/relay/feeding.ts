@@ -5,6 +5,7 @@ import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** The configuration of the sink of these tests at an address. */
@@ -33,6 +34,13 @@ export function temporaryMirror(options?: Parameters<typeof openHarness>[0]) {
     /** Does what `sink replay` does. */
     replay: (from: number, backfill: boolean): void =>
       store.request(({ sinks }) => sinks.replay(sink().id, from, backfill)),
+    /** Parks an event as the relay does when a sink refuses it. */
+    refuse: (seq: number, name = SINK_NAME): void => {
+      const [change] = harness.events(seq - 1);
+      if (change === undefined) throw new Error(`event ${seq} does not exist`);
+      const { id } = store.sinks.get(name) ?? { id: 0 };
+      writeUnder(store.relayLease, Date.now(), ({ sinks }) => sinks.park(id, { seq, reason: 'poison', at: 0, change }));
+    },
     /** Does what `sink skip` does. */
     skip: (seq: number): void => store.request(({ sinks }) => sinks.skip(sink().id, seq, 0)),
     /** Does what the hints of a stopped sink say: `sink replay`, then `sink resume`. */

@@ -4,21 +4,22 @@ import { until } from '../../src/relay/contract/harness.ts';
 import { books, type TestMirror, temporaryMirror } from './feeding.ts';
 import { type Memory, memory } from './memory.ts';
 
-function setUp(batch?: { events: number; chars: number }): { harness: TestMirror; store: Memory } {
+/** A mirror, a store in memory, and a function that makes changes, each of which the store gets. */
+function setUp(batch?: { events: number; chars: number }) {
   const harness = temporaryMirror();
-  return { harness, store: memory(batch) };
+  const store = memory(batch);
+  const feed = async (...changes: (() => void)[]): Promise<void> => {
+    harness.start(store.config());
+    for (const change of changes) {
+      change();
+      await harness.caughtUp();
+    }
+  };
+  return { harness, store, feed };
 }
 
-async function feed({ harness, store }: { harness: TestMirror; store: Memory }, ...changes: (() => void)[]) {
-  harness.start(store.config());
-  for (const change of changes) {
-    change();
-    await harness.caughtUp();
-  }
-}
-
-function parked(harness: TestMirror): [number, string][] {
-  return harness.store.sinks.parked(harness.sink().id).map(({ seq, state }) => [seq, state]);
+function parked({ parked }: TestMirror): [number, string][] {
+  return parked().map(({ seq, state }) => [seq, state]);
 }
 
 function has(store: Memory, seqs: readonly number[]): Promise<void> {
@@ -26,11 +27,9 @@ function has(store: Memory, seqs: readonly number[]): Promise<void> {
 }
 
 it('redelivers an earlier event of a product while a later one is parked', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   store.poison.add(5);
-  await feed({ harness, store }, () =>
-    harness.change([...books(2, 1), ...books(2, 2), ...books(1, 3), ...books(2, 3).slice(1)]),
-  );
+  await feed(() => harness.change([...books(2, 1), ...books(2, 2), ...books(1, 3), ...books(2, 3).slice(1)]));
   expect(store.seqs()).toEqual([1, 2, 3, 4, 6]);
   await harness.stop();
   // The lost end includes an event of the product whose later event is parked.
@@ -45,9 +44,8 @@ it('redelivers an earlier event of a product while a later one is parked', async
 });
 
 it('starts a replay where the store is if the store lost more', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   await feed(
-    { harness, store },
     () => harness.change(books(10, 1)),
     () => harness.replay(7, false),
   );
@@ -59,10 +57,9 @@ it('starts a replay where the store is if the store lost more', async () => {
 });
 
 it('redelivers a freed event that the store lost', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   store.poison.add(1);
   await feed(
-    { harness, store },
     () => harness.change(books(2, 1)),
     () => harness.change([...books(1, 2), ...books(2, 2).slice(1)]),
     () => harness.skip(1),
@@ -76,9 +73,9 @@ it('redelivers a freed event that the store lost', async () => {
 });
 
 it('stops after a restored backup even if all missing events are parked', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   store.poison.add(2);
-  await feed({ harness, store }, () => harness.change(books(2, 1)));
+  await feed(() => harness.change(books(2, 1)));
   expect(parked(harness)).toEqual([[2, 'refused']]);
   await harness.stop();
   store.rows = store.rows.map((row) => ({ ...row, mark: { ...row.mark, at: row.mark.at - 60_000 } }));
@@ -87,11 +84,9 @@ it('stops after a restored backup even if all missing events are parked', async 
 });
 
 it('keeps parked events under another name of the same store', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   store.poison.add(2);
-  await feed({ harness, store }, () =>
-    harness.change([...books(1, 1), ...books(1, 2), ...books(2, 3).slice(1), ...books(1, 4)]),
-  );
+  await feed(() => harness.change([...books(1, 1), ...books(1, 2), ...books(2, 3).slice(1), ...books(1, 4)]));
   expect(parked(harness)).toEqual([
     [2, 'refused'],
     [4, 'waiting'],
@@ -105,11 +100,11 @@ it('keeps parked events under another name of the same store', async () => {
 });
 
 it('events of one store are not retried at another store that has the same name now', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   const other = setUp().store;
   const second = other.config({ name: 'second', address: 'elsewhere', identity: 'elsewhere' });
   store.poison.add(2);
-  await feed({ harness, store }, () => harness.change([...books(3, 1), ...books(3, 2)]));
+  await feed(() => harness.change([...books(3, 1), ...books(3, 2)]));
   const waiting = parked(harness);
   expect(waiting).toEqual([
     [2, 'refused'],
@@ -142,11 +137,10 @@ it('events of one store are not retried at another store that has the same name 
 });
 
 it('carries out a replay that was ordered before a renamed sink was opened', async () => {
-  const { harness, store } = setUp();
+  const { harness, store, feed } = setUp();
   const replay = (name: string): void =>
     harness.store.request(({ sinks }) => sinks.replay(harness.store.sinks.get(name)?.id ?? 0, 0, true));
   await feed(
-    { harness, store },
     () => harness.change(books(2, 1)),
     () => replay('contract'),
     () => replay('contract'),
@@ -161,8 +155,8 @@ it('carries out a replay that was ordered before a renamed sink was opened', asy
 });
 
 it('a takeover of one store is not applied to another store', async () => {
-  const { harness, store } = setUp();
-  await feed({ harness, store }, () => harness.change(books(2, 1)));
+  const { harness, feed } = setUp();
+  await feed(() => harness.change(books(2, 1)));
   await harness.stop();
   harness.replay(0, true);
   const other = setUp().store;
@@ -190,12 +184,12 @@ it.each([{ generation: Number.NaN }, { cursor: 1.5 }, { cursor: -5 }, { generati
 );
 
 it('delivers freed events in batches of the usual size', async () => {
-  const { harness, store } = setUp({ events: 50, chars: 20_000 });
+  const { harness, store, feed } = setUp({ events: 50, chars: 20_000 });
   const large = (version: number) => [
     { vbid: 'P0', body: JSON.stringify({ vbid: 'P0', version, long: 'x'.repeat(5_000) }) },
   ];
   store.poison.add(1);
-  await feed({ harness, store }, () => {
+  await feed(() => {
     for (let version = 1; version <= 20; version++) harness.change(large(version));
   });
   store.calls.splice(0);
@@ -206,8 +200,8 @@ it('delivers freed events in batches of the usual size', async () => {
 });
 
 it('clears the error of a sink that answers again, even without new events', async () => {
-  const { harness, store } = setUp();
-  await feed({ harness, store }, () => harness.change(books(2, 1)));
+  const { harness, feed } = setUp();
+  await feed(() => harness.change(books(2, 1)));
   const sqlite = new Database(harness.store.path);
   sqlite.exec("UPDATE sinks SET error = 'it was down', error_at = 1, retry_at = 2");
   sqlite.close();

@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
-import { arrived, books, fed, fedBefore, feeding, numbers, relayOf, type TestMirror } from './feeding.ts';
+import { arrived, books, fed, fedBefore, feeding, numbers, relayOf } from './feeding.ts';
 import { jsonlTarget } from './targets.ts';
 
 it('delivers every change since then to a sink that was renamed', async () => {
@@ -20,7 +20,7 @@ it('delivers every change since then to a sink that was renamed', async () => {
 it('redelivers lost events, also if others were freed meanwhile', async () => {
   const { harness, target, config } = await fedBefore(jsonlTarget(), 100);
   target.keepLines(50);
-  refuse(harness, 1);
+  harness.refuse(1);
   harness.skip(1);
   harness.change(books(1, 2));
   harness.start(config);
@@ -72,17 +72,9 @@ it('delivers nothing twice after a kill during a rotation', async () => {
   expect((await target.read()).seqs).toEqual(numbers(1, 16));
 });
 
-/** Parks an event as the relay does when a sink refuses it. */
-function refuse(harness: TestMirror, seq: number): void {
-  const [change] = harness.events(seq - 1);
-  if (change === undefined) throw new Error(`event ${seq} does not exist`);
-  const parked = { seq, reason: 'poison', at: 0, change };
-  writeUnder(harness.store.relayLease, Date.now(), ({ sinks }) => sinks.park(harness.sink().id, parked));
-}
-
 it('waiting events survive a crash', async () => {
   const { harness, target, config } = await fedBefore(jsonlTarget(), 2);
-  refuse(harness, 1);
+  harness.refuse(1);
   // One batch: P1, then P0, which must wait, and P1 again. The relay ends before the ack is written.
   harness.change([...books(2, 2).slice(1), ...books(1, 3), ...books(2, 4).slice(1)]);
   await harness.crash(config);
@@ -93,8 +85,8 @@ it('waiting events survive a crash', async () => {
 
 it('delivers freed events once after a crash and another skip', async () => {
   const { harness, target, config } = await fedBefore(jsonlTarget(), 3);
-  refuse(harness, 1);
-  refuse(harness, 2);
+  harness.refuse(1);
+  harness.refuse(2);
   harness.change(books(2, 2));
   harness.change(books(2, 3));
   await harness.resume(config, books(3, 4).slice(2));
@@ -109,7 +101,7 @@ it('delivers freed events once after a crash and another skip', async () => {
 
 it('delivers waiting events if their event is skipped during a delivery', async () => {
   const { harness, target, config } = await fedBefore(jsonlTarget(), 2);
-  refuse(harness, 1);
+  harness.refuse(1);
   harness.change([...books(2, 2).slice(1), ...books(1, 3)]);
   let skipped = false;
   const skipping = wrapSink(config, (sink) => ({

@@ -6,7 +6,7 @@ import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { readSettings } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { books, NEVER, temporaryMirror } from './feeding.ts';
+import { books, NEVER, type TestMirror, temporaryMirror } from './feeding.ts';
 
 function config(url: string, secret?: string) {
   return sinkConfig({ env: 'CATCHWORD_SINK_X', name: 'x', url, secret });
@@ -149,24 +149,27 @@ it('identifies a webhook by its path, not by its query or options', () => {
   expect(config('postgres://u:old@h/d').identity).toBe(config('postgres://u:new@h/d').identity);
 });
 
+/** Configures sinks as a relay does when it starts. @param stores the identity of the store of each name */
+function configure({ store }: TestMirror, stores: Readonly<Record<string, string>>): void {
+  const named = Object.entries(stores).map(([name, identity]) => ({ name, identity, kind: 'jsonl', address: '' }));
+  writeUnder(store.relayLease, Date.now(), ({ sinks }) => {
+    sinks.configureOnly(named);
+    for (const one of named) sinks.configure(one);
+  });
+}
+
 it('restarts a sink at a new address, and keeps what the old store refused for that store', async () => {
   const harness = temporaryMirror();
   const { sinks } = harness.store;
   harness.change(books(3, 1));
-  writeUnder(harness.store.relayLease, Date.now(), (writer) => {
-    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
-    writer.sinks.reconcile(1, 1, 3);
-    const [change] = harness.events();
-    if (change === undefined) throw new Error('no event');
-    writer.sinks.park(1, { seq: 1, reason: 'poison', at: 0, change });
-    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'old', identity: 'old' });
-  });
+  configure(harness, { x: 'old' });
+  writeUnder(harness.store.relayLease, Date.now(), (writer) => writer.sinks.reconcile(1, 1, 3));
+  harness.refuse(1, 'x');
+  configure(harness, { x: 'old' });
   expect(sinks.get('x')).toMatchObject({ cursor: 3 });
   expect(sinks.parked(1)).toHaveLength(1);
   harness.store.request((writer) => writer.sinks.setState(1, 'paused'));
-  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
-    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'new', identity: 'new' }),
-  );
+  configure(harness, { x: 'new' });
   const restarted = { cursor: 0, backfillTo: 3, opened: false, state: 'paused' };
   expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'new' });
   // At once, before the new store can be opened.
@@ -174,33 +177,20 @@ it('restarts a sink at a new address, and keeps what the old store refused for t
   expect(sinks.get('x-former')).toMatchObject({ id: 1, configured: false, identity: 'old', cursor: 3 });
   expect(sinks.parked(1)).toMatchObject([{ seq: 1, state: 'refused' }]);
   // A store for which nothing is parked leaves no row.
-  writeUnder(harness.store.relayLease, Date.now(), (writer) =>
-    writer.sinks.configure({ name: 'x', kind: 'jsonl', address: 'third', identity: 'third' }),
-  );
+  configure(harness, { x: 'third' });
   expect(sinks.get('x')).toMatchObject({ ...restarted, identity: 'third' });
   expect(sinks.list().map(({ name }) => name)).toEqual(['x', 'x-former']);
 });
 
 it('keeps what stores refused for these stores when their names change places', () => {
   const harness = temporaryMirror();
-  const { relayLease, sinks } = harness.store;
+  const { sinks } = harness.store;
   harness.change(books(3, 1));
-  const [first, second] = harness.events();
-  if (first === undefined || second === undefined) throw new Error('no events');
-  const configure = (stores: Readonly<Record<string, string>>): void =>
-    writeUnder(relayLease, Date.now(), (writer) => {
-      const named = Object.entries(stores).map(([name, identity]) => ({ name, identity, kind: 'jsonl', address: '' }));
-      writer.sinks.configureOnly(named);
-      for (const one of named) writer.sinks.configure(one);
-    });
   const parkedFor = ({ id }: { id: number }) => sinks.parked(id).map(({ seq }) => seq);
-
-  configure({ a: 'shop', b: 'bus' });
-  writeUnder(relayLease, Date.now(), (writer) => {
-    writer.sinks.park(sinks.get('a')?.id ?? 0, { seq: 1, reason: 'poison', at: 0, change: first });
-    writer.sinks.park(sinks.get('b')?.id ?? 0, { seq: 2, reason: 'poison', at: 0, change: second });
-  });
-  configure({ a: 'bus', b: 'shop' });
+  configure(harness, { a: 'shop', b: 'bus' });
+  harness.refuse(1, 'a');
+  harness.refuse(2, 'b');
+  configure(harness, { a: 'bus', b: 'shop' });
   expect(sinks.list().map((sink) => [sink.name, sink.identity, sink.configured, parkedFor(sink)])).toEqual([
     ['a', 'bus', true, []],
     ['a-former', 'shop', false, [1]],
