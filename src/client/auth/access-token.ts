@@ -1,6 +1,7 @@
 import { interrupted, unlessAborted } from '../../base/abort.ts';
 import { type Clock, type Pause, pauseAt } from '../../base/clock.ts';
-import { CatchwordError, hasCode } from '../../base/errors.ts';
+import { type CatchwordError, hasCode } from '../../base/errors.ts';
+import { type Account, fetchAnother, fetchToken, noReference, resetToken, unchanged } from './account.ts';
 import type { TokenStore } from './token-store.ts';
 
 /*
@@ -14,27 +15,6 @@ import type { TokenStore } from './token-store.ts';
  * Verifying comes first because another process may have reset the token: a second reset would take it away from that
  * process. The token is kept in memory and, if configured, in a file.
  */
-
-/**
- * The user who owns the access token.
- * @rule 5-7, 7-5
- */
-export interface Account {
-  /** Whether the reference of the user is known, by which a token can be fetched without another one. */
-  readonly hasReference: boolean;
-  /**
-   * Verifies the user by its reference, which changes nothing; without one, by its guid or else by the current token.
-   * @returns the valid token, or the error of a 601
-   * @throws CatchwordError SERVICE_UNKNOWN_USER if the reference does not exist (603); SOURCE_*; SERVICE_*
-   */
-  verify(): Promise<string | CatchwordError>;
-  /**
-   * Resets the token that requests are made with.
-   * @returns the new token, if the answer has it
-   * @throws CatchwordError SOURCE_*; SERVICE_*
-   */
-  reset(): Promise<string | undefined>;
-}
 
 export interface TokensOptions {
   /** The configured token; a token in the store takes precedence. */
@@ -51,34 +31,6 @@ const FAILURE_MS = 60_000;
 /** One request may first meet the token of another process, and then one of a reset. */
 const MAX_RENEWALS = 2;
 
-function noReference(): CatchwordError {
-  return new CatchwordError('SERVICE_TOKEN', 'the access token is not valid (code 601)', {
-    hint: 'Set {setting} to the reference of the user, so that the token can be renewed, or set a new access token.',
-    setting: 'CATCHWORD_USER_REFERENCE',
-    serviceCode: 601,
-  });
-}
-
-/** The token to reset, if none is set. @throws CatchwordError CONFIG_INVALID without the reference of its user */
-async function fetchToken(account: Account): Promise<string> {
-  if (!account.hasReference) {
-    throw new CatchwordError('CONFIG_INVALID', 'no access token is set, so none can be reset', {
-      hint: 'Set {setting}, or the reference of its user.',
-      setting: 'CATCHWORD_ACCESS_TOKEN',
-    });
-  }
-  const token = await account.verify();
-  if (typeof token === 'string') return token;
-  throw token;
-}
-
-function unchanged(): CatchwordError {
-  return new CatchwordError('SERVICE_TOKEN', 'the access token was reset, but the service still returns the old one', {
-    hint: 'Retry later; if the error persists, ask the service.',
-    serviceCode: 601,
-  });
-}
-
 async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> {
   try {
     await unlessAborted(work, signal);
@@ -87,117 +39,98 @@ async function waitFor(work: Promise<void>, signal: AbortSignal): Promise<void> 
   }
 }
 
-/**
- * Resets the token, and verifies the user if the answer does not have the new one, or if the reset was rejected: then
- * another process may have reset it.
- * @returns the new token, and the error if the reset was rejected
- * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
- */
-async function resetToken(account: Account, old: string) {
-  let refused: CatchwordError | null = null;
-  try {
-    const token = await account.reset();
-    if (token !== undefined && token !== old) return { token, refused };
-  } catch (error) {
-    if (!(error instanceof CatchwordError) || error.retryable) throw error;
-    refused = error;
-  }
-  const token = await account.verify();
-  if (typeof token !== 'string') throw refused ?? token;
-  if (token === old) throw refused ?? unchanged();
-  return { token, refused };
+/** What this process knows of the token. It is replaced, never modified. */
+interface Known {
+  readonly token: string | undefined;
+  /** The token that the last renewal by a reset returned. */
+  readonly tokenOfReset?: string;
+  /** The last renewal that failed for good: of which token, why, and how long it is not repeated. */
+  readonly failure?: {
+    readonly failed: string | undefined;
+    readonly error: CatchwordError;
+    readonly pause: Pause;
+  } | null;
+}
+
+/** The error of a renewal that failed for good a short time ago. */
+function rememberedError({ failure }: Known, failed: string | undefined, now: number): CatchwordError | null {
+  const pause = failure?.failed === failed && failure && pauseAt(failure.pause, now);
+  if (!pause) return null;
+  const wait = `remembered; the service is asked again in ${Math.ceil((pause.until - now) / 1_000)} s`;
+  return failure.error.with({ message: `${failure.error.message} (${wait})` });
+}
+
+/** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */
+function createChanges(store: TokenStore | null, closed: AbortSignal) {
+  const running = new Map<'renewal' | 'reset', Promise<void>>();
+  return {
+    running,
+    latest: () => running.get('reset') ?? running.get('renewal'),
+    /** Starts a change of a kind that is not running. A reset waits for a renewal in progress. */
+    start: (kind: 'renewal' | 'reset', change: () => Promise<void>): Promise<void> => {
+      const before = running.get('renewal');
+      const started = (async () => {
+        await before?.catch(() => {});
+        await (store === null ? change() : store.alone(change, closed));
+      })().finally(() => running.delete(kind));
+      running.set(kind, started);
+      return started;
+    },
+  };
 }
 
 export type Tokens = ReturnType<typeof createTokens>;
 
 export function createTokens({ configured, store, account, clock, closed }: TokensOptions) {
-  let token = store?.read() ?? configured;
-  let tokenOfReset: string | undefined;
-  let running: Promise<void> | undefined;
-  let renewing: Promise<void> | undefined;
-  let resetting: Promise<void> | undefined;
-  let failure: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
+  let known: Known = { token: store?.read() ?? configured };
+  const { running, latest, start } = createChanges(store, closed);
 
-  async function fetchNew(from: Account, failed: string | undefined): Promise<void> {
-    const found = await from.verify();
-    if (typeof found === 'string' && found !== failed) {
-      token = found;
-      return;
-    }
-    // Without a token, a reset cannot be sent.
-    if (failed === undefined) throw found;
-    const replaced = await resetToken(from, failed);
-    token = replaced.token;
-    if (replaced.refused === null) tokenOfReset = token;
+  async function keep(found: Partial<Known> & { readonly token: string }): Promise<void> {
+    known = { ...known, ...found };
+    await store?.write(found.token);
   }
 
-  async function replace(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
+  async function renew(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
     const stored = store?.read();
     if (stored !== undefined && stored !== failed) {
-      token = stored;
+      known = { ...known, token: stored };
       return;
     }
     if (!account.hasReference) throw refusal ?? noReference();
-    const now = clock.now();
-    const known = failure?.failed === failed ? failure : undefined;
-    const pause = known && pauseAt(known.pause, now);
-    if (known && pause) {
-      const wait = `remembered; the service is asked again in ${Math.ceil((pause.until - now) / 1_000)} s`;
-      throw known.error.with({ message: `${known.error.message} (${wait})` });
-    }
-    try {
-      await fetchNew(account, failed);
-    } catch (error) {
+    const remembered = rememberedError(known, failed, clock.now());
+    if (remembered !== null) throw remembered;
+    const { token, isReset } = await fetchAnother(account, failed).catch((error: unknown) => {
       // Other errors, such as an answer that was cut short, do not predict the next attempt.
       if (hasCode(error, 'SERVICE_TOKEN', 'SERVICE_UNKNOWN_USER', 'SERVICE_ERROR')) {
         const since = clock.now();
-        failure = { failed, error, pause: { since, until: since + FAILURE_MS } };
+        known = { ...known, failure: { failed, error, pause: { since, until: since + FAILURE_MS } } };
       }
       throw error;
-    }
-    if (token !== undefined) await store?.write(token);
+    });
+    await keep({ token, ...(isReset && { tokenOfReset: token }) });
   }
 
-  async function resetNow(): Promise<void> {
-    token = store?.read() ?? token ?? (await fetchToken(account));
+  async function reset(): Promise<void> {
+    const old = store?.read() ?? known.token ?? (await fetchToken(account));
+    known = { ...known, token: old };
     // It changes nothing, and shows by which guid the user can be verified afterwards.
     if (!account.hasReference) await account.verify();
-    let replaced = await resetToken(account, token);
-    token = replaced.token;
+    const first = await resetToken(account, old);
+    known = { ...known, token: first.token };
     // Another process had replaced the known token, so the valid one was not reset yet.
-    if (replaced.refused !== null) replaced = await resetToken(account, token);
-    token = replaced.token;
-    await store?.write(token);
-    if (replaced.refused !== null) throw replaced.refused;
-  }
-
-  /** Runs one change of the token at a time: a renewal that finds another token is not the reset that was asked for. */
-  function start(work: () => Promise<void>): Promise<void> {
-    const before = running;
-    const started = (async () => {
-      await before?.catch(() => {});
-      await (store === null ? work() : store.alone(work, closed));
-    })().finally(() => {
-      if (running === started) running = undefined;
-    });
-    running = started;
-    return started;
-  }
-
-  function startRenewal(failed: string | undefined, refusal: CatchwordError | undefined): Promise<void> {
-    renewing = start(() => replace(failed, refusal)).finally(() => {
-      renewing = undefined;
-    });
-    return renewing;
+    const { token, refused } = first.refused === null ? first : await resetToken(account, first.token);
+    await keep({ token });
+    if (refused !== null) throw refused;
   }
 
   return {
-    current: () => token,
+    current: () => known.token,
     /** Whether a token can be fetched without a configured one, since the reference of the user is known. */
     fetchable: account.hasReference,
-    isRenewing: () => renewing !== undefined,
+    isRenewing: () => running.has('renewal'),
     /** Waits for the renewal in progress, if there is one. @throws what the renewal threw; INTERRUPTED */
     renewal: async (signal: AbortSignal): Promise<void> => {
+      const renewing = running.get('renewal');
       if (renewing !== undefined) await waitFor(renewing, signal);
     },
     /**
@@ -209,24 +142,21 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
      */
     renew: async (failed: string | undefined, signal: AbortSignal, refusal?: CatchwordError): Promise<boolean> => {
       // Otherwise it was replaced while this request was in flight.
-      if (token === failed) await waitFor(running ?? startRenewal(failed, refusal), signal);
-      return token !== undefined && token === tokenOfReset;
+      if (known.token === failed) await waitFor(latest() ?? start('renewal', () => renew(failed, refusal)), signal);
+      return known.token !== undefined && known.token === known.tokenOfReset;
     },
     /** Forgets that a renewal failed for good: the user may have been created since. */
     forget: (): void => {
-      failure = undefined;
+      known = { ...known, failure: null };
     },
     /**
      * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.
      * @returns the new token. @throws CatchwordError as `renew`; what the reset was rejected with
      */
     reset: async (signal: AbortSignal): Promise<string> => {
-      resetting ??= start(resetNow).finally(() => {
-        resetting = undefined;
-      });
-      await waitFor(resetting, signal);
-      if (token === undefined) throw unchanged();
-      return token;
+      await waitFor(running.get('reset') ?? start('reset', reset), signal);
+      if (known.token === undefined) throw unchanged();
+      return known.token;
     },
   };
 }
