@@ -11,11 +11,10 @@ import { publish } from '../../base/telemetry.ts';
 import { Agent, request } from '../../base/undici.ts';
 import type { SourceConfig } from '../../settings/config.ts';
 import { VERSION } from '../../version.ts';
-import { isPage } from '../errors/error-message.ts';
-import { refusalError } from '../errors/service-error.ts';
 import { hiding } from '../redact.ts';
 import type { Answer, Prepared, Request } from './exchange.ts';
-import { BODY_LIMITS, bodyOf, checkType, readBytes, textOfBody, XML_LIMITS } from './response-body.ts';
+import { isGood, readResponse } from './read-response.ts';
+import { BODY_LIMITS, readBytes, XML_LIMITS } from './response-body.ts';
 
 /**
  * Rows of option-table.ts.
@@ -86,20 +85,26 @@ function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, 
   });
   const close = async (): Promise<void> => {
     const destroyed = agent.destroy();
-    // Those that are being connected would keep the process for as long as a request may take.
+    // A socket that is being connected would keep the process for as long as a request may take.
     for (const socket of sockets) socket.destroy();
     await destroyed;
   };
   return { agent, close };
 }
 
-const NO_PAGE = new Uint8Array();
-/** Bytes. A page of the catalog is longer, unless it is an error. */
-const MAX_ERROR_PAGE = 2_048;
-
-/** The text of a page if it may be an error. Bytes that are not UTF-8 reject one item, not the page. */
-function errorTextOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
-  return byteLength > MAX_ERROR_PAGE ? '' : Buffer.from(buffer, byteOffset, byteLength).toString('utf8');
+/** Publishes how a request ends, and after how long. @throws what `knownError` makes of an error */
+async function measured(answer: Promise<Answer>, knownError: (error: unknown) => CatchwordError): Promise<Answer> {
+  const start = performance.now();
+  const publishEnd = (outcome: string): void => publish('request', { outcome, ms: performance.now() - start });
+  try {
+    await answer;
+  } catch (error) {
+    const known = knownError(error);
+    publishEnd(known.code);
+    throw known;
+  }
+  publishEnd('ok');
+  return answer;
 }
 
 /**
@@ -127,7 +132,7 @@ export function createTransport(
   };
 
   async function exchange(asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> {
-    const { method, path, query, body, accepts = [] } = asked;
+    const { method, path, query, body } = asked;
     const limits = asked.format === 'xml' ? XML_LIMITS : jsonLimits;
     const url = new URL(`${base.pathname.replace(/\/$/, '')}${path}`, base);
     if (query !== undefined) url.search = query.toString();
@@ -148,41 +153,15 @@ export function createTransport(
       ...(sent !== undefined && { body: sent }),
     };
     // undici only heeds the signal once there is a connection.
-    const response = await unlessAborted(request(agent, sending, proxy), signal);
-    const { statusCode: status, headers } = response;
-    const isGood = status >= 200 && status <= 299;
-    const bytes = await readBytes(response.body, headers, limits).catch((error: unknown) => {
+    const { statusCode: status, headers, body: stream } = await unlessAborted(request(agent, sending, proxy), signal);
+    const raw = await readBytes(stream, headers, limits).catch((error: unknown) => {
       // The status says enough about an error body that is too large.
-      if (isGood || !(error instanceof CatchwordError)) throw error;
+      if (isGood(status) || !(error instanceof CatchwordError)) throw error;
       return new Uint8Array();
     });
     const hide = hiding(() => [...secrets, ...asked.secrets]);
-    const read = async () => await bodyOf(bytes, headers, limits);
-    const answerOf = (text: string, page = NO_PAGE): Answer => {
-      const times = { requestedAt, receivedAt: clock.now() };
-      return { status, headers, text, body: page, origin, hide, bytes: bytes.length, ...times };
-    };
-    // The status says enough about an unreadable body, too.
-    const said = isGood ? '' : await read().then(textOfBody, () => '');
-    const refusal = isGood ? undefined : refusalError(asked, answerOf(said));
-    if (refusal !== undefined && !accepts.includes(status)) throw refusal;
-    try {
-      const decoded = await read().catch((error: unknown) => {
-        // A page for people is called so even if it cannot be decoded.
-        checkType(bytes, headers);
-        throw error;
-      });
-      checkType(decoded, headers);
-      const isPageOfCatalog = asked.format === 'page';
-      const text = isPageOfCatalog ? errorTextOf(decoded) : textOfBody(decoded);
-      if (refusal !== undefined && isPage(text)) throw refusal;
-      return { ...answerOf(text, isPageOfCatalog ? decoded : NO_PAGE), ...(refusal && { refusal }) };
-    } catch (error) {
-      // An accepted status may come from a proxy, whose page is not an answer of the service.
-      if (refusal !== undefined || !(error instanceof CatchwordError)) throw refusal ?? error;
-      // A write may have been done, so it is not retried.
-      throw error.with({ status, retryable: error.retryable && method === 'GET' });
-    }
+    const received = { status, headers, raw, origin, hide, requestedAt, receivedAt: clock.now() };
+    return await readResponse(asked, received, limits);
   }
 
   return {
@@ -194,8 +173,6 @@ export function createTransport(
      */
     send: async (asked: Prepared, signal: AbortSignal, onSent?: () => void): Promise<Answer> => {
       let isLate = false;
-      const start = performance.now();
-      const measure = (outcome: string): void => publish('request', { outcome, ms: performance.now() - start });
       const reason = (): Error => {
         isLate = true;
         return new Error('the time is over');
@@ -205,15 +182,11 @@ export function createTransport(
         if (signal.aborted) return interrupted();
         return isLate ? timeoutError(asked, place, timeoutMs) : connectionError(error, place);
       };
-      try {
-        const answer = await withAbort([signal], (either) => exchange(asked, either, onSent), { timeoutMs, reason });
-        measure('ok');
-        return answer;
-      } catch (error) {
-        const known = knownError(error);
-        measure(known.code);
-        throw known;
-      }
+      const limit = { timeoutMs, reason };
+      return await measured(
+        withAbort([signal], (either) => exchange(asked, either, onSent), limit),
+        knownError,
+      );
     },
     close,
   };
