@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
+import { createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
+import type { AccountOptions } from '../../src/sandbox/accounts/profiles.ts';
 
 const OPTIONS: AccountOptions = {
   seed: 1,

@@ -34,7 +34,9 @@ describe('the catalog, with sale windows', () => {
         catalog.offer(index, { from, until: random() < 0.3 ? Number.POSITIVE_INFINITY : from + random() * 80 });
         if (random() < 0.1) catalog.mutate({ remove: 1, update: 1, create: 1 });
 
-        const states = Array.from({ length: catalog.next }, (_, at) => catalog.find(at)).filter((one) => one !== null);
+        const states = Array.from({ length: catalog.next() }, (_, at) => catalog.find(at)).filter(
+          (one) => one !== null,
+        );
         const listed = states.filter(({ withdrawn }) => !withdrawn);
         const { count, products } = catalog.list(null, 0, 10_000);
         const seen = products.map((product) => product.index);
@@ -56,7 +58,7 @@ describe('the catalog, with sale windows', () => {
     catalog.skip(4);
     catalog.mutate({ create: 3 });
     const seen = catalog.list(null, 0, 10).products.map(({ index }) => index);
-    expect([seen, catalog.next]).toEqual([[0, 1, 2, 3, 5, 6], 7]);
+    expect([seen, catalog.next()]).toEqual([[0, 1, 2, 3, 5, 6], 7]);
     expect(catalog.find(4)).toBeNull();
   });
 });

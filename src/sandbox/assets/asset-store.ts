@@ -1,44 +1,18 @@
 import { EVERY_MEMBER, itemRenderer } from '../catalog/catalog-item.ts';
 import type { Catalog } from '../catalog/changing-catalog.ts';
-import { canonicalIsbn } from '../catalog/made-isbn.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { Timeline } from '../journal/timeline.ts';
 import type { SandboxOptions } from '../options.ts';
 import type { AssetRequest } from './asset-fields.ts';
+import { changedAsset } from './changed-asset.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
-import { type Asset, type AssetFields, type Ingestion, onSaleOf } from './kept-asset.ts';
+import { type Asset, type AssetFields, onSaleOf } from './kept-asset.ts';
 
 /** Nothing was written yet. */
 const EMPTY = { fields: {}, channelIds: new Map<string, string>(), ingestion: null };
-
-/** Removes an ISBN that was written by itself when its lists no longer hold it. */
-function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): AssetFields {
-  const kept = { ...fields };
-  const lists = identifiers ?? NO_IDENTIFIERS;
-  for (const name of ['e_isbn', 'print_isbn'] as const) {
-    const listed = [...lists[`${name}_10`], ...lists[`${name}_13`]];
-    if (!listed.includes(canonicalIsbn(fields[name] ?? ''))) delete kept[name];
-  }
-  return kept;
-}
-
-/**
- * Updates objects inside the asset member by member, as the asset itself is.
- * @param whole the written fields over the generated ones
- */
-function merge(written: AssetFields, whole: AssetFields, request: AssetRequest): AssetFields {
-  const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
-  const { author_name, author_first_name: first, author_last_name: last } = sent;
-  const full = first === undefined || last === undefined ? undefined : `${first} ${last}`.trim();
-  return {
-    ...written,
-    ...sent,
-    ...(author_name === undefined && full !== undefined && { author_name: full }),
-    ...(sent.related_products && { related_products: { ...whole.related_products, ...sent.related_products } }),
-    ...(sent.sales_rights && { sales_rights: { ...whole.sales_rights, ...sent.sales_rights } }),
-  };
-}
+const GENERATED = { ...EMPTY, generated: true, identifiers: null };
+const NEW = { ...EMPTY, generated: false, identifiers: NO_IDENTIFIERS, format: null };
 
 type Options = Pick<SandboxOptions, 'seed' | 'apiKey' | 'ingestionMs'>;
 
@@ -69,13 +43,11 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
   function find(vbid: string): Asset | null {
     const asset = byVbid.get(vbid);
     if (asset !== undefined) return asset;
-    const index = indexOf(vbid);
-    const product = index === null ? null : catalog.find(index);
+    const product = catalog.find(indexOf(vbid) ?? -1);
     if (product === null) return null;
-    const { createdAt, format } = generatedAt(product.index);
-    const { updatedAt } = product;
-    const known = { vbid, index: product.index, owner: options.apiKey, createdAt, updatedAt, format };
-    return { ...EMPTY, ...known, generated: true, identifiers: null };
+    const { index, updatedAt } = product;
+    const { createdAt, format } = generatedAt(index);
+    return { ...GENERATED, vbid, index, owner: options.apiKey, createdAt, updatedAt, format };
   }
 
   /** The written identifiers, or those of the product in the catalog. */
@@ -96,35 +68,12 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     return { ...own, e_isbn: e_isbn_13[0], print_isbn: print_isbn_13[0], ...asset.fields };
   }
 
-  /** Adds to what the product has already (interface, 2.1.1 rule 1). */
-  function identifiersWith(held: Asset, { identifiers, e_isbn, print_isbn }: AssetRequest): Identifiers | null {
-    if (identifiers === undefined && e_isbn === undefined && print_isbn === undefined) return held.identifiers;
-    const patched = identifiers === null ? NO_IDENTIFIERS : patchIdentifiers(identifiersOf(held), identifiers ?? {});
-    return patchIdentifiers(patched, {
-      ...(e_isbn !== undefined && { e_isbn_13: [e_isbn] }),
-      ...(print_isbn !== undefined && { print_isbn_13: [print_isbn] }),
-    });
-  }
-
   /** Returns the index of a new asset: that of its number if it has one, else the next. */
   function claimIndex(vbid: string): number {
     const own = indexOf(vbid);
-    if (own !== null && own < catalog.next) return own;
-    if (own !== null && own > catalog.next) catalog.skip(own);
+    if (own !== null && own < catalog.next()) return own;
+    if (own !== null && own > catalog.next()) catalog.skip(own);
     return catalog.claim();
-  }
-
-  function create(vbid: string, owner: string): Asset {
-    const now = time.now();
-    const known = { vbid, index: claimIndex(vbid), owner, createdAt: now, updatedAt: now, format: null };
-    return { ...EMPTY, ...known, generated: false, identifiers: NO_IDENTIFIERS };
-  }
-
-  function ingestionOf(request: AssetRequest, held: Ingestion | null): Ingestion | null {
-    if (request.url === undefined) return held;
-    const startedAt = time.now();
-    const endsAt = startedAt + options.ingestionMs;
-    return { url: request.url, callbackUrl: request.callback_url ?? null, startedAt, endsAt };
   }
 
   return {
@@ -136,24 +85,15 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
     nextVbid: (): string => {
       // Skips numbers that assets were created with.
-      while (byVbid.has(numbering.vbid(catalog.next))) catalog.claim();
-      return numbering.vbid(catalog.next);
+      while (byVbid.has(numbering.vbid(catalog.next()))) catalog.claim();
+      return numbering.vbid(catalog.next());
     },
     /** Creates or updates an asset. The caller has checked the request and the right to write. */
     put: (vbid: string, owner: string, request: AssetRequest): Asset => {
-      const held = find(vbid) ?? create(vbid, owner);
-      const channelIds = (request.variants ?? []).flatMap(({ channel_ids = [] }) =>
-        channel_ids.map(({ sku, channel_id_inclusive_access: id }) => [sku, id] as const),
-      );
-      const identifiers = identifiersWith(held, request);
-      const asset: Asset = {
-        ...held,
-        updatedAt: time.now(),
-        fields: withoutCleared(merge(held.fields, fieldsOf(held), request), identifiers),
-        identifiers,
-        channelIds: new Map([...held.channelIds, ...channelIds]),
-        ingestion: ingestionOf(request, held.ingestion),
-      };
+      const now = time.now();
+      const held = find(vbid) ?? { ...NEW, vbid, index: claimIndex(vbid), owner, createdAt: now, updatedAt: now };
+      const whole = { fields: fieldsOf(held), identifiers: identifiersOf(held) };
+      const asset = changedAsset(held, whole, request, now, options.ingestionMs);
       byVbid.set(vbid, asset);
       written.set(asset.index, asset);
       catalog.offer(asset.index, onSaleOf(asset.fields));

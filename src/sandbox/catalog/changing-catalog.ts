@@ -4,7 +4,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import type { SandboxOptions } from '../options.ts';
 import { MAX_PRODUCTS } from './product-numbers.ts';
 import { createProductStates, type Product } from './product-states.ts';
-import { createRandom, sample } from './random.ts';
+import { createRandom, type Random, sample } from './random.ts';
 import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
 
 const count = z.int().min(0).optional();
@@ -21,70 +21,84 @@ function tooMany(): CatchwordError {
 }
 
 /**
+ * The states of all products now. An offered product comes and goes at exactly the moments of the offer: `catchUp` applies
+ * the moments that have passed, in order, and comes before every access.
+ */
+function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
+  const windows = createSaleWindows();
+  let latest = clock.now();
+  const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
+
+  /** Updates a product, or withdraws it. */
+  function touch(index: number, isLiving: boolean, versions = 0): void {
+    states.set({ index, version: states.versionOf(index) + versions, updatedAt: latest, withdrawn: !isLiving });
+  }
+
+  function advance(to: number): void {
+    latest = to;
+    states.forgetWithdrawn(to);
+  }
+
+  function catchUp(): void {
+    const now = Math.max(latest, clock.now());
+    for (let turn = windows.takeTurn(now); turn !== null; turn = windows.takeTurn(now)) {
+      advance(turn.at);
+      for (const { index, onSale } of turn.products) if (onSale !== states.living.has(index)) touch(index, onSale);
+    }
+    advance(now);
+  }
+
+  return {
+    ...states,
+    touch,
+    catchUp,
+    /** Notes an update of a product now, and when it is on sale. Its version stays. */
+    offer: (index: number, window: TimeRange): void => {
+      catchUp();
+      windows.set(index, window, latest);
+      const onSale = isOnSale(window, latest);
+      if (onSale || states.living.has(index)) touch(index, onSale);
+    },
+  };
+}
+
+function chosen(indices: readonly number[], random: Random, count: number): number[] {
+  return sample(random, count, indices.length).map((position) => indices[position] ?? 0);
+}
+
+/**
  * Which products exist, in which version and order. Their content is a pure function (`catalog-item.ts`).
  *
  * A product is *living*, then *withdrawn* for a while (included in deltas and found by point lookup), then gone. A
- * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale. It
- * comes and goes at exactly the moments of the offer: every access first applies the moments that have passed, in order.
+ * claimed product is not there at all until it is offered for sale. An offered product lives while it is on sale.
  * Offered again, it comes back.
  * @throws CatchwordError USAGE for more than 20 million products
  * @rule 2.1-25..26
  */
-export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
+export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
+  const { items, order } = options;
   if (items > MAX_PRODUCTS) throw tooMany();
-  const ownRandom = createRandom(ownSeed);
-  const windows = createSaleWindows();
-  const skipped = new Set<number>();
-  let latest = clock.now();
-  const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
-
-  function touch(index: number, version: number, withdrawn: boolean): void {
-    states.set({ index, version, updatedAt: latest, withdrawn });
-  }
-
-  /** Applies everything that has happened by now. */
-  function catchUp(): void {
-    const now = Math.max(latest, clock.now());
-    for (let turn = windows.takeTurn(now); turn !== null; turn = windows.takeTurn(now)) {
-      latest = turn.at;
-      states.forgetWithdrawn(latest);
-      for (const { index, onSale } of turn.products) {
-        if (onSale !== states.isLiving(index)) touch(index, states.versionOf(index), !onSale);
-      }
-    }
-    latest = now;
-    states.forgetWithdrawn(now);
-  }
-
-  function skipTaken(): void {
-    while (skipped.delete(states.total)) states.addAbsent();
-  }
+  const ownRandom = createRandom(options.seed);
+  const { living, touch, catchUp, offer, ...states } = createCurrentStates(options, clock);
 
   /**
    * Returns the index of a new product, which is not there until it is offered.
    * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
    */
   function claim(): number {
-    if (states.total >= MAX_PRODUCTS) throw tooMany();
-    skipTaken();
-    return states.addAbsent();
-  }
-
-  function choose(random: () => number, count: number): number[] {
-    if (count === 0) return [];
-    const indices = states.living();
-    return sample(random, count, indices.length).map((position) => indices[position] ?? 0);
+    if (living.total() >= MAX_PRODUCTS) throw tooMany();
+    return living.claim();
   }
 
   return {
     get living() {
       catchUp();
-      return states.livingCount;
+      return living.count();
     },
     /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
       catchUp();
-      return states.withdrawnCount;
+      return states.withdrawnCount();
     },
     /**
      * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
@@ -92,15 +106,15 @@ export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: O
      * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
      */
     mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
-      if (states.total + create > MAX_PRODUCTS) throw tooMany();
+      if (living.total() + create > MAX_PRODUCTS) throw tooMany();
       catchUp();
       const random = seed === undefined ? ownRandom : createRandom(seed);
-      const removed = choose(random, remove);
-      for (const index of removed) touch(index, states.versionOf(index), true);
-      const updated = choose(random, update);
-      for (const index of updated) touch(index, states.versionOf(index) + 1, false);
-      for (let n = 0; n < create; n++) touch(claim(), 0, false);
-      return { created: create, updated: updated.length, removed: removed.length, living: states.livingCount };
+      const removed = remove === 0 ? [] : chosen(living.list(), random, remove);
+      for (const index of removed) touch(index, false);
+      const updated = update === 0 ? [] : chosen(living.list(), random, update);
+      for (const index of updated) touch(index, true, 1);
+      for (let n = 0; n < create; n++) touch(claim(), true);
+      return { created: create, updated: updated.length, removed: removed.length, living: living.count() };
     },
     /**
      * Returns up to `limit` products from `offset` on, and how many there are in all.
@@ -109,7 +123,7 @@ export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: O
      */
     list: (range: TimeRange | null, offset: number, limit: number) => {
       catchUp();
-      const indices = range === null && order === 'id' ? states.living() : states.byUpdate(range);
+      const indices = range === null && order === 'id' ? living.list() : states.byUpdate(range);
       const count = indices.length;
       const newestFirst = range === null && order === 'updated-desc';
       const page = newestFirst
@@ -122,21 +136,10 @@ export function createCatalog({ items, seed: ownSeed, order, withdrawnForMs }: O
       catchUp();
       return states.find(index);
     },
-    /** The index that `claim` would return. */
-    get next() {
-      skipTaken();
-      return states.total;
-    },
+    next: living.next,
     claim,
-    /** Skips an index that no product has had yet, because its number is taken. */
-    skip: (index: number) => skipped.add(index),
-    /** Notes an update of a product now, and when it is on sale. Its version stays. */
-    offer: (index: number, window: TimeRange): void => {
-      catchUp();
-      windows.set(index, window, latest);
-      const onSale = isOnSale(window, latest);
-      if (onSale || states.isLiving(index)) touch(index, states.versionOf(index), !onSale);
-    },
+    skip: living.skip,
+    offer,
   };
 }
 

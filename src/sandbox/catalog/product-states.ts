@@ -1,3 +1,4 @@
+import { createLivingIndices } from './living-indices.ts';
 import { EVERYTHING, type TimeRange } from './sale-windows.ts';
 
 export interface Product {
@@ -13,15 +14,11 @@ export interface Product {
  * @param items products that live from the start: product `i` was last updated at `initialTime` plus `i` milliseconds
  */
 export function createProductStates(items: number, initialTime: number, withdrawnForMs: number) {
-  let total = items;
+  const living = createLivingIndices(items);
   /** In order of update: a product that changes again moves to the end. */
   const changed = new Map<number, Product>();
-  /** Indices below `total` of products that are not living. */
-  const absent = new Set<number>();
   /** In order of withdrawal. */
   const withdrawals = new Set<number>();
-  /** Kept until `absent` or `total` changes. */
-  let livingIndices: readonly number[] | null = null;
   /** The last list by update, with its range; kept until the next change. */
   let updates: { readonly key: string; readonly indices: readonly number[] } | null = null;
 
@@ -31,7 +28,7 @@ export function createProductStates(items: number, initialTime: number, withdraw
     const first = Math.max(0, Math.ceil(from - initialTime));
     const last = Math.min(items - 1, until - initialTime);
     for (let index = first; index <= last; index++) {
-      if (!absent.has(index) && !changed.has(index)) indices.push(index);
+      if (living.has(index) && !changed.has(index)) indices.push(index);
     }
     for (const { index, updatedAt } of changed.values()) {
       if (updatedAt >= from && updatedAt <= until) indices.push(index);
@@ -44,39 +41,21 @@ export function createProductStates(items: number, initialTime: number, withdraw
   }
 
   return {
-    /** Number of products that are living or were, and of indices that were claimed or skipped. */
-    get total() {
-      return total;
-    },
-    get livingCount() {
-      return total - absent.size;
-    },
-    get withdrawnCount() {
-      return withdrawals.size;
-    },
-    isLiving: (index: number) => !absent.has(index),
+    living,
+    withdrawnCount: () => withdrawals.size,
     at,
     find: (index: number): Product | null => {
       if (changed.has(index)) return at(index);
-      return index < 0 || index >= items || absent.has(index) ? null : at(index);
+      return index < 0 || index >= items || !living.has(index) ? null : at(index);
     },
     versionOf: (index: number) => changed.get(index)?.version ?? 0,
-    /** Adds an index whose product is not there yet. */
-    addAbsent: (): number => {
-      absent.add(total);
-      livingIndices = null;
-      return total++;
-    },
     set: (product: Product): void => {
       const { index, withdrawn } = product;
       changed.delete(index);
       changed.set(index, product);
       withdrawals.delete(index);
-      if (withdrawn !== absent.has(index)) livingIndices = null;
-      if (withdrawn) {
-        absent.add(index);
-        withdrawals.add(index);
-      } else absent.delete(index);
+      if (withdrawn) withdrawals.add(index);
+      living.set(index, !withdrawn);
       updates = null;
     },
     /** Forgets products that were withdrawn long enough ago: these are gone. */
@@ -88,20 +67,12 @@ export function createProductStates(items: number, initialTime: number, withdraw
         updates = null;
       }
     },
-    living: (): readonly number[] => {
-      if (livingIndices === null) {
-        const indices: number[] = [];
-        for (let index = 0; index < total; index++) if (!absent.has(index)) indices.push(index);
-        livingIndices = indices;
-      }
-      return livingIndices;
-    },
     /** The products that were updated in the range, oldest update first; null: the living ones. */
     byUpdate: (range: TimeRange | null): readonly number[] => {
       const key = range === null ? 'living' : `${range.from} ${range.until}`;
       if (updates?.key === key) return updates.indices;
       const all = updatedIn(range ?? EVERYTHING);
-      const indices = range === null ? all.filter((index) => !absent.has(index)) : all;
+      const indices = range === null ? all.filter(living.has) : all;
       updates = { key, indices };
       return indices;
     },

@@ -42,12 +42,14 @@ const packageCreation = packageUpdate.required({ name: true });
 /** The books to take out of a package. */
 const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 
+const textOrNull = z.string().nullable().default(null);
+
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
 export const packageResponse = z.looseObject({
   sku: z.string(),
-  name: z.string().nullable().default(null),
-  description: z.string().nullable().default(null),
-  publisher: z.string().nullable().default(null),
+  name: textOrNull,
+  description: textOrNull,
+  publisher: textOrNull,
   list_price: z.number().nullable().default(null),
   library_id: z.int().nullable().default(null),
   products: z.array(z.string()),
@@ -64,8 +66,83 @@ interface Package {
   readonly fields: z.infer<typeof packageUpdate> & z.input<typeof packageResponse>;
 }
 
+type Given = Pick<Stores, 'assets' | 'time'> & {
+  /** By SKU. */
+  readonly packages: Map<string, Package>;
+  readonly newSku: () => string;
+};
+
 function packageReply({ fields }: Package): Reply {
   return jsonReply(packageResponse.parse(fields));
+}
+
+function isProduct({ assets }: Given, vbid: string): boolean {
+  return assets.find(vbid) !== null;
+}
+
+/** The members of each change. @throws Rejection for a product that the catalog does not have */
+function changed(given: Given, products: readonly string[] = [], held: readonly string[] = []) {
+  const wrong = products.flatMap((vbid, at) =>
+    isProduct(given, vbid) ? [] : [`products/${at}: ${vbid} is not a product`],
+  );
+  if (wrong.length > 0) throw new Rejection(422, wrong);
+  return { products: [...new Set([...held, ...products])], updated_on: new Date(given.time.now()).toISOString() };
+}
+
+function findOwn({ packages }: Given, { values, apiKey }: OperationRequest): Package {
+  const sku = values.sku ?? '';
+  const found = packages.get(sku);
+  if (found === undefined) throw new Rejection(404, `Package ${sku} not found`);
+  if (found.owner !== apiKey) throw new Rejection(403, 'The API key does not own this package');
+  return found;
+}
+
+const read = (given: Given, request: OperationRequest) => packageReply(findOwn(given, request));
+
+/** A package that cannot be answered, such as one that is nested too deep, is not kept. */
+function keep({ packages }: Given, kept: Package): Reply {
+  const reply = packageReply(kept);
+  packages.set(kept.fields.sku, kept);
+  return reply;
+}
+
+function create(given: Given, { body, apiKey }: OperationRequest): Reply {
+  const fields = validate(packageCreation, parseJson(body));
+  const { sku } = fields;
+  if (sku !== undefined && (given.packages.has(sku) || isProduct(given, sku))) {
+    throw new Rejection(422, `sku: ${sku} is already in use`);
+  }
+  const made = changed(given, fields.products);
+  const own = { sku: sku ?? given.newSku(), created_on: made.updated_on };
+  return keep(given, { owner: apiKey, fields: { ...fields, ...made, ...own } });
+}
+
+function update(given: Given, request: OperationRequest): Reply {
+  const { owner, fields: held } = findOwn(given, request);
+  const sent = validate(packageUpdate, parseJson(request.body));
+  if (sent.sku !== undefined && sent.sku !== held.sku) throw new Rejection(422, 'sku: cannot be changed');
+  const { sku, created_on } = held;
+  return keep(given, {
+    owner,
+    fields: { ...held, ...sent, ...changed(given, sent.products, held.products), sku, created_on },
+  });
+}
+
+/**
+ * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it lists
+ * out of the package, as live services do.
+ */
+function remove(given: Given, request: OperationRequest): Reply {
+  const found = findOwn(given, request);
+  const { sku, products: held } = found.fields;
+  if (request.body.length === 0) {
+    given.packages.delete(sku);
+    return packageReply(found);
+  }
+  const listed = new Set(validate(packageRemoval, parseJson(request.body)).products);
+  const products = held.filter((vbid) => !listed.has(vbid));
+  given.packages.set(sku, { ...found, fields: { ...found.fields, ...changed(given), products } });
+  return jsonReply({ removed_count: held.length - products.length });
 }
 
 /**
@@ -76,89 +153,27 @@ export function packageOperations({ options: { seed, packagesPath: path }, asset
   const packages = new Map<string, Package>();
   let generated = 0;
 
-  const isProduct = (vbid: string) => assets.find(vbid) !== null;
-
   function newSku(): string {
-    let sku: string;
-    do sku = `PKG-${hash(seed, ++generated, 0x50).toString(36).toUpperCase().padStart(7, '0')}`;
-    while (packages.has(sku));
-    return sku;
+    const sku = `PKG-${hash(seed, ++generated, 0x50).toString(36).toUpperCase().padStart(7, '0')}`;
+    return packages.has(sku) ? newSku() : sku;
   }
 
-  function checkProducts(products: readonly string[] = []): void {
-    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products/${at}: ${vbid} is not a product`]));
-    if (wrong.length > 0) throw new Rejection(422, wrong);
-  }
-
-  function findOwn({ values, apiKey }: OperationRequest): Package {
-    const sku = values.sku ?? '';
-    const found = packages.get(sku);
-    if (found === undefined) throw new Rejection(404, `Package ${sku} not found`);
-    if (found.owner !== apiKey) throw new Rejection(403, 'The API key does not own this package');
-    return found;
-  }
-
-  /** A package that cannot be answered, such as one that is nested too deep, is not kept. */
-  function keep(changed: Package): Reply {
-    const reply = packageReply(changed);
-    packages.set(changed.fields.sku, changed);
-    return reply;
-  }
-
-  function create({ body, apiKey }: OperationRequest): Reply {
-    const fields = validate(packageCreation, parseJson(body));
-    if (fields.sku !== undefined && (packages.has(fields.sku) || isProduct(fields.sku))) {
-      throw new Rejection(422, `sku: ${fields.sku} is already in use`);
-    }
-    checkProducts(fields.products);
-    const now = new Date(time.now()).toISOString();
-    const made = { sku: fields.sku ?? newSku(), products: [...new Set(fields.products)] };
-    return keep({ owner: apiKey, fields: { ...fields, ...made, created_on: now, updated_on: now } });
-  }
-
-  function update(request: OperationRequest): Reply {
-    const { owner, fields: held } = findOwn(request);
-    const sent = validate(packageUpdate, parseJson(request.body));
-    if (sent.sku !== undefined && sent.sku !== held.sku) throw new Rejection(422, 'sku: cannot be changed');
-    checkProducts(sent.products);
-    const products = [...new Set([...held.products, ...(sent.products ?? [])])];
-    const { sku, created_on } = held;
-    const updated_on = new Date(time.now()).toISOString();
-    return keep({ owner, fields: { ...held, ...sent, sku, products, created_on, updated_on } });
-  }
-
-  /**
-   * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it lists
-   * out of the package, as live services do.
-   */
-  function remove(request: OperationRequest): Reply {
-    const found = findOwn(request);
-    const { sku, products: held } = found.fields;
-    if (request.body.length === 0) {
-      packages.delete(sku);
-      return packageReply(found);
-    }
-    const listed = new Set(validate(packageRemoval, parseJson(request.body)).products);
-    const products = held.filter((vbid) => !listed.has(vbid));
-    const updated_on = new Date(time.now()).toISOString();
-    packages.set(sku, { ...found, fields: { ...found.fields, products, updated_on } });
-    return jsonReply({ removed_count: held.length - products.length });
-  }
-
-  const read = (request: OperationRequest) => packageReply(findOwn(request));
+  const given: Given = { assets, time, packages, newSku };
+  const run = (act: (given: Given, request: OperationRequest) => Reply) => (request: OperationRequest) =>
+    act(given, request);
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   const own = { ...common, path: `${path}/:sku` };
   return [
-    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
-    { ...own, method: 'GET', summary: 'Read a package', run: read },
-    { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: update },
+    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: run(create) },
+    { ...own, method: 'GET', summary: 'Read a package', run: run(read) },
+    { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: run(update) },
     {
       ...common,
       method: 'DELETE',
       path: `${path}/:sku/assets`,
       summary: 'Delete a package, or with a body take the books that it lists out of it',
       response: z.union([packageResponse, z.object({ removed_count: z.int() })]),
-      run: remove,
+      run: run(remove),
     },
   ];
 }
