@@ -189,15 +189,6 @@ describe('assets', () => {
     }
   });
 
-  it('retries a create after a 429, when the service allows it', async () => {
-    const { client, asked, waitedMs } = await talk((_asked, before) =>
-      before === 0 ? { status: 429, headers: { 'retry-after': '7' } } : { body: { vbid: 'a' } },
-    );
-    await client.assets.create(FIELDS);
-    expect(asked).toHaveLength(2);
-    expect(waitedMs()).toBeGreaterThanOrEqual(7_000);
-  });
-
   // @rule 1-4
   it('an answer to a create without an identifier is an error with a hint', async () => {
     for (const body of [{ title: 'A' }, '', '[]']) {

@@ -102,16 +102,6 @@ describe('books', () => {
     expect(error.message).toContain('OTHER-1 instead of MINE-1');
   });
 
-  it.each(['"9781402894626"', 'created', '["L-1"]'])('the outcome of a create is unclear: %s', async (body) => {
-    const { client, asked } = await talk(() => ({ status: 201, body }));
-    expect(await failure(client.books.create({ title: 'A' }))).toMatchObject({
-      code: 'SERVICE_ERROR',
-      retryable: false,
-      hint: 'Look for it before you retry: it may have been created.',
-    });
-    expect(asked).toHaveLength(1);
-  });
-
   it.each(['', ' ', 'null', '{}', '{"vbid":null}'])('a read that is answered with %j is an error', async (body) => {
     const { client, asked } = await talk(() => ({ body }));
     const error = await failure(client.books.read('a'));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CatchwordError, type ClientOptions, createClient } from '../../src/client/client.ts';
-import { failure, KEY, serve, TOKEN } from './connection.ts';
+import { failure, KEY, TOKEN } from './connection.ts';
 import { talk } from './support.ts';
 
 const XML = { 'content-type': 'application/xml; charset=utf-8' };
@@ -214,17 +214,6 @@ describe('createClient', () => {
     const { client, waitedMs } = await talk(() => ({ body: { vbid: 'a' } }), { rateLimit: '60/min' });
     await Promise.all([client.books.read('a'), client.assets.update('a', {}), client.packages.read('a')]);
     expect(waitedMs()).toBeGreaterThanOrEqual(2_000);
-  });
-
-  it('rejects calls after close', async () => {
-    const server = await serve(() => '{}');
-    const client = createClient({ baseUrl: server.url, apiKey: KEY, rateLimit: 'off' });
-    await client.close();
-    expect(await failure(client.assets.create({ imprint_id: 1, title: 'A' }))).toMatchObject({
-      code: 'INTERRUPTED',
-      retryable: false,
-    });
-    expect(server.asked).toEqual([]);
   });
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createCatalog } from '../../src/client/products/products.ts';
 import { createUsers } from '../../src/client/users/users.ts';
-import { connectTo, failure, golden, mirrorClient, NEVER, type Reply, serve, TASK } from './connection.ts';
+import { connectTo, failure, golden, NEVER, type Reply, serve } from './connection.ts';
 
 const TEXT = 'The access token has expired';
 const LAYOUTS = [
@@ -47,15 +47,6 @@ describe('the code 601', () => {
     for (const body of LAYOUTS) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
       await expectStale(await operations({ status, body, headers }), body, status);
-    }
-  });
-
-  it('is found in JSON of type text/plain', async () => {
-    const headers = { 'content-type': 'text/plain' };
-    for (const body of [`{"errors":["601: ${TEXT}"]}`, `"601: ${TEXT}"`]) {
-      const { url } = await serve(() => ({ body, headers }));
-      const asked = { ...(await operations({ body, headers })), sync: () => mirrorClient(url).read(TASK, NEVER) };
-      await expectStale(asked, body);
     }
   });
 

@@ -132,11 +132,14 @@ function answered(one: Asked, isKeyed: boolean): Answered[] {
 }
 
 /** The results; none if the request is refused as a whole. */
-function resultsOf(elements: readonly XmlElement[], all: readonly Asked[]): readonly CredentialResult[] {
+function resultsOf(
+  elements: readonly XmlElement[],
+  submissions: readonly CredentialSubmission[],
+): readonly CredentialResult[] {
   const root = { name: 'credentials', attributes: new Map(), children: elements, text: '' };
   const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
   try {
-    return credentialResults(answer, all.map(submissionOf), 1);
+    return credentialResults(answer, submissions, 1);
   } catch (error) {
     if (error instanceof CatchwordError) return [];
     throw error;
@@ -146,7 +149,7 @@ function resultsOf(elements: readonly XmlElement[], all: readonly Asked[]): read
 function expectOwn(list: readonly Answered[], all: readonly Asked[]): void {
   const results = resultsOf(
     list.map(({ element }) => element),
-    all,
+    all.map(submissionOf),
   );
   for (const [place, result] of results.entries()) {
     const own = `${all[place]?.account}`;
@@ -206,12 +209,23 @@ const users = fc.uniqueArray(asked, { minLength: 1, maxLength: 4, selector: ({ a
 /** The same submission may come again. */
 const rows = users.chain((all) => fc.array(fc.constantFrom(...all), { minLength: 1, maxLength: 6 }));
 
+function shown(one: CredentialResult): string {
+  return one.ok ? one.accessToken : `${one.code ?? 'unclear'}`;
+}
+
+/** Checks the results of an answer that has one element for each submission, in order. */
+function expectInOrder(all: readonly Asked[]): void {
+  const elements = all.map((one) => elementOf(one, false));
+  const results = resultsOf(elements, all.map(submissionOf));
+  expect(results.map((one) => (one.ok ? 'ok' : shown(one)))).toEqual(
+    all.map(({ isRefused, code }) => (isRefused ? code : 'ok')),
+  );
+}
+
 it('each submission that is answered once and in order gets its own result, even if it is submitted twice', () => {
   fc.assert(
     fc.property(rows, (all) => {
-      const elements = all.map((one) => elementOf(one, false));
-      const results = resultsOf(elements, all).map((one) => (one.ok ? 'ok' : `${one.code}`));
-      expect(results).toEqual(all.map(({ isRefused, code }) => (isRefused ? code : 'ok')));
+      expectInOrder(all);
     }),
     RUNS,
   );
@@ -224,53 +238,81 @@ it('users submitted by a reference and by a stale token get both results of an a
         { ...one, keys: ['reference'], isRefused: false },
         { ...one, keys: ['accessToken'], isOld: true, isRefused: true },
       ]);
-      const results = resultsOf(
-        all.map((one) => elementOf(one, false)),
-        all,
-      );
-      expect(results.map((one) => (one.ok ? 'ok' : one.code === null ? 'unclear' : `${one.code}`))).toEqual(
-        all.map(({ isRefused, code }) => (isRefused ? code : 'ok')),
-      );
+      expectInOrder(all);
     }),
     RUNS,
   );
 });
 
-/** An element in short: `+0` is the credential of account 0, `-0` its error, `-` one without a key, `-:o0` one with a token. */
+const KEY_NAMES: Readonly<Record<string, string>> = { r: 'reference', g: 'guid' };
+
+/** An element in short: `+` a credential or `-` an error, with its keys: `+r0 g0 t0`, `-o0`, `-`. */
 function inShort(text: string): XmlElement {
+  const keys = text.slice(1).split(' ').filter(Boolean);
+  const attributes = new Map(keys.map((key) => [KEY_NAMES[key.charAt(0)] ?? 'access-token', key]));
   const isRefused = text.startsWith('-');
-  const [account = '', token = ''] = text.slice(1).split(':');
-  const attributes = new Map([['reference', account && `r${account}`]]);
-  attributes.set('access-token', isRefused ? token : `t${account}`);
   if (isRefused) attributes.set('code', '601');
   return { name: isRefused ? 'error' : 'credential', attributes, children: [], text: '' };
 }
 
-/** Submissions in short: `r0` is a reference, `t0` and `o0` are tokens, `r0 o0` are both. */
-function shortly(submissions: readonly string[], elements: readonly string[]): string[] {
-  const all = submissions.map((one) =>
-    Object.fromEntries(one.split(' ').map((key) => [key.startsWith('r') ? 'reference' : 'accessToken', key])),
-  ) as unknown as CredentialSubmission[];
-  const root = { name: 'credentials', attributes: new Map(), children: elements.map(inShort), text: '' };
-  const answer = { status: 200, elements: [root], text: '', hide: (text: string) => text, origin: 'http://a' };
-  const results = credentialResults(answer, all, 1);
-  return results.map((one) => (one.ok ? one.accessToken : one.code === null ? 'unclear' : `${one.code}`));
+/** A submission in short: `r0` is a reference, `g0` a guid, `t0` and `o0` are tokens, `r0 o0` are both. */
+function submitted(text: string): CredentialSubmission {
+  const keys = text.split(' ').map((key) => [KEY_NAMES[key.charAt(0)] ?? 'accessToken', key]);
+  return Object.fromEntries(keys) as unknown as CredentialSubmission;
 }
 
 it.each([
-  ['a stale token submitted twice', 'o0, o1, o0', '-0, -1, -0', '601, 601, 601'],
-  ['a user by a stale token and by a reference', 'o0, r0, o1', '-0, +0, -1', '601, t0, 601'],
-  ['the error of another user, and one with a token twice', 'r0, r1, r1 o1', '-, -:o1, -:o1', 'unclear, unclear, 601'],
+  // By keys: in any order, repeated, submitted twice, and without an answer.
+  ['r0, r1, r2', '+r2 t2, -r1, +r0 t0', 't0, 601, t2'],
+  ['r0, r1', '+r0 t0, +r0 g9 t9, +r1 t1', 't0, t1'],
+  ['r0, r0', '+r0 t0', 't0, t0'],
+  ['r0, r0', '+r0 t0, +r0 t0', 't0, t0'],
+  ['r0, r1, r2', '+r0 t0, +r2 t2', 't0, unclear, t2'],
+  ['r0', '+r1 t1', 'unclear'],
+  ['r0, r1', '+r1 t1, -r2', 'unclear, t1'],
+  ['r0 g9, r1', '+r1 g1 t1, +r0 g0 t0', 'unclear, t1'],
+  ['r0 g9, r1', '+r1 g1 t1, +r0 g0 t0, +r2 g2 t2', 'unclear, t1'],
+  // By place, errors without keys included, if the answer is in order.
+  ['o0, o1, r0', '+g9 n9, -, +r0 t0', 'n9, 601, t0'],
+  ['o0, o1, r0', '+r0 t0, +g9 n9, -', 'unclear, unclear, t0'],
+  // An element that is repeated without a reference does not go to another account.
+  ...['+g0 t0, +g1 t1, +g0 t0', '+g0 t0, +g1 t1, +g1 t1', '+g0 t0, +g0 t0, +g1 t1'].flatMap((elements) => [
+    ['t0, t1, t2', elements, 't0, t1, unclear'],
+    ['g0, g1, g2', elements, 't0, t1, unclear'],
+  ]),
+  ...['t0, t1, t2', 'g0, g1, g2'].flatMap((submissions) => [
+    [submissions, '+g0 t0, +g1 t1', 't0, t1, unclear'],
+    [submissions, '+g0 t0, +g0 t0, +g1 t1, +g1 t1', 't0, t1, unclear'],
+    [submissions, '+g0 t0, +g0 t0, +g1 t1, -', 't0, t1, 601'],
+  ]),
+  // New tokens: the answer has no submitted key.
+  ['t0, t1, t2', '+g8 n8, +g8 n8, +g9 n9', 'unclear, unclear, unclear'],
+  ['t0, t1, t2', '+g7 n7, +g7 n7, +g8 n8, +g9 n9', 'n7, n8, n9'],
+  // Two keys of one user. A second credential could be a repetition, and the token left out.
+  ['r0, o0, r1', '+r0 g0 t0, -r0 g0, +r1 t1', 't0, 601, t1'],
+  ['o0, r0, r1', '-r0 g0, +r0 g0 t0, +r1 t1', '601, t0, t1'],
+  ['r0, o0, r1', '+r0 g0 t0, +r0 g0 t0, +r1 t1', 't0, unclear, t1'],
+  ['o0, o1, r1', '-r0 g0, -r0 g0, +r1 t1', 'unclear, unclear, t1'],
+  ['g0, o1, o2', '+g0 n0, +g0 n0, +g2 n2', 'n0, unclear, unclear'],
+  ['o0, g0', '-r0 g0, +r0 g0 t0', '601, t0'],
+  ['r0 o0, r1', '-r0 g0, +r0 g0 t0', 't0, unclear'],
+  ['o0, r0, r1', '-r0 o0, -r0 o0, -', '601, 601, unclear'],
+  ['r1 t1, o1, o2', '+r1 t1, -r1, -r2', 't1, unclear, unclear'],
+  ['r0 o0, t1', '+r0 t0, -r0', 't0, unclear'],
+  // A stale token, submitted twice or with its reference.
+  ['o0, r0, o0', '+r0 t0, -, +r0 t0', 'unclear, t0, unclear'],
+  ['o0, o0', '+r0 t0, +r0 t0', 't0, t0'],
+  ['o0, o1, o0', '-r0, -r1, -r0', '601, 601, 601'],
+  ['o0, r0, o1', '-r0, +r0 t0, -r1', '601, t0, 601'],
+  ['r0, r1, r1 o1', '-, -o1, -o1', 'unclear, unclear, 601'],
+  // Errors first or last.
+  ['r0, o1, o2', '+g1 n1, +g2 n2, -r0', '601, unclear, unclear'],
+  ['r0, o1, o2', '-r0, -r0, +g1 n1', '601, unclear, unclear'],
+  ['o2, o1, r0', '-r0, +g1 n1, +g2 n2', 'unclear, unclear, 601'],
+  ['o0, r1', '-g0, -g0', 'unclear, unclear'],
   // The error of `o0` is at the place of `r0`, and the credential of `r0` at the place of `o1`.
-  ['errors last', 't1, o1, o0, r0, o2', '+1, +0, -, -0, -2', 't1, unclear, unclear, t0, unclear'],
-  [
-    'a repeated error for two keys of a user, and none for another',
-    'o0, r0, r1',
-    '-0:o0, -0:o0, -',
-    '601, 601, unclear',
-  ],
-  ['two keys of a user, and a stale token', 'r1 t1, o1, o2', '+1, -1, -2', 't1, unclear, unclear'],
-  ['a stale token with a reference, and no answer for another', 'r0 o0, t1', '+0, -0', 't0, unclear'],
-])('matches %s', (_name, submissions, elements, expected) => {
-  expect(shortly(submissions.split(', '), elements.split(', '))).toEqual(expected.split(', '));
+  ['t1, o1, o0, r0, o2', '+r1 t1, +r0 t0, -, -r0, -r2', 't1, unclear, unclear, t0, unclear'],
+])('the submissions %s, answered with %s, get %s', (submissions, elements, expected) => {
+  const results = resultsOf(elements.split(', ').map(inShort), submissions.split(', ').map(submitted));
+  expect(results.map(shown).join(', ')).toBe(expected);
 });

@@ -53,115 +53,11 @@ describe('credentials', () => {
     expect(results[5]).toMatchObject({ message: expect.stringContaining('reference') as string });
   });
 
-  it('are matched by their keys in any order', async () => {
-    const elements = [credential('c'), '<error code="603" message="no" reference="b"/>', credential('a')];
-    const results = await verified(['a', 'b', { reference: 'c' }], inRoot(...elements));
-    expect(results.map((one) => [one.ok, one.reference])).toEqual([
-      [true, 'a'],
-      [false, 'b'],
-      [true, 'c'],
-    ]);
-  });
-
-  it('may be repeated: the first counts', async () => {
-    const again = '<credential reference="a" guid="other" access-token="other" email=""/>';
-    const results = await verified(['a', 'b'], inRoot(credential('a'), again, credential('b')));
-    expect(results).toMatchObject([{ guid: 'G-a' }, { guid: 'G-b' }]);
-  });
-
-  it('that are submitted twice get two results, answered once or twice', async () => {
-    for (const elements of [[credential('a')], [credential('a'), credential('a')]]) {
-      expect(await verified(['a', 'a'], inRoot(...elements))).toMatchObject([{ guid: 'G-a' }, { guid: 'G-a' }]);
-    }
-  });
-
   const byToken = (accessToken: string) => ({ accessToken });
   const holder = (name: string) => `<credential guid="G-${name}" access-token="${name}"/>`;
 
-  it('that are repeated without a reference do not go to another account', async () => {
-    const error = '<error code="601" message="stale"/>';
-    const tokens = ['x', 'y', 'z'].map(byToken);
-    for (const order of ['xyx', 'xyy', 'xxy']) {
-      const results = await verified(tokens, inRoot(...order.split('').map(holder)));
-      expect(results, order).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: null, guid: null }]);
-    }
-    const guids = ['G-x', 'G-y', 'G-z'].map((guid) => ({ guid }));
-    for (const [submissions, orders] of [
-      [tokens, ['xy', 'xxyy']],
-      [guids, ['xxy', 'xyx', 'xyy', 'xxyy']],
-    ] as const) {
-      for (const order of orders) {
-        const results = await verified(submissions, inRoot(...order.split('').map(holder)));
-        expect(results, order).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: null }]);
-      }
-      const results = await verified(submissions, inRoot(holder('x'), holder('x'), holder('y'), error));
-      expect(results).toMatchObject([{ guid: 'G-x' }, { guid: 'G-y' }, { ok: false, code: 601 }]);
-    }
-    // New tokens: the answer has no submitted key.
-    const unclear = { ok: false, code: null, guid: null };
-    const fresh = inRoot(holder('n'), holder('n'), holder('m'));
-    expect(await verified(tokens, fresh)).toMatchObject([unclear, unclear, unclear]);
-    const more = inRoot(holder('n'), holder('n'), holder('m'), holder('o'));
-    expect(await verified(tokens, more)).toMatchObject([{ guid: 'G-n' }, { guid: 'G-m' }, { guid: 'G-o' }]);
-  });
-
-  it('of one user under two keys both get their result, one for a stale token', async () => {
-    const good = credential('r');
-    const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
-    const other = credential('s');
-    const isGood = { ok: true, accessToken: 't-r' };
-    const isStale = { ok: false, code: 601 };
-    expect(await verified(['r', byToken('x'), 's'], inRoot(good, stale, other))).toMatchObject([isGood, isStale, {}]);
-    expect(await verified([byToken('x'), 'r', 's'], inRoot(stale, good, other))).toMatchObject([isStale, isGood, {}]);
-    // The second credential could be a repetition, and the token left out.
-    const unclear = { ok: false, code: null, reference: null, guid: null };
-    expect(await verified(['r', byToken('x'), 's'], inRoot(good, good, other))).toMatchObject([isGood, unclear, {}]);
-    const twice = await verified([byToken('x'), byToken('y'), 's'], inRoot(stale, stale, other));
-    expect(twice).toMatchObject([unclear, unclear, { ok: true, reference: 's' }]);
-  });
-
   it('are read next to an empty list of errors', async () => {
     expect(await verified(['a'], inRoot(credential('a'), '<errors></errors>'))).toMatchObject([{ ok: true }]);
-  });
-
-  it('without keys are matched by place, errors included, if the answer is in order', async () => {
-    const fresh = '<credential guid="G" access-token="new" reference=""/>';
-    const stale = '<error code="601" message="stale" reference="" guid="" email=""></error>';
-    const submissions = [byToken('x'), byToken('y'), 'r'];
-    const results = await verified(submissions, inRoot(fresh, stale, credential('r')));
-    expect(results).toMatchObject([{ accessToken: 'new' }, { code: 601 }, { reference: 'r', guid: 'G-r' }]);
-    const moved = await verified(submissions, inRoot(credential('r'), fresh, stale));
-    expect(moved).toMatchObject([{ ok: false, code: null }, { ok: false, code: null }, { reference: 'r' }]);
-  });
-
-  it('do not go to a stale token that was submitted twice', async () => {
-    const twice = inRoot(credential('r'), '<error code="601" message="stale"/>', credential('r'));
-    const results = await verified([byToken('x'), 'r', byToken('x')], twice);
-    expect(results).toMatchObject([{ ok: false }, { ok: true, reference: 'r' }, { ok: false }]);
-    const one = inRoot(credential('r'), credential('r'));
-    expect(await verified([byToken('x'), byToken('x')], one)).toMatchObject([{ guid: 'G-r' }, { guid: 'G-r' }]);
-  });
-
-  it('of one user under a guid and a token do not go to another token', async () => {
-    const own = '<credential guid="G-0" access-token="new-0"/>';
-    const elements = inRoot(own, own, '<credential guid="G-2" access-token="new-2"/>');
-    const results = await verified([{ guid: 'G-0' }, byToken('x'), byToken('y')], elements);
-    expect(results).toMatchObject([
-      { ok: true, guid: 'G-0' },
-      { ok: false, code: null },
-      { ok: false, code: null },
-    ]);
-  });
-
-  it('are not hidden by an error for the same user', async () => {
-    const stale = '<error code="601" message="stale" reference="r" guid="G-r"/>';
-    const results = await verified([byToken('x'), { guid: 'G-r' }], inRoot(stale, credential('r')));
-    expect(results).toMatchObject([{ code: 601 }, { ok: true, guid: 'G-r' }]);
-    const both: Submitted = { reference: 'r', accessToken: 'x' };
-    expect(await verified([both, 's'], inRoot(stale, credential('r')))).toMatchObject([
-      { ok: true, guid: 'G-r' },
-      { ok: false, code: null },
-    ]);
   });
 
   it('keep attributes that the interface does not name', async () => {
@@ -210,42 +106,11 @@ describe('credentials', () => {
     },
   );
 
-  it('without an answer are refused alone', async () => {
-    const unclear = { ok: false, code: null, message: expect.stringContaining('does not show') as string };
-    const results = await verified(['a', 'b', 'c'], inRoot(credential('a'), credential('c')));
-    expect(results).toMatchObject([{ ok: true }, { ...unclear, reference: 'b', guid: null }, { ok: true }]);
-    expect(await verified(['a'], inRoot(credential('b')))).toMatchObject([unclear]);
-    const other = { reference: 'a', guid: 'G-other' };
-    for (const more of [[], [credential('c')]]) {
-      const answered = inRoot(credential('b'), credential('a'), ...more);
-      expect(await verified([other, 'b'], answered)).toMatchObject([unclear, { ok: true, guid: 'G-b' }]);
-    }
-    const stray = inRoot(credential('b'), '<error code="603" message="no" reference="c"/>');
-    expect(await verified(['a', 'b'], stray)).toMatchObject([unclear, { ok: true, guid: 'G-b' }]);
-  });
-
   it('throw if the answer is empty, without a token in the message', async () => {
     const error = await refused(['a', { accessToken: 'secrettoken' }], inRoot());
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
     expect(error.message).toContain('did not answer for any of the credentials 1 to 2');
     expect(error.message).not.toContain('secrettoken');
-  });
-
-  it('do not go to another account if errors come first or last', async () => {
-    const submissions: Submitted[] = ['r0', byToken('t1'), byToken('t2')];
-    const full = (name: string) => `<credential reference="" guid="g${name}" access-token="n${name}" email=""/>`;
-    const error = '<error code="603" message="m" reference="r0" guid="" email=""></error>';
-    const unclear = { ok: false, code: null };
-    for (const elements of [
-      [full('1'), full('2'), error],
-      [error, error, full('1')],
-    ]) {
-      expect(await verified(submissions, inRoot(...elements))).toMatchObject([{ code: 603 }, unclear, unclear]);
-    }
-    const first = inRoot(error, full('1'), full('2'));
-    expect(await verified(submissions.toReversed(), first)).toMatchObject([unclear, unclear, { code: 603 }]);
-    const repeated = inRoot(...Array<string>(2).fill('<error code="601" message="m" guid="g0"/>'));
-    expect(await verified([byToken('t0'), 'r1'], repeated)).toMatchObject([unclear, unclear]);
   });
 
   it('in several lists have no places', async () => {

@@ -23,6 +23,18 @@ function lateClock(lateMs: () => number | Promise<number> = () => 0) {
   };
 }
 
+/** A pacer with a request each `intervalMs`, and its clock. */
+function paced(intervalMs: number, more: Partial<Parameters<typeof createPacer>[0]> = {}, clock = lateClock()) {
+  return { clock, pacer: createPacer({ pace: { intervalMs, slackMs: 0 }, clock, ...more }) };
+}
+
+const RATES: readonly Rate[] = [
+  { requests: 50, windowMs: 60_000 },
+  { requests: 600, windowMs: 60_000 },
+  { requests: 10, windowMs: 1_000 },
+  { requests: 500, windowMs: 1_000 },
+];
+
 async function grants(rate: Rate, count: number, lateMs: () => number): Promise<number[]> {
   const clock = lateClock(lateMs);
   const pacer = createPacer({ pace: paceOf(rate), clock });
@@ -46,12 +58,7 @@ function busiest(times: readonly number[], windowMs: number): number {
 }
 
 describe('pace', () => {
-  it.each([
-    { requests: 50, windowMs: 60_000 },
-    { requests: 600, windowMs: 60_000 },
-    { requests: 10, windowMs: 1_000 },
-    { requests: 500, windowMs: 1_000 },
-  ])('never grants more than $requests in $windowMs ms, however late timers are', async (rate) => {
+  it.each(RATES)('never grants more than $requests in $windowMs ms, however late timers are', async (rate) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.nat({ max: 2 * rate.windowMs }), { minLength: 1 }), async (lateness) => {
         let turn = 0;
@@ -68,8 +75,7 @@ describe('pace', () => {
   });
 
   it('grants nothing during a block, and then one request after the other', async () => {
-    const clock = lateClock();
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { clock, pacer } = paced(100);
     const until = clock.now() + 5_000;
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER).then(() => clock.now()));
     void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
@@ -89,7 +95,7 @@ describe('pace', () => {
   });
 
   it('continues after an aborted request', async () => {
-    const pacer = createPacer({ pace: { intervalMs: 10, slackMs: 0 }, clock: lateClock() });
+    const { pacer } = paced(10);
     const gone = new AbortController();
     gone.abort(new Error('gave up'));
     const results = await Promise.allSettled([pacer.acquire(NEVER), pacer.acquire(gone.signal), pacer.acquire(NEVER)]);
@@ -97,8 +103,7 @@ describe('pace', () => {
   });
 
   it('gives the turn of an unwanted request to the next', async () => {
-    const clock = lateClock();
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { clock, pacer } = paced(100);
     await pacer.acquire(NEVER);
     const turns = [pacer.acquire(NEVER, 60_000, () => clock.now() === 1_000_000), pacer.acquire(NEVER)];
     expect(await Promise.all(turns)).toEqual([false, true]);
@@ -110,8 +115,11 @@ describe('pace', () => {
     const awake = new Promise<number>((resolve) => {
       wake = resolve;
     });
-    const clock = lateClock(() => awake);
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { clock, pacer } = paced(
+      100,
+      {},
+      lateClock(() => awake),
+    );
     await pacer.acquire(NEVER);
     const gone = new AbortController();
     const [second, given, third] = [pacer.acquire(NEVER), pacer.acquire(gone.signal), pacer.acquire(NEVER)];
@@ -124,8 +132,7 @@ describe('pace', () => {
   });
 
   it('waits one interval or the length of the pause if the clock is put back', async () => {
-    const clock = lateClock();
-    const pacer = createPacer({ pace: { intervalMs: 1_200, slackMs: 6 }, clock });
+    const { clock, pacer } = paced(1_200, { pace: { intervalMs: 1_200, slackMs: 6 } });
     await pacer.acquire(NEVER);
     clock.putBack(200_000);
     await pacer.acquire(NEVER);
@@ -138,13 +145,8 @@ describe('pace', () => {
   });
 
   it('reports a long pause once, with its end, and a slow pace once', async () => {
-    const clock = lateClock();
     const waits: Wait[] = [];
-    const pacer = createPacer({
-      pace: { intervalMs: 10_000, slackMs: 0 },
-      clock,
-      onWait: (wait) => waits.push(wait),
-    });
+    const { clock, pacer } = paced(10_000, { onWait: (wait) => waits.push(wait) });
     for (let request = 0; request < 3; request++) await pacer.acquire(NEVER);
     const until = clock.now() + 60_000;
     void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: until - clock.now() });
@@ -156,8 +158,7 @@ describe('pace', () => {
   });
 
   it('does not wait for a block that is longer than the patience', async () => {
-    const clock = lateClock();
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock });
+    const { clock, pacer } = paced(100);
     const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
     void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_600_000 });
     const late = pacer.acquire(NEVER, 60_000);
@@ -185,12 +186,7 @@ describe('a shared pace', () => {
     return { reserve, asked: () => asked };
   }
 
-  it.each([
-    { requests: 50, windowMs: 60_000 },
-    { requests: 300, windowMs: 60_000 },
-    { requests: 20, windowMs: 1_000 },
-    { requests: 500, windowMs: 1_000 },
-  ])('is $requests in $windowMs ms for three processes together', async (rate) => {
+  it.each(RATES)('is $requests in $windowMs ms for three processes together', async (rate) => {
     const clock = lateClock(() => 1);
     const { reserve } = shared();
     const times: number[] = [];
@@ -215,22 +211,20 @@ describe('a shared pace', () => {
   });
 
   it('is kept by the process alone if it cannot be shared', async () => {
-    const clock = lateClock();
     let asked = 0;
     const reserve: Reserve = () => {
       asked++;
       return null;
     };
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, reserve });
+    const { clock, pacer } = paced(100, { reserve });
     for (let request = 0; request < 5; request++) await pacer.acquire(NEVER);
     expect(clock.now()).toBe(1_000_400);
     expect(asked).toBe(1);
   });
 
   it('rejects at once during a pause of another process that is longer than the patience', async () => {
-    const clock = lateClock();
     const pauses = createPauses();
-    const pacer = createPacer({ pace: { intervalMs: 100, slackMs: 0 }, clock, pauses });
+    const { clock, pacer } = paced(100, { pauses });
     pauses.note({ since: clock.now(), until: clock.now() + 3_600_000 });
     await expect(pacer.acquire(NEVER, 60_000)).rejects.toMatchObject({
       code: 'SOURCE_RATE_LIMITED',

@@ -4,21 +4,20 @@ import type { Operation } from '../../src/client/http/caller.ts';
 import { connectTo, failure, hastyClock, NEVER, serve } from './connection.ts';
 
 describe('a retry', () => {
+  const delay = (error: object, attempt: number, attempts: number, random: number) =>
+    retryDelayMs({ retryable: true, retryAfterMs: undefined, ...error }, attempt, attempts, () => random);
+
   it('waits longer each time, at most 30 s, with full jitter', () => {
-    const error = { retryable: true, retryAfterMs: undefined };
-    const longest = Array.from({ length: 9 }, (_, index) => retryDelayMs(error, index + 1, 10, () => 1));
+    const longest = Array.from({ length: 9 }, (_, index) => delay({}, index + 1, 10, 1));
     expect(longest).toEqual([500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000]);
-    expect(retryDelayMs(error, 3, 10, () => 0)).toBe(0);
+    expect(delay({}, 3, 10, 0)).toBe(0);
   });
 
-  it('waits as long as the source asks', () => {
-    expect(retryDelayMs({ retryable: true, retryAfterMs: 9_000 }, 1, 3, () => 1)).toBe(9_000);
-  });
-
-  it('is not made after the last attempt, for a final error, or after a pause of hours', () => {
-    expect(retryDelayMs({ retryable: true, retryAfterMs: undefined }, 3, 3, () => 1)).toBeNull();
-    expect(retryDelayMs({ retryable: false, retryAfterMs: undefined }, 1, 3, () => 1)).toBeNull();
-    expect(retryDelayMs({ retryable: true, retryAfterMs: 3_600_001 }, 1, 3, () => 1)).toBeNull();
+  it('waits as long as the source asks, but not for hours, nor after the last attempt or a final error', () => {
+    expect(delay({ retryAfterMs: 9_000 }, 1, 3, 1)).toBe(9_000);
+    expect(delay({ retryAfterMs: 3_600_001 }, 1, 3, 1)).toBeNull();
+    expect(delay({}, 3, 3, 1)).toBeNull();
+    expect(delay({ retryable: false }, 1, 3, 1)).toBeNull();
   });
 });
 
@@ -32,7 +31,7 @@ describe('Retry-After', () => {
     ['Friday, 20-Nov-26 02:00:30 GMT', 30_000],
     ['Fri, 20 Nov 2026 01:00:00 GMT', 0],
     ['Fri Nov 20 02:00:30 2026', 30_000],
-  ])('%s', (value, expected) => {
+  ])('%s asks for a pause of %i ms', (value, expected) => {
     expect(parseRetryAfter(value, now)).toEqual({ ms: expected, note: '' });
   });
 

@@ -31,6 +31,10 @@ function pathOf(): string {
   return join(temporaryDirectory(), 'token');
 }
 
+function storeAt(path: string, owner: Partial<TokenOwner> = {}, clock = systemClock) {
+  return openTokenStore(path, { ...OWNER, ...owner }, clock);
+}
+
 const REFUSED = expect.objectContaining({ code: 'CONFIG_INVALID', setting: 'CATCHWORD_TOKEN_STORE' }) as Error;
 
 function modeOf(path: string): number {
@@ -40,25 +44,20 @@ function modeOf(path: string): number {
 describe('a token file', () => {
   it('is read only by the owner of the token', async () => {
     const path = pathOf();
-    await openTokenStore(path, OWNER, systemClock).write(TOKEN);
-    expect(openTokenStore(path, { ...OWNER }, systemClock).read()).toBe(TOKEN);
-    const others = [
-      { origin: 'https://b.example' },
-      { apiKey: 'OTHER' },
-      { reference: 'you' },
-      { reference: undefined },
-    ];
-    for (const other of others) {
-      expect(openTokenStore(path, { ...OWNER, ...other }, systemClock).read()).toBeUndefined();
+    await storeAt(path).write(TOKEN);
+    expect(storeAt(path).read()).toBe(TOKEN);
+    for (const other of [{ origin: 'https://b.example' }, { apiKey: 'OTHER' }, { reference: 'you' }]) {
+      expect(storeAt(path, other).read()).toBeUndefined();
     }
-    expect(openTokenStore(path, { ...OWNER, configured: 'other' }, systemClock).read()).toBe(TOKEN);
+    expect(storeAt(path, { reference: undefined }).read()).toBeUndefined();
+    expect(storeAt(path, { configured: 'other' }).read()).toBe(TOKEN);
     expect(readFileSync(path, 'utf8')).not.toMatch(/a\.example|KEY|me/);
   });
 
   it('that is empty has no token, and is replaced by a private file', async () => {
     const path = pathOf();
     writeFileSync(path, '', { mode: 0o644 });
-    const store = openTokenStore(path, OWNER, systemClock);
+    const store = storeAt(path);
     expect(store.read()).toBeUndefined();
     await store.write(TOKEN);
     expect(store.read()).toBe(TOKEN);
@@ -69,10 +68,10 @@ describe('a token file', () => {
     'with other content is rejected and left alone: %j',
     async (content) => {
       const path = pathOf();
-      const store = openTokenStore(path, OWNER, systemClock);
+      const store = storeAt(path);
       writeFileSync(path, content);
       const before = readFileSync(path);
-      expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+      expect(() => storeAt(path)).toThrow(REFUSED);
       expect(() => store.read()).toThrow(REFUSED);
       await expect(store.write(TOKEN)).rejects.toThrow(REFUSED);
       expect(readFileSync(path)).toEqual(before);
@@ -80,18 +79,18 @@ describe('a token file', () => {
   );
 
   it.each(['', `${tmpdir()}/not-there/`])('without a file name is rejected at the start: %j', (path) => {
-    expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+    expect(() => storeAt(path)).toThrow(REFUSED);
   });
 
   it.each(['/dev/null', tmpdir()])('that is not a regular file is rejected: %s', (path) => {
-    expect(() => openTokenStore(path, OWNER, systemClock)).toThrow(REFUSED);
+    expect(() => storeAt(path)).toThrow(REFUSED);
   });
 
   it('that others could read is made private', async () => {
     const path = pathOf();
-    await openTokenStore(path, OWNER, systemClock).write(TOKEN);
+    await storeAt(path).write(TOKEN);
     chmodSync(path, 0o644);
-    expect(openTokenStore(path, OWNER, systemClock).read()).toBe(TOKEN);
+    expect(storeAt(path).read()).toBe(TOKEN);
     expect(modeOf(path)).toBe(0o600);
   });
 
@@ -102,11 +101,11 @@ describe('a token file', () => {
       const target = `${path}.target`;
       if (which === 'that exists') writeFileSync(target, '');
       symlinkSync('token.target', path);
-      const store = openTokenStore(path, OWNER, systemClock);
+      const store = storeAt(path);
       await store.write(TOKEN);
       expect(readlinkSync(path)).toBe('token.target');
       expect(lstatSync(target).isFile()).toBe(true);
-      expect(openTokenStore(target, OWNER, systemClock).read()).toBe(TOKEN);
+      expect(storeAt(target).read()).toBe(TOKEN);
     },
   );
 
@@ -116,7 +115,7 @@ describe('a token file', () => {
     const victim = `${path}.victim`;
     writeFileSync(victim, 'important');
     symlinkSync(victim, next);
-    const store = openTokenStore(path, OWNER, systemClock);
+    const store = storeAt(path);
     await store.write('first');
     expect(readFileSync(victim, 'utf8')).toBe('important');
     writeFileSync(next, 'left behind', { mode: 0o644 });
@@ -127,7 +126,7 @@ describe('a token file', () => {
 
   it('that cannot be written is an error', async () => {
     const path = pathOf();
-    const store = openTokenStore(path, OWNER, systemClock);
+    const store = storeAt(path);
     mkdirSync(`${path}.${process.pid}.new`);
     await expect(store.write(TOKEN)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
@@ -137,10 +136,10 @@ describe('the lock of a token store', () => {
   it('is waited for, and free when its holder releases it', async () => {
     const path = pathOf();
     const release = holdFile(path);
-    const impatient = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
+    const impatient = storeAt(path, {}, IMPATIENT).alone(async () => {}, NEVER);
     await expect(impatient).rejects.toThrow('it waits');
     const work = vi.fn(async () => {});
-    const waiting = openTokenStore(path, OWNER, systemClock).alone(work, NEVER);
+    const waiting = storeAt(path).alone(work, NEVER);
     expect(work).not.toHaveBeenCalled();
     release?.();
     await waiting;
@@ -153,7 +152,7 @@ describe('the lock of a token store', () => {
     // A killed process leaves the file, but not the lock on it.
     writeFileSync(`${path}.lock`, '');
     const work = vi.fn(async () => {});
-    await openTokenStore(path, OWNER, IMPATIENT).alone(work, NEVER);
+    await storeAt(path, {}, IMPATIENT).alone(work, NEVER);
     expect(work).toHaveBeenCalledOnce();
   });
 
@@ -165,7 +164,7 @@ describe('the lock of a token store', () => {
       await systemClock.sleep(5);
       inside--;
     };
-    const stores = Array.from({ length: 4 }, () => openTokenStore(path, OWNER, systemClock));
+    const stores = Array.from({ length: 4 }, () => storeAt(path));
     await Promise.all(stores.map((store) => store.alone(work, NEVER)));
     expect(readdirSync(join(path, '..'))).toEqual([]);
   });
@@ -175,13 +174,13 @@ describe('the lock of a token store', () => {
     const release = holdFile(path);
     onTestFinished(() => release?.());
     const gone = new AbortController();
-    const waiting = openTokenStore(path, OWNER, systemClock).alone(async () => {}, gone.signal);
+    const waiting = storeAt(path).alone(async () => {}, gone.signal);
     gone.abort();
     await expect(waiting).rejects.toMatchObject({ code: 'INTERRUPTED' });
   });
 
   it('is released if the work fails', async () => {
-    const store = openTokenStore(pathOf(), OWNER, IMPATIENT);
+    const store = storeAt(pathOf(), {}, IMPATIENT);
     await expect(store.alone(() => Promise.reject(new Error('failed')), NEVER)).rejects.toThrow('failed');
     await store.alone(async () => {}, NEVER);
   });
@@ -189,7 +188,7 @@ describe('the lock of a token store', () => {
   it('that cannot be made is an error that names its file', async () => {
     const path = pathOf();
     mkdirSync(`${path}.lock`);
-    const error = openTokenStore(path, OWNER, IMPATIENT).alone(async () => {}, NEVER);
+    const error = storeAt(path, {}, IMPATIENT).alone(async () => {}, NEVER);
     await expect(error).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining(`${path}.lock`) as string,

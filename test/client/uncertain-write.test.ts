@@ -44,17 +44,18 @@ describe('a create', () => {
   });
 
   it.each([
-    ['broken JSON', { body: '{"vbid":' }, 'SOURCE_BODY', 1],
-    ['a page', PAGE, 'SERVICE_ERROR', 1],
-    ['a code 500 in a 200', { headers: XML, body: '<error code="500" message="oops"/>' }, 'SOURCE_UNAVAILABLE', 1],
-  ])('is final after an answer that is %s', async (_name, reply, code, exitCode) => {
-    const { error } = await creating('asset', reply);
-    expect(error).toMatchObject({ code, hint: HINT, retryable: false, exitCode });
-  });
-
-  it('is final after broken XML', async () => {
-    const { error } = await creating('user', { headers: { 'content-type': 'application/xml' }, body: '<user><guid>' });
-    expect(error).toMatchObject({ ...FINAL, code: 'XML_INVALID', hint: HINT });
+    ['broken JSON', 'asset', { body: '{"vbid":' }, 'SOURCE_BODY'],
+    ['broken XML', 'user', { headers: XML, body: '<user><guid>' }, 'XML_INVALID'],
+    ['a page', 'asset', PAGE, 'SERVICE_ERROR'],
+    [
+      'a code 500 in a 200',
+      'asset',
+      { headers: XML, body: '<error code="500" message="oops"/>' },
+      'SOURCE_UNAVAILABLE',
+    ],
+  ] as const)('is final after an answer that is %s', async (_name, what, reply, code) => {
+    const { error } = await creating(what, reply);
+    expect(error).toMatchObject({ ...FINAL, code, hint: HINT });
   });
 
   it('is final after a timeout', async () => {

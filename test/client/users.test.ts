@@ -76,12 +76,6 @@ describe('a user', () => {
     }
   });
 
-  it('is not created twice if the outcome is unknown', async () => {
-    const { created, asked } = await creating(FULL, { status: 500 });
-    expect(await failure(created)).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
-    expect(asked).toHaveLength(1);
-  });
-
   it.each([
     [200, '<user><error code="469" message="redeemed"/></user>', { serviceCode: 469 }],
     [200, golden('error-469.xml'), { serviceCode: 469 }],
@@ -162,14 +156,6 @@ describe('a user', () => {
     expect((await failure(users.read('x'))).hint).not.toContain('created');
   });
 
-  it('that is rejected is an error with each invalid field', async () => {
-    const body = '<error><message>email: is already taken</message></error>';
-    const { created } = await creating(FULL, { status: 422, body });
-    const error = await failure(created);
-    expect(error).toMatchObject({ code: 'SERVICE_INVALID', status: 422 });
-    expect(error.message).toContain('email: is already taken');
-  });
-
   it('is read from an answer without the root', async () => {
     const { users } = await usersOf('<guid>G</guid><reference>x</reference><role>pupil</role>');
     const user = await users.read('x');
@@ -184,12 +170,6 @@ describe('a user', () => {
     const error = await failure(users.read('x'));
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200 });
     expect(error.message).toContain(`answered with ${found} instead of the one asked for`);
-  });
-
-  it.each(['', ' ', '.', '..'])('is not read by an invalid identifier: %j', async (id) => {
-    const { users, asked } = await usersOf('');
-    expect(await failure(users.read(id))).toMatchObject({ code: 'USAGE' });
-    expect(asked).toEqual([]);
   });
 
   it('is read by guid, reference or email', async () => {

@@ -7,7 +7,6 @@ const it = itWith({ items: 0 });
 const PRICED = {
   imprint_id: 3,
   title: 'Tides',
-  fulfillment_only: true,
   prices: [{ currency: 'USD', type: 'digital_list_price', amount: 12 }],
 };
 
@@ -24,12 +23,6 @@ it('2.2: each id is a different whole number, and a variant has the time of its 
       updated: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     });
   }
-});
-
-// @rule 2.1-19
-it('2.1: returns fulfillment_only as it was sent', async ({ sandbox }) => {
-  expect((await put(sandbox, 'L-1', PRICED)).body).toMatchObject({ fulfillment_only: true });
-  expect((await put(sandbox, 'L-1', { fulfillment_only: false })).body).toMatchObject({ fulfillment_only: false });
 });
 
 // @rule 2.2-4

@@ -58,6 +58,13 @@ export function getPage(sandbox: Sandbox, query = ''): Promise<PageBody> {
   return getJson<PageBody>(sandbox, `/v4/products${query}`);
 }
 
+/** The first product of the list. */
+export async function firstItem(sandbox: Sandbox): Promise<Item> {
+  const [item] = (await getPage(sandbox, '?per_page=1')).items;
+  if (item === undefined) throw new Error('the list is empty');
+  return item;
+}
+
 /** The products that the sandbox holds now. */
 export async function truth(sandbox: Sandbox, query = ''): Promise<Item[]> {
   const { bytes } = await get(sandbox, `/_sandbox/truth${query}`, {});

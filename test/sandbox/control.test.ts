@@ -2,7 +2,7 @@ import { request } from 'undici';
 import { describe, expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
+import { firstItem, get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
 
 const it = itWith({ items: 1 });
 
@@ -47,6 +47,8 @@ describe('POST /_sandbox/mutate', () => {
   });
 });
 
+const EXPIRATION = 'expiration: must be never, an RFC 1123 date or an ISO 8601 date';
+
 it.each([
   ['mutate', '[]', 'body: must be an object'],
   ['mutate', '{"delete":1}', 'delete: is unknown; use create, update, remove, seed'],
@@ -55,6 +57,10 @@ it.each([
   ['fail', '{"guid":"","code":100}', 'guid: must not be empty'],
   ['grant', '{"reference":"user-0000001"}', 'sku: is required'],
   ['grant', '{"reference":7,"sku":"x"}', 'reference: must be a text'],
+  ['grant', '{"sku":"x","type":"paper"}', 'type: must be one of online, downloadable, download'],
+  ['grant', '{"sku":"x","expiration":"soon"}', EXPIRATION],
+  ['grant', '{"sku":"x","expiration":"2026-13-01"}', EXPIRATION],
+  ['grant', '{"sku":"a\\u0000"}', 'sku: holds a character that XML cannot hold'],
   ['key', '{"api_key":""}', 'api_key: must be 1 to 255 printable characters without spaces'],
   ['key', '{"api_key":"OTHERKEY"}', 'api_key: is already in use'],
   ['user', '{"access_token":"sandboxtoken"}', 'access_token: is already in use'],
@@ -84,7 +90,7 @@ describe('GET /_sandbox/truth', () => {
 
   it('shows one moment, even if it is read slowly', async () => {
     const sandbox = await sandboxFor({ items: 50_000, details: true });
-    const before = (await getPage(sandbox, '?per_page=1')).items[0];
+    const before = await firstItem(sandbox);
     const response = await request(`${sandbox.url}/_sandbox/truth`);
     sandbox.catalog.mutate({ update: 10_000, remove: 40_000 });
     const lines = (await response.body.text()).trimEnd().split('\n');

@@ -23,11 +23,6 @@ async function attributesOf(sandbox: Sandbox, reference: string) {
 }
 
 describe('4.3 verify credentials', () => {
-  // @rule 4.3-9
-  it('rule 3: verifies a reference user by the reference alone', async ({ sandbox }) => {
-    expect(outcomes(await verify(sandbox, '<credential reference="user-0000001"/>'))).toEqual(['user-0000001']);
-  });
-
   // @rule 4.3-10
   it('rule 4: returns the current token and guid', async ({ sandbox }) => {
     const before = await attributesOf(sandbox, 'sandbox-reader');

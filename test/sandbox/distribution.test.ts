@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { isbn10 } from '../../src/sandbox/catalog/made-isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { get, getJson, getPage, type Item, sandboxFor, truth } from './client.ts';
+import { firstItem, get, getJson, getPage, type Item, sandboxFor, truth } from './client.ts';
 
 const START = Date.UTC(2030, 0, 10, 12);
 const DAY = 86_400_000;
@@ -100,9 +100,9 @@ describe('written assets in the catalog', () => {
 
   it('4.1: does not show a later write in the truth, even if it is read slowly', async () => {
     const { sandbox } = await calendar(30_000, true);
-    const [first] = (await getPage(sandbox, '?per_page=1')).items;
+    const first = await firstItem(sandbox);
     const reading = await request(`${sandbox.url}/_sandbox/truth`);
-    await put(sandbox, first?.vbid ?? '', { title: 'Renamed' });
+    await put(sandbox, first.vbid, { title: 'Renamed' });
     const [line = ''] = (await reading.body.text()).split('\n');
     expect(JSON.parse(line)).toEqual(first);
   });
@@ -112,7 +112,7 @@ it.each([false, true])(
   '2.1.3: returns the channel identifiers of a generated product (details: %s)',
   async (details) => {
     const { sandbox } = await calendar(3, details);
-    const sku = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const { vbid: sku } = await firstItem(sandbox);
     await put(sandbox, sku, { variants: [{ channel_ids: [{ sku, channel_id_inclusive_access: 'ia-1' }] }] });
     const [item, other] = (await getPage(sandbox)).items;
     expect(item?.variants).toMatchObject([
@@ -134,9 +134,8 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
 
   it('adds to its ISBNs and aliases, both in the asset and in the catalog', async () => {
     const { sandbox } = await calendar(3, true);
-    const [before] = (await getPage(sandbox)).items;
-    const vbid = before?.vbid ?? '';
-    const own = String(before?.identifiers?.eisbn_canonical);
+    const { vbid, identifiers: before } = await firstItem(sandbox);
+    const own = String(before.eisbn_canonical);
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_13: [ADDED], vbid13_alias: [ADDED] } });
     expect(body).toMatchObject({
       e_isbn: own,
@@ -148,25 +147,24 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
 
   it('returns them before any write', async () => {
     const { sandbox } = await calendar(3, true);
-    const [first] = (await getPage(sandbox)).items;
-    const { vbid = '', identifiers } = first ?? {};
+    const { vbid, identifiers } = await firstItem(sandbox);
     expect((await send(sandbox, 'GET', `/vital_books/${vbid}`)).body.identifiers).toMatchObject({
-      e_isbn_13: [identifiers?.eisbn_canonical],
-      print_isbn_13: [identifiers?.print_isbn_canonical],
+      e_isbn_13: [identifiers.eisbn_canonical],
+      print_isbn_13: [identifiers.print_isbn_canonical],
       vbid13_alias: [vbid],
     });
   });
 
   it('2.1 print_isbn: updates all members of the print ISBN', async () => {
     const { sandbox } = await calendar(3, true);
-    const [before] = (await getPage(sandbox)).items;
-    const own = String(before?.identifiers?.print_isbn_canonical);
-    const { body } = await put(sandbox, before?.vbid ?? '', { print_isbn: ADDED });
-    const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${before?.vbid}`);
+    const { vbid, identifiers: before } = await firstItem(sandbox);
+    const own = String(before.print_isbn_canonical);
+    const { body } = await put(sandbox, vbid, { print_isbn: ADDED });
+    const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
     expect(identifiers).toMatchObject({
       print_isbn_canonical: ADDED,
       print_isbn: ADDED,
-      eisbn_canonical: before?.identifiers?.eisbn_canonical,
+      eisbn_canonical: before.eisbn_canonical,
       print_isbn_13: [own, ADDED],
       print_isbn_10: [isbn10(own), '0306406152'],
     });
@@ -175,11 +173,11 @@ describe('2.1.1 rule 1: identifiers of a generated product', () => {
 
   it('2.1.1 rule 4: removes cleared identifiers from asset and catalog', async () => {
     const { sandbox } = await calendar(3, true);
-    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const { vbid } = await firstItem(sandbox);
     const { body } = await put(sandbox, vbid, { identifiers: { e_isbn_10: null, e_isbn_13: null } });
     expect([body.e_isbn, body.identifiers.e_isbn_13]).toEqual([null, []]);
     const { identifiers } = await getJson<Item>(sandbox, `/v4/products/${vbid}`);
-    expect(identifiers?.eisbn_canonical).toBeNull();
+    expect(identifiers.eisbn_canonical).toBeNull();
     for (const name of ['e_isbn', 'e_isbn_10', 'e_isbn_13']) expect(identifiers).not.toHaveProperty(name);
   });
 });

@@ -2,7 +2,7 @@ import { describe, expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { NEW, put, send } from './asset-requests.ts';
-import { getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
+import { firstItem, getJson, getPage, type Item, itWith, sandboxFor } from './client.ts';
 
 const it = itWith({ items: 3, details: true });
 
@@ -19,21 +19,18 @@ describe('changes only the written fields of a generated product', () => {
     [{ print_drm_limit: 7 }, { print_restrictions: 7 }, {}],
     [{ off_sale_date: '2999-01-01' }, { off_sale_date: '2999-01-01' }, {}],
   ] as const)('%j', async ([sent, changed, metadata], { sandbox }) => {
-    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const { vbid } = await firstItem(sandbox);
     const before = await lookUp(sandbox, vbid);
     await put(sandbox, vbid, sent);
     expect(await lookUp(sandbox, vbid)).toEqual({
       ...before,
       ...changed,
-      metadata: {
-        ...(before.metadata as object),
-        ...metadata,
-      },
+      metadata: { ...(before.metadata as object), ...metadata },
     });
   });
 
   it('changes the first contributor by author_name', async ({ sandbox }) => {
-    const vbid = (await getPage(sandbox)).items[0]?.vbid ?? '';
+    const { vbid } = await firstItem(sandbox);
     const before = await lookUp(sandbox, vbid);
     const [author, editor] = before.contributors as object[];
     expect([author, editor]).toMatchObject([{ type: 'author' }, { type: 'editor' }]);
@@ -44,26 +41,26 @@ describe('changes only the written fields of a generated product', () => {
 
   it('adds only the written fields to a lean product', async () => {
     const sandbox = await sandboxFor({ items: 3 });
-    const [before] = (await getPage(sandbox)).items;
-    await put(sandbox, before?.vbid ?? '', { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
-    expect((await getPage(sandbox)).items[0]).toEqual({ ...before, title: 'Renamed' });
+    const before = await firstItem(sandbox);
+    await put(sandbox, before.vbid, { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
+    expect(await firstItem(sandbox)).toEqual({ ...before, title: 'Renamed' });
   });
 });
 
 describe('updates nested objects member by member', () => {
   it('2.1: sales_rights of a generated product', async ({ sandbox }) => {
-    const [before] = (await getPage(sandbox)).items;
-    const vbid = before?.vbid ?? '';
+    const before = await firstItem(sandbox);
+    const { vbid } = before;
     const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
-    expect(before?.sales_rights).toHaveLength(10);
+    expect(before.sales_rights).toHaveLength(10);
     expect(body.sales_rights).toEqual({
       exclusive_rights: [],
-      non_exclusive_rights: before?.sales_rights,
+      non_exclusive_rights: before.sales_rights,
       not_for_sale: ['US'],
     });
-    expect((await getPage(sandbox)).items[0]).toEqual({ ...before, exclude_sales_rights: ['US'] });
+    expect(await firstItem(sandbox)).toEqual({ ...before, exclude_sales_rights: ['US'] });
     await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
-    expect((await getPage(sandbox)).items[0]).toEqual({
+    expect(await firstItem(sandbox)).toEqual({
       ...before,
       sales_rights: ['FR'],
       exclude_sales_rights: ['US'],

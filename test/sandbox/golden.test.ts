@@ -5,7 +5,7 @@ import { userResponse } from '../../src/sandbox/operations/users.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { sandboxFor } from './client.ts';
-import { callerHeaders, control, exchange, golden } from './exchange.ts';
+import { callerHeaders, control, type Exchange, exchange, golden } from './exchange.ts';
 
 /** Starts a sandbox with the users of the files, and their guids and tokens. */
 async function withUsers(): Promise<Sandbox> {
@@ -58,25 +58,19 @@ async function withLicenses(): Promise<Sandbox> {
 
 const READER = callerHeaders('f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3');
 
-describe('the bytes of credentials (4.3)', () => {
-  // @rule 2.4-1, 4.3-1
-  it('verifies one credential', async () => {
-    const sandbox = await withUsers();
-    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-one-request'));
-    expect(answer).toEqual({
-      status: 200,
-      contentType: 'application/xml; charset=utf-8',
-      text: golden('credentials-one-response'),
-    });
-  });
+function xml(text: string, status = 200): Exchange {
+  return { status, contentType: 'application/xml; charset=utf-8', text };
+}
 
-  // @rule 4.3-3..4
-  it('verifies many, good and failed, in the order of the request', async () => {
-    const sandbox = await withUsers();
-    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', golden('credentials-request'));
-    expect(answer.status).toBe(200);
-    expect(answer.text).toBe(golden('credentials-response'));
-  });
+describe('the bytes of credentials (4.3)', () => {
+  // @rule 2.4-1, 4.3-1, 4.3-3..4
+  it.each(['credentials-one', 'credentials'])(
+    'of %s, good and failed, are in the order of the request',
+    async (name) => {
+      const answer = await exchange(await withUsers(), 'POST /v3/credentials.xml', golden(`${name}-request`));
+      expect(answer).toEqual(xml(golden(`${name}-response`)));
+    },
+  );
 
   it('do not depend on how the request is written', async () => {
     const sandbox = await withUsers();
@@ -108,11 +102,7 @@ describe('the bytes of licenses (4.2)', () => {
   ])('%s: %s', async (name, query) => {
     const sandbox = await withLicenses();
     const answer = await exchange(sandbox, `GET /v3/licenses.xml?${query}`, null, READER);
-    expect(answer).toEqual({
-      status: 200,
-      contentType: 'application/xml; charset=utf-8',
-      text: golden(`licenses-${name}`),
-    });
+    expect(answer).toEqual(xml(golden(`licenses-${name}`)));
   });
 });
 
@@ -185,22 +175,19 @@ describe('the bytes of errors (7)', () => {
   it('601: the access token is stale', async () => {
     const sandbox = await withUsers();
     await control(sandbox, 'expire', { reference: 'reader-1' });
-    const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, READER);
-    expect([answer.status, answer.text]).toEqual([200, golden('error-601')]);
+    expect(await exchange(sandbox, 'GET /v3/licenses.xml', null, READER)).toEqual(xml(golden('error-601')));
   });
 
   // @rule 4.2-9, 7-1
   it.each([469, 474])('%i: inside a 200', async (code) => {
     const sandbox = await withUsers();
     await control(sandbox, 'fail', { reference: 'reader-1', code });
-    const answer = await exchange(sandbox, 'GET /v3/licenses.xml', null, READER);
-    expect([answer.status, answer.text]).toEqual([200, golden(`error-${code}`)]);
+    expect(await exchange(sandbox, 'GET /v3/licenses.xml', null, READER)).toEqual(xml(golden(`error-${code}`)));
   });
 
   it('650: too many records', async () => {
     const sandbox = await withUsers();
     const many = `<credentials>${'<credential reference="reader-1"/>'.repeat(10_001)}</credentials>`;
-    const answer = await exchange(sandbox, 'POST /v3/credentials.xml', many);
-    expect([answer.status, answer.text]).toEqual([400, golden('error-650')]);
+    expect(await exchange(sandbox, 'POST /v3/credentials.xml', many)).toEqual(xml(golden('error-650'), 400));
   });
 });

@@ -3,7 +3,7 @@ import { request } from 'undici';
 import { expect } from 'vitest';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { put, send } from './asset-requests.ts';
-import { CREDENTIALS, getJson, getPage, itWith, sandboxFor } from './client.ts';
+import { CREDENTIALS, firstItem, getJson, getPage, itWith, sandboxFor } from './client.ts';
 
 const it = itWith({ items: 0 });
 
@@ -156,7 +156,7 @@ it.each([
   const sandbox = await sandboxFor({ items: 1 });
   const { responses } = await described(sandbox, operation);
   const { schema } = responses[200].content['application/json'];
-  const own = (await getPage(sandbox)).items[0]?.vbid ?? '';
+  const { vbid: own } = await firstItem(sandbox);
   for (const vbid of ['L-1', own]) {
     const written = await put(sandbox, vbid, NEW);
     const { body } = method === 'PUT' ? written : await send(sandbox, 'GET', `/vital_books/${vbid}`);

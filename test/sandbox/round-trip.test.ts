@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put } from './asset-requests.ts';
-import { getPage, sandboxFor } from './client.ts';
+import { firstItem, getPage, sandboxFor } from './client.ts';
 
 interface Event {
   readonly subject: string;
@@ -24,7 +24,7 @@ it('4.1, 4.4: the mirror and its change log follow an asset that is created, cha
     expect([code, stderr]).toEqual([0, expect.any(String)]);
   };
   await sync();
-  const [own] = (await getPage(sandbox)).items;
+  const own = await firstItem(sandbox);
   const steps: readonly (readonly [string, object])[] = [
     [
       'L-999-70031',
@@ -32,7 +32,7 @@ it('4.1, 4.4: the mirror and its change log follow an asset that is created, cha
     ],
     ['L-999-70031', { title: 'Tides and Currents' }],
     ['L-999-70031', { off_sale_date: '2001-01-01' }],
-    [own?.vbid ?? '', { title: 'Renamed' }],
+    [own.vbid, { title: 'Renamed' }],
   ];
   for (const [vbid, body] of steps) {
     expect((await put(sandbox, vbid, body)).errors).toEqual([]);
@@ -47,7 +47,7 @@ it('4.1, 4.4: the mirror and its change log follow an asset that is created, cha
     ['L-999-70031', 'created', 'Tides'],
     ['L-999-70031', 'updated', 'Tides and Currents'],
     ['L-999-70031', 'updated', 'Tides and Currents'],
-    [own?.vbid, 'updated', 'Renamed'],
+    [own.vbid, 'updated', 'Renamed'],
   ]);
   expect(events[0]?.data.product).toMatchObject({ variants: [{ prices: [{ value: 9.5, currency: 'USD' }] }] });
   expect(events[2]?.data.product).toMatchObject({ distributable: false, off_sale_date: '2001-01-01' });

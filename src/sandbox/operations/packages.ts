@@ -45,7 +45,7 @@ const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 const textOrNull = z.string().nullable().default(null);
 
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
-export const packageResponse = z.looseObject({
+const packageResponse = z.looseObject({
   sku: z.string(),
   name: textOrNull,
   description: textOrNull,
