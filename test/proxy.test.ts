@@ -13,6 +13,7 @@ import { checkedSettings } from '../src/cli/commands/shared/checked-settings.ts'
 import { createTransport, type Transport, type TransportSettings } from '../src/client/http/transport.ts';
 import { createHttpTarget } from '../src/relay/http-target.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
+import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 import { withDotEnv } from '../src/settings/environment.ts';
 import { receiver } from './notify/scene.ts';
 import { makeCertificate } from './support/certificate.ts';
@@ -20,7 +21,6 @@ import { startHttpProxy } from './support/http-proxy.ts';
 import { runHere } from './support/in-process.ts';
 import { listen } from './support/listen.ts';
 import { settingsFor, temporaryDirectory } from './support/mirror.ts';
-import { place } from './support/place.ts';
 
 const BOTH = { httpsProxy: 'http://secure.proxy:1', httpProxy: 'http://plain.proxy:2' };
 const USER = 'http://ada:p%40ssword@';
@@ -41,7 +41,7 @@ it.each<[string, ProxySettings, string | undefined]>([
   ['http://books.example', { httpsProxy: BOTH.httpsProxy }, undefined],
   ['https://books.example', { httpsProxy: 'https://ada:secret@proxy' }, 'proxy:443'],
   ['https://books.example', {}, undefined],
-])('the proxy of %s with %j is %s', (target, settings, expected) => {
+])('the proxy of the target %s with %j is %s', (target, settings, expected) => {
   expect(chosen(target, settings)).toBe(expected);
 });
 
@@ -202,16 +202,16 @@ function send(transport: Transport, signal = new AbortController().signal) {
 }
 
 it('the source is read through the proxy, by its whole address', async () => {
-  const { sandbox, directory, settings: given } = await place({ items: 30 });
+  const sandbox = await startSandbox({ items: 30 });
+  onTestFinished(() => sandbox.stop());
   const { name, asked } = await startHttpProxy(portOf(sandbox.url));
-  const settings = {
-    ...given,
-    CATCHWORD_BASE_URL: 'http://books.example',
+  const directory = temporaryDirectory();
+  const settings = settingsFor('http://books.example', join(directory, 'catalog.db'), {
     http_proxy: `${USER}${name}`,
     CATCHWORD_SINK_SHOP: 'webhook+http://shop.example/path-secret#allow=private',
     CATCHWORD_SINK_OWN: 'webhook+http://127.0.0.1:1/#allow=private',
     NO_PROXY: 'shop.example',
-  };
+  });
   expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
   expect(asked[0]).toEqual({
     line: expect.stringMatching(/^GET http:\/\/books\.example\/v4\/products\?/),
@@ -226,9 +226,12 @@ it('the source is read through the proxy, by its whole address', async () => {
 });
 
 it('the source is read directly on loopback, whatever the proxy', async () => {
+  const sandbox = await startSandbox({ items: 3 });
+  onTestFinished(() => sandbox.stop());
   const { url, asked } = await startHttpProxy(1);
+  const directory = temporaryDirectory();
   const more = { HTTP_PROXY: url, HTTPS_PROXY: url };
-  const { directory, settings } = await place({ items: 3 }, more);
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), more);
   expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
   expect(await runHere(['demo'], more, temporaryDirectory())).toMatchObject({ code: 0 });
   expect(asked).toEqual([]);
@@ -238,7 +241,7 @@ it.each([
   ['http://books.example', 407, 'answered 407 when asked for http://books.example'],
   ['https://books.example', 407, 'answered 407 when asked for books.example:443'],
   ['https://books.example', undefined, 'cannot be reached or broke off (ECONNREFUSED)'],
-])('the error of %s names the proxy that answers %s', async (address, status, problem) => {
+])('the error of the source %s names the proxy that answers %s', async (address, status, problem) => {
   const { name } = await startHttpProxy(1, status ?? 200);
   const at = status === undefined ? '127.0.0.1:1' : name;
   const directory = temporaryDirectory();
@@ -284,13 +287,15 @@ const never = new AbortController().signal;
 it('webhooks, channels and heartbeats go through the proxy', async () => {
   const { url, received } = await receiver();
   const { name, asked } = await startHttpProxy(portOf(url));
-  const more = {
+  const sandbox = await startSandbox({ items: 3 });
+  onTestFinished(() => sandbox.stop());
+  const directory = temporaryDirectory();
+  const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
     HTTP_PROXY: name,
     CATCHWORD_SINK_SHOP: 'webhook+http://shop.example/sink#allow=private',
     CATCHWORD_NOTIFY_TEAM: 'slack+http://team.example/channel#allow=private',
     CATCHWORD_HEARTBEAT_URL: 'http://beat.example/ping#allow=private',
-  };
-  const { directory, settings } = await place({ items: 3 }, more);
+  });
   expect(await runHere(['sync'], settings, directory)).toMatchObject({ code: 0 });
   expect(await runHere(['notify', 'test', 'team'], settings, directory)).toMatchObject({ code: 0 });
   const [sink] = checkedSettings(settings, 'nothing').sinks.map((one) => sinkConfig(one).make());

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Client } from '../../src/client/client.ts';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';
@@ -78,19 +78,17 @@ async function done(call: Call | undefined): Promise<unknown> {
   return Symbol.asyncIterator in call ? await call.next() : await call;
 }
 
-describe('invalid input', () => {
-  it.each(WRONG)('is rejected before anything is sent: %s', async (_name, named, call) => {
-    const { client, asked } = await talk(() => ({}));
-    const error = await failure(done(call(client as unknown as Untyped)));
-    expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(named) as string });
-    expect(error.hint).toBeDefined();
-    expect(asked).toEqual([]);
-  });
+it.each(WRONG)('invalid input is rejected before anything is sent: %s', async (_name, named, call) => {
+  const { client, asked } = await talk(() => ({}));
+  const error = await failure(done(call(client as unknown as Untyped)));
+  expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining(named) as string });
+  expect(error.hint).toBeDefined();
+  expect(asked).toEqual([]);
+});
 
-  it('is rejected without showing a password', async () => {
-    const { client } = await talk(() => ({}));
-    const user = { email: 'a@example.com', password: 31_415_926, ...NAMES };
-    const error = await failure(client.users.create(user as never), '31415926');
-    expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining('password') as string });
-  });
+it('invalid input is rejected without showing a password', async () => {
+  const { client } = await talk(() => ({}));
+  const user = { email: 'a@example.com', password: 31_415_926, ...NAMES };
+  const error = await failure(client.users.create(user as never), '31415926');
+  expect(error).toMatchObject({ code: 'USAGE', message: expect.stringContaining('password') as string });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createCatalog } from '../../src/client/products/products.ts';
 import { createUsers } from '../../src/client/users/users.ts';
@@ -41,32 +41,33 @@ async function expectStale(asked: Readonly<Record<string, () => Promise<unknown>
   }
 }
 
-describe('the code 601', () => {
-  // @rule 7-5, 7-7
-  it.each([200, 401, 403, 422, 500])('is found in every layout, by every operation, with status %i', async (status) => {
+// @rule 7-5, 7-7
+it.each([200, 401, 403, 422, 500])(
+  'the code 601 is found in every layout, by every operation, with status %i',
+  async (status) => {
     for (const body of LAYOUTS) {
       const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
       await expectStale(await operations({ status, body, headers }), body, status);
     }
-  });
+  },
+);
 
-  it('is not found in a title, a license or a number of items', async () => {
-    const item = { vbid: 'x1', title: '601: The access token has expired', code: '601', description: 'token' };
-    const page = JSON.stringify({ num_items: 601, page: 1, per_page: 1000, total_pages: 1, items: [item] });
-    expect((await (await operations({ body: page })).page()).value).toMatchObject({ products: [{ vbid: 'x1' }] });
-    const lookup = JSON.stringify({ ...item, status: 'token 601', kind: 'book' });
-    expect(await (await operations({ body: lookup })).product()).toMatchObject({ vbid: 'x1' });
-    const stateful = JSON.stringify({ vbid: 'x1', status: '601', message: 'token' });
-    expect(await (await operations({ body: stateful })).product()).toMatchObject({ vbid: 'x1' });
-    const broken = page.slice(0, -20);
-    expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'PAGE_INVALID' });
-    const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
-    const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
-    expect(licenses).toMatchObject([{ sku: 'a' }]);
-    for (const body of ['OK', 'The token was reset', '<status>200</status>']) {
-      expect(await failure((await operations({ body })).reset())).toMatchObject({ code: 'SERVICE_ERROR' });
-    }
-  });
+it('the code 601 is not found in a title, a license or a number of items', async () => {
+  const item = { vbid: 'x1', title: '601: The access token has expired', code: '601', description: 'token' };
+  const page = JSON.stringify({ num_items: 601, page: 1, per_page: 1000, total_pages: 1, items: [item] });
+  expect((await (await operations({ body: page })).page()).value).toMatchObject({ products: [{ vbid: 'x1' }] });
+  const lookup = JSON.stringify({ ...item, status: 'token 601', kind: 'book' });
+  expect(await (await operations({ body: lookup })).product()).toMatchObject({ vbid: 'x1' });
+  const stateful = JSON.stringify({ vbid: 'x1', status: '601', message: 'token' });
+  expect(await (await operations({ body: stateful })).product()).toMatchObject({ vbid: 'x1' });
+  const broken = page.slice(0, -20);
+  expect(await failure((await operations({ body: broken })).page())).toMatchObject({ code: 'PAGE_INVALID' });
+  const license = '<license name="601: The access token" code-use="601" status="601" sku="a"/>';
+  const { licenses } = await (await operations({ body: `<licenses>${license}</licenses>` })).licenses();
+  expect(licenses).toMatchObject([{ sku: 'a' }]);
+  for (const body of ['OK', 'The token was reset', '<status>200</status>']) {
+    expect(await failure((await operations({ body })).reset())).toMatchObject({ code: 'SERVICE_ERROR' });
+  }
 });
 
 it.each([

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import {
   errorInJson,
   errorInXml,
@@ -32,140 +32,134 @@ const WRITE: Operation<unknown> = {
   read: ({ value }) => value,
 };
 
-describe('the message of an error', () => {
-  // @rule 7-7
-  it.each([
-    ['attributes', `<error code="601" message="${TEXT}"/>`],
-    ['attributes of an element that is not self-closing', `<error message="${TEXT}" code="601"></error>`],
-    ['child elements', `<error><code>601</code><message>${TEXT}</message></error>`],
-    [
-      'error-code and error-text',
-      `<error-response><error-code> 601 </error-code><error-text>${TEXT}</error-text></error-response>`,
-    ],
-    ['an attribute and the text', `<error code="601">${TEXT}</error>`],
-    ['a nested element', `<response><errors><error code="601" description="${TEXT}"/></errors></response>`],
-    ['CDATA', `<error code="601"><![CDATA[${TEXT}]]></error>`],
-  ])('is read from %s', (_name, body) => {
-    expect(message(body)).toEqual({ code: 601, text: TEXT });
-  });
-
-  it.each([
-    ['{"errors":["a","b"]}', 'a; b'],
-    ['{"errors":{"title":["is missing"]}}', '{"title":["is missing"]}'],
-    ['"Product 601 not found"', 'Product 601 not found'],
-    ['plain\u0000\u001b text', 'plain text'],
-    ['<error message="no" reference="r" guid="g"/>', 'no'],
-    ['<errors><error message="a"/><error message="b"/></errors>', 'a; b'],
-  ])('of %s has no code', (body, text) => {
-    expect(message(body)).toEqual({ code: undefined, text });
-  });
-
-  it.each([
-    '{"errors":',
-    '["a","b"]',
-    '{"code":601,"message":"the token has expired"}',
-    '<response><code>601</code><description>the token has expired</description></response>',
-    '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
-    '{"access_token":"a1b2c3d4e5"}',
-    '<error',
-    '<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>',
-    '<html><body>601</body></html>',
-    '',
-  ])('is empty for another layout: %s', (body) => {
-    expect(message(body)).toEqual({ code: undefined, text: '' });
-  });
-
-  it.each([`{"errors":["601: ${TEXT}"]}`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])(
-    'has a code in its text: %s',
-    (body) => {
-      expect(message(body)).toEqual({ code: 601, text: `601: ${TEXT}` });
-    },
-  );
-
-  it('has the code 601 even if the access token is a part of its words', () => {
-    const hideTok = hiding(() => ['token']);
-    const found = messageIn(JSON.stringify(`601: ${TEXT}`), hideTok);
-    expect(found).toEqual({ code: 601, text: '601: The access [secret] has expired' });
-  });
-
-  it('has at most 200 characters for each text', () => {
-    expect(message(JSON.stringify('x'.repeat(1_000))).text).toHaveLength(200);
-  });
-
-  it.each([
-    ['many texts', { errors: Array.from({ length: 60_000 }, () => 'abc') }],
-    ['long texts', { errors: Array.from({ length: 100 }, () => 'x'.repeat(9_000)) }],
-    ['objects', { errors: Array.from({ length: 100 }, () => ({ ['n'.repeat(9_000)]: 'a' })) }],
-  ])('has at most 4,000 characters in total for %s', (_name, body) => {
-    const { text } = message(JSON.stringify(body));
-    expect(text.length).toBeGreaterThan(100);
-    expect(text.length).toBeLessThanOrEqual(4_000);
-  });
+// @rule 7-7
+it.each([
+  ['attributes', `<error code="601" message="${TEXT}"/>`],
+  ['attributes of an element that is not self-closing', `<error message="${TEXT}" code="601"></error>`],
+  ['child elements', `<error><code>601</code><message>${TEXT}</message></error>`],
+  [
+    'error-code and error-text',
+    `<error-response><error-code> 601 </error-code><error-text>${TEXT}</error-text></error-response>`,
+  ],
+  ['an attribute and the text', `<error code="601">${TEXT}</error>`],
+  ['a nested element', `<response><errors><error code="601" description="${TEXT}"/></errors></response>`],
+  ['CDATA', `<error code="601"><![CDATA[${TEXT}]]></error>`],
+])('the message of an error is read from %s', (_name, body) => {
+  expect(message(body)).toEqual({ code: 601, text: TEXT });
 });
 
-describe('an answer with a good status', () => {
-  it.each([
-    ['{"error":true,"vbid":"A"}', 'true'],
-    ['{"vbid":"A","errors":["","price 2 ignored"]}', 'price 2 ignored'],
-    ['<response><error>boom</error></response>', 'boom'],
-    ['<error/>', ''],
-    ['<licenses><errors><error reference="r"/></errors></licenses>', ''],
-  ])('has an error: %s', (body, text) => {
-    expect(errorInResult(body)?.text).toBe(text);
-  });
-
-  it.each([
-    '{"vbid":"A","code":"12345","description":"A book"}',
-    '{"vbid":"A","subjects":[{"code":"611"}]}',
-    '{"vbid":"A","errors":[]}',
-    '{"vbid":"A","error":null,"errors":""}',
-    '{"vbid":"A","error":false}',
-    '<licenses><errors/></licenses>',
-    '<response><code>200</code><message>OK</message></response>',
-    '{"status":200}',
-    '{"status":"active"}',
-  ])('has no error: %s', (body) => {
-    expect(errorInResult(body)).toBeUndefined();
-  });
+it.each([
+  ['{"errors":["a","b"]}', 'a; b'],
+  ['{"errors":{"title":["is missing"]}}', '{"title":["is missing"]}'],
+  ['"Product 601 not found"', 'Product 601 not found'],
+  ['plain\u0000\u001b text', 'plain text'],
+  ['<error message="no" reference="r" guid="g"/>', 'no'],
+  ['<errors><error message="a"/><error message="b"/></errors>', 'a; b'],
+])('the message of an error of %s has no code', (body, text) => {
+  expect(message(body)).toEqual({ code: undefined, text });
 });
 
-describe('an error of the service', () => {
-  // @rule 7-2, 7-6
-  it.each([
-    [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
-    [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-    [601, '', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
-    [
-      404,
-      '<error code="603" message="no such reference"/>',
-      { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
-    ],
-    [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
-    [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
-    [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
-    [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
-    [404, '', { code: 'SOURCE_NOT_SERVICE' }],
-    [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
-    [422, '{"errors":["no"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
-    [422, '<error>no</error>', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
-    [409, golden('error-904.xml'), { code: 'SERVICE_INVALID', serviceCode: 904 }],
-    [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
-    [418, '', { code: 'SOURCE_REFUSED' }],
-  ])('with status %i and %s', async (status, body, expected) => {
+it.each([
+  '{"errors":',
+  '["a","b"]',
+  '{"code":601,"message":"the token has expired"}',
+  '<response><code>601</code><description>the token has expired</description></response>',
+  '<user><reference>r</reference><access-token>a1b2c3d4e5</access-token></user>',
+  '{"access_token":"a1b2c3d4e5"}',
+  '<error',
+  '<!DOCTYPE a [<!ENTITY b "c">]><error code="601">&b;</error>',
+  '<html><body>601</body></html>',
+  '',
+])('the message of an error is empty for another layout: %s', (body) => {
+  expect(message(body)).toEqual({ code: undefined, text: '' });
+});
+
+it.each([`{"errors":["601: ${TEXT}"]}`, `<error>601: ${TEXT}</error>`, `601: ${TEXT}`])(
+  'the message of an error has a code in its text: %s',
+  (body) => {
+    expect(message(body)).toEqual({ code: 601, text: `601: ${TEXT}` });
+  },
+);
+
+it('the message of an error has the code 601 even if the access token is a part of its words', () => {
+  const hideTok = hiding(() => ['token']);
+  const found = messageIn(JSON.stringify(`601: ${TEXT}`), hideTok);
+  expect(found).toEqual({ code: 601, text: '601: The access [secret] has expired' });
+});
+
+it('the message of an error has at most 200 characters for each text', () => {
+  expect(message(JSON.stringify('x'.repeat(1_000))).text).toHaveLength(200);
+});
+
+it.each([
+  ['many texts', { errors: Array.from({ length: 60_000 }, () => 'abc') }],
+  ['long texts', { errors: Array.from({ length: 100 }, () => 'x'.repeat(9_000)) }],
+  ['objects', { errors: Array.from({ length: 100 }, () => ({ ['n'.repeat(9_000)]: 'a' })) }],
+])('the message of an error has at most 4,000 characters in total for %s', (_name, body) => {
+  const { text } = message(JSON.stringify(body));
+  expect(text.length).toBeGreaterThan(100);
+  expect(text.length).toBeLessThanOrEqual(4_000);
+});
+
+it.each([
+  ['{"error":true,"vbid":"A"}', 'true'],
+  ['{"vbid":"A","errors":["","price 2 ignored"]}', 'price 2 ignored'],
+  ['<response><error>boom</error></response>', 'boom'],
+  ['<error/>', ''],
+  ['<licenses><errors><error reference="r"/></errors></licenses>', ''],
+])('an answer with a good status has an error: %s', (body, text) => {
+  expect(errorInResult(body)?.text).toBe(text);
+});
+
+it.each([
+  '{"vbid":"A","code":"12345","description":"A book"}',
+  '{"vbid":"A","subjects":[{"code":"611"}]}',
+  '{"vbid":"A","errors":[]}',
+  '{"vbid":"A","error":null,"errors":""}',
+  '{"vbid":"A","error":false}',
+  '<licenses><errors/></licenses>',
+  '<response><code>200</code><message>OK</message></response>',
+  '{"status":200}',
+  '{"status":"active"}',
+])('an answer with a good status has no error: %s', (body) => {
+  expect(errorInResult(body)).toBeUndefined();
+});
+
+// @rule 7-2, 7-6
+it.each([
+  [200, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601, exitCode: 2 }],
+  [401, golden('error-601.xml'), { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+  [601, '', { code: 'SERVICE_TOKEN', serviceCode: 601 }],
+  [
+    404,
+    '<error code="603" message="no such reference"/>',
+    { code: 'SERVICE_UNKNOWN_USER', serviceCode: 603, exitCode: 1 },
+  ],
+  [422, '{"errors":["title is missing"]}', { code: 'SERVICE_INVALID', serviceCode: undefined, exitCode: 1 }],
+  [400, '<error code="650" message="malformed"/>', { code: 'SERVICE_INVALID', serviceCode: 650 }],
+  [403, '{"errors":["not yours"]}', { code: 'SERVICE_FORBIDDEN', exitCode: 1 }],
+  [401, '', { code: 'SOURCE_AUTH', exitCode: 2 }],
+  [404, '', { code: 'SOURCE_NOT_SERVICE' }],
+  [409, '<error code="468" message="invalid"/>', { code: 'SERVICE_ERROR', serviceCode: 468 }],
+  [422, '{"errors":["no"]}', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
+  [422, '<error>no</error>', { code: 'SERVICE_INVALID', message: expect.stringMatching(/422: no$/) as string }],
+  [409, golden('error-904.xml'), { code: 'SERVICE_INVALID', serviceCode: 904 }],
+  [500, '<error code="999" message="?"/>', { code: 'SERVICE_ERROR', serviceCode: 999 }],
+  [418, '', { code: 'SOURCE_REFUSED' }],
+])('an error of the service with status %i and %s has a code and a hint', async (status, body, expected) => {
+  const { url } = await serve(() => ({ status, body }));
+  const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
+  expect(error).toMatchObject({ ...expected, status });
+  expect(error.hint).toMatch(/\.$/);
+});
+
+it('an error of the service that is nested too deep is not shown', async () => {
+  const body = `{"errors":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
+  for (const [status, code] of [
+    [200, 'SOURCE_BODY'],
+    [422, 'SERVICE_INVALID'],
+  ] as const) {
     const { url } = await serve(() => ({ status, body }));
-    const error = await failure(connectTo(url).caller.call(WRITE, NEVER));
-    expect(error).toMatchObject({ ...expected, status });
-    expect(error.hint).toMatch(/\.$/);
-  });
-
-  it('that is nested too deep is not shown', async () => {
-    const body = `{"errors":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
-    for (const [status, code] of [
-      [200, 'SOURCE_BODY'],
-      [422, 'SERVICE_INVALID'],
-    ] as const) {
-      const { url } = await serve(() => ({ status, body }));
-      expect(await failure(connectTo(url).caller.call(WRITE, NEVER))).toMatchObject({ code });
-    }
-  });
+    expect(await failure(connectTo(url).caller.call(WRITE, NEVER))).toMatchObject({ code });
+  }
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { failure } from './connection.ts';
 import { talk } from './support.ts';
 
@@ -12,47 +12,48 @@ const FIELDS = {
   shelf: { kept: 'as it is' },
 } as const;
 
-describe('packages', () => {
-  // @rule 1-3, 4.5-4..7, 4.5-11
-  it('4.5: POST, GET, PUT and DELETE /v4/packages', async () => {
-    const { client, asked } = await talk(({ method }) =>
-      method === 'DELETE' ? { status: 204, body: '' } : { body: FIELDS },
-    );
-    const made = await client.packages.create({ ...FIELDS, products: [...FIELDS.products], tags: [...FIELDS.tags] });
-    expect(made).toMatchObject({ sku: 'P-1', list_price: '19.90', products: ['9781402894626', 'B'], raw: FIELDS });
-    expect(made.download_license).toEqual({ type: 'numdays', num_days: 180 });
-    await client.packages.read('P 1');
-    await client.packages.update('P-1', { products: ['C'] });
-    await client.packages.delete('P-1');
-    expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
-      'POST /v4/packages',
-      'GET /v4/packages/P%201',
-      'PUT /v4/packages/P-1',
-      'DELETE /v4/packages/P-1/assets',
-    ]);
-    const { download_license, ...same } = FIELDS;
-    const body: unknown = JSON.parse(asked[0]?.body ?? '');
-    expect(body).toEqual({ ...same, download_license: { ...download_license, num_days: 180 } });
-    expect(asked[3]).toMatchObject({ body: '' });
-  });
+// @rule 1-3, 4.5-4..7, 4.5-11
+it('4.5: the client sends POST, GET, PUT and DELETE /v4/packages', async () => {
+  const { client, asked } = await talk(({ method }) =>
+    method === 'DELETE' ? { status: 204, body: '' } : { body: FIELDS },
+  );
+  const made = await client.packages.create({ ...FIELDS, products: [...FIELDS.products], tags: [...FIELDS.tags] });
+  expect(made).toMatchObject({ sku: 'P-1', list_price: '19.90', products: ['9781402894626', 'B'], raw: FIELDS });
+  expect(made.download_license).toEqual({ type: 'numdays', num_days: 180 });
+  await client.packages.read('P 1');
+  await client.packages.update('P-1', { products: ['C'] });
+  await client.packages.delete('P-1');
+  expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([
+    'POST /v4/packages',
+    'GET /v4/packages/P%201',
+    'PUT /v4/packages/P-1',
+    'DELETE /v4/packages/P-1/assets',
+  ]);
+  const { download_license, ...same } = FIELDS;
+  const body: unknown = JSON.parse(asked[0]?.body ?? '');
+  expect(body).toEqual({ ...same, download_license: { ...download_license, num_days: 180 } });
+  expect(asked[3]).toMatchObject({ body: '' });
+});
 
-  it('9: the path can be configured', async () => {
-    const { client, asked } = await talk(() => ({ body: {} }), { packagesPath: '/packages' });
-    await client.packages.delete('P-1');
-    expect(asked[0]?.url).toBe('/packages/P-1/assets');
-  });
+it('9: the path of packages can be configured', async () => {
+  const { client, asked } = await talk(() => ({ body: {} }), { packagesPath: '/packages' });
+  await client.packages.delete('P-1');
+  expect(asked[0]?.url).toBe('/packages/P-1/assets');
+});
 
-  it('validates known fields before they are sent, and sends others unchanged', async () => {
-    const { client, asked } = await talk(() => ({ body: {} }));
-    const wrong = { name: 5, products: 'A', online_license: { type: 'forever' }, shelf: 1 };
-    const error = await failure(client.packages.create(wrong as never));
-    expect(error).toMatchObject({ code: 'USAGE' });
-    expect(error.message).toMatch(/name: 5.*products: "A".*online_license\.type: "forever".*perpetual/);
-    expect(error.message).not.toContain('shelf');
-    expect(asked).toEqual([]);
-  });
+it('the client validates known fields of a package before they are sent, and sends others unchanged', async () => {
+  const { client, asked } = await talk(() => ({ body: {} }));
+  const wrong = { name: 5, products: 'A', online_license: { type: 'forever' }, shelf: 1 };
+  const error = await failure(client.packages.create(wrong as never));
+  expect(error).toMatchObject({ code: 'USAGE' });
+  expect(error.message).toMatch(/name: 5.*products: "A".*online_license\.type: "forever".*perpetual/);
+  expect(error.message).not.toContain('shelf');
+  expect(asked).toEqual([]);
+});
 
-  it.each(['create', 'update', 'delete'] as const)('%s is not retried once it may have arrived', async (verb) => {
+it.each(['create', 'update', 'delete'] as const)(
+  'the %s of a package is not retried once it may have arrived',
+  async (verb) => {
     const { client, asked } = await talk(() => ({ status: 500 }));
     const { packages } = client;
     const calls = {
@@ -62,106 +63,106 @@ describe('packages', () => {
     };
     expect(await failure(calls[verb]())).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
     expect(asked).toHaveLength(1);
-  });
+  },
+);
 
-  it('a 403 mentions the permission, a 404 names the package', async () => {
-    const { client } = await talk(({ method }) => ({
-      status: method === 'GET' ? 403 : 404,
-      body: { errors: ['Product P-1 not found'] },
-    }));
-    const forbidden = await failure(client.packages.read('P-1'));
-    expect(forbidden).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
-    expect(forbidden.hint).toContain('permission');
-    const missing = await failure(client.packages.delete('P-1'));
-    expect(missing).toMatchObject({ code: 'NOT_FOUND', status: 404 });
-    expect(missing.message).toContain('package P-1');
-  });
+it('a 403 mentions the permission, a 404 names the package', async () => {
+  const { client } = await talk(({ method }) => ({
+    status: method === 'GET' ? 403 : 404,
+    body: { errors: ['Product P-1 not found'] },
+  }));
+  const forbidden = await failure(client.packages.read('P-1'));
+  expect(forbidden).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
+  expect(forbidden.hint).toContain('permission');
+  const missing = await failure(client.packages.delete('P-1'));
+  expect(missing).toMatchObject({ code: 'NOT_FOUND', status: 404 });
+  expect(missing.message).toContain('package P-1');
+});
 
-  it.each(['', '{}', '{"sku":"P-1"}', '{"tags":[]}'])(
-    '4.5: a write is done if it is answered with %j',
-    async (body) => {
-      const { client, asked } = await talk(() => ({ body }));
-      await client.packages.delete('P-1');
-      expect((await client.packages.update('P-1', {})).raw).toEqual(body === '' ? {} : JSON.parse(body));
-      expect(asked).toHaveLength(2);
-    },
-  );
+it.each(['', '{}', '{"sku":"P-1"}', '{"tags":[]}'])(
+  '4.5: a write of a package is done if it is answered with %j',
+  async (body) => {
+    const { client, asked } = await talk(() => ({ body }));
+    await client.packages.delete('P-1');
+    expect((await client.packages.update('P-1', {})).raw).toEqual(body === '' ? {} : JSON.parse(body));
+    expect(asked).toHaveLength(2);
+  },
+);
 
-  it('a delete sends the body that is given, and returns what the service answered', async () => {
-    const { client, asked } = await talk(() => ({ body: { removed_count: 0 } }));
-    expect(await client.packages.delete('P-1')).toEqual({ removed_count: 0 });
-    expect(await client.packages.delete('P-1', { fields: { products: ['A'] } })).toEqual({ removed_count: 0 });
-    expect(asked.map(({ body }) => body)).toEqual(['', '{"products":["A"]}']);
-    const empty = await talk(() => ({ status: 204, body: '' }));
-    expect(await empty.client.packages.delete('P-1')).toBeNull();
-  });
+it('a delete sends the body that is given, and returns what the service answered', async () => {
+  const { client, asked } = await talk(() => ({ body: { removed_count: 0 } }));
+  expect(await client.packages.delete('P-1')).toEqual({ removed_count: 0 });
+  expect(await client.packages.delete('P-1', { fields: { products: ['A'] } })).toEqual({ removed_count: 0 });
+  expect(asked.map(({ body }) => body)).toEqual(['', '{"products":["A"]}']);
+  const empty = await talk(() => ({ status: 204, body: '' }));
+  expect(await empty.client.packages.delete('P-1')).toBeNull();
+});
 
-  it('a write that is answered with another package is an error', async () => {
-    const { client } = await talk(() => ({ body: { sku: 'P-2' } }));
-    const writes = [
-      client.packages.update('P-1', { name: 'A' }),
-      client.packages.create({ sku: 'P-1', name: 'A', products: ['B'] }),
-    ];
-    for (const write of writes) {
-      const error = await failure(write);
-      expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
-      expect(error.message).toContain('P-2 instead of P-1');
-    }
-  });
-
-  it('sends fields that were not seen with unchecked', async () => {
-    const { client, asked } = await talk(() => ({ body: { sku: 'P-1' } }));
-    const fields = { name: 5, online_license: { type: 'forever' } };
-    await client.packages.create(fields, { unchecked: true });
-    await client.packages.update('P-1', fields, { unchecked: true });
-    expect(asked.map(({ body }) => JSON.parse(body) as unknown)).toEqual([fields, fields]);
-  });
-
-  it.each([
-    ['text/plain', 'Product P-1 not found'],
-    ['application/json', '"Error 12"'],
-    ['application/json', 'false'],
-    ['application/json', '{"code":470,"description":"no"}'],
-    ['application/json', '{"deleted":'],
-    ['application/json', '{"deleted":true}'],
-    ['text/html', '<html>OK</html>'],
-    ['text/html', '<p>OK</p>'],
-    ['text/plain', 'Service down for maintenance'],
-    ['application/json', '"Title is required"'],
-    ['text/html', 'Too many requests'],
-    ['application/json', '"deleted"'],
-    ['text/plain', 'OK'],
-  ])('a delete that is answered with %s %s is an error', async (type, body) => {
-    const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
-    await failure(client.packages.delete('P-1'));
-    expect(asked).toHaveLength(1);
-  });
-
-  it('shows an error in XML without a code', async () => {
-    const body = '<error message="bad name"/>';
-    const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
-    const error = await failure(client.packages.update('P-1', {}));
-    expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
-  });
-
-  it('a read that is answered with nothing is an error', async () => {
-    for (const body of ['', 'null', '{}']) {
-      const { client } = await talk(() => ({ body }));
-      expect(await failure(client.packages.read('P-1'))).toMatchObject({ code: 'SERVICE_ERROR' });
-    }
-  });
-
-  it('an error together with the sku of a new package names the package', async () => {
-    const { client } = await talk(() => ({ body: { sku: 'P-9', errors: ['the price is ignored'] } }));
-    const error = await failure(client.packages.create({ name: 'A' }));
+it('a write that is answered with another package is an error', async () => {
+  const { client } = await talk(() => ({ body: { sku: 'P-2' } }));
+  const writes = [
+    client.packages.update('P-1', { name: 'A' }),
+    client.packages.create({ sku: 'P-1', name: 'A', products: ['B'] }),
+  ];
+  for (const write of writes) {
+    const error = await failure(write);
     expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
-    expect(error.message).toMatch(/the price is ignored.*P-9/);
-    expect(error.hint).toContain('P-9');
-  });
+    expect(error.message).toContain('P-2 instead of P-1');
+  }
+});
 
-  it('a package may have a code and a description', async () => {
-    const body = { sku: 'P-1', code: '12345', description: 'A package' };
+it('the client sends unknown fields of a package with unchecked', async () => {
+  const { client, asked } = await talk(() => ({ body: { sku: 'P-1' } }));
+  const fields = { name: 5, online_license: { type: 'forever' } };
+  await client.packages.create(fields, { unchecked: true });
+  await client.packages.update('P-1', fields, { unchecked: true });
+  expect(asked.map(({ body }) => JSON.parse(body) as unknown)).toEqual([fields, fields]);
+});
+
+it.each([
+  ['text/plain', 'Product P-1 not found'],
+  ['application/json', '"Error 12"'],
+  ['application/json', 'false'],
+  ['application/json', '{"code":470,"description":"no"}'],
+  ['application/json', '{"deleted":'],
+  ['application/json', '{"deleted":true}'],
+  ['text/html', '<html>OK</html>'],
+  ['text/html', '<p>OK</p>'],
+  ['text/plain', 'Service down for maintenance'],
+  ['application/json', '"Title is required"'],
+  ['text/html', 'Too many requests'],
+  ['application/json', '"deleted"'],
+  ['text/plain', 'OK'],
+])('a delete that is answered with %s %s is an error', async (type, body) => {
+  const { client, asked } = await talk(() => ({ headers: { 'content-type': type }, body }));
+  await failure(client.packages.delete('P-1'));
+  expect(asked).toHaveLength(1);
+});
+
+it('the client shows an error in XML without a code', async () => {
+  const body = '<error message="bad name"/>';
+  const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
+  const error = await failure(client.packages.update('P-1', {}));
+  expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
+});
+
+it('a read of a package that is answered with nothing is an error', async () => {
+  for (const body of ['', 'null', '{}']) {
     const { client } = await talk(() => ({ body }));
-    expect(await client.packages.read('P-1')).toMatchObject({ sku: 'P-1', raw: body });
-  });
+    expect(await failure(client.packages.read('P-1'))).toMatchObject({ code: 'SERVICE_ERROR' });
+  }
+});
+
+it('an error together with the sku of a new package names the package', async () => {
+  const { client } = await talk(() => ({ body: { sku: 'P-9', errors: ['the price is ignored'] } }));
+  const error = await failure(client.packages.create({ name: 'A' }));
+  expect(error).toMatchObject({ code: 'SERVICE_ERROR', retryable: false });
+  expect(error.message).toMatch(/the price is ignored.*P-9/);
+  expect(error.hint).toContain('P-9');
+});
+
+it('a package may have a code and a description', async () => {
+  const body = { sku: 'P-1', code: '12345', description: 'A package' };
+  const { client } = await talk(() => ({ body }));
+  expect(await client.packages.read('P-1')).toMatchObject({ sku: 'P-1', raw: body });
 });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
 import { hiding } from '../../src/client/redact.ts';
@@ -45,77 +45,75 @@ const BODIES: [string, string][] = [
   ['plain text', `${ALL.join(' ')} are wrong`],
 ];
 
-describe('a secret', () => {
-  it.each(BODIES)('is not in an error at any status: %s', async (_name, body) => {
-    for (const status of [200, 403, 404, 422, 500]) {
-      const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
-      const { url } = await serve(() => ({ status, headers, body }));
-      const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
-      const { caller } = connectTo(url);
-      const asked = [() => caller.call(WRITE, NEVER), () => createUsers(caller, '.xml').create(user)];
-      const errors = [];
-      for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
-      if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
-    }
-  });
-
-  it('is not cut in two at the end of a message', async () => {
-    for (const status of [200, 422]) {
-      for (let length = 170; length < 210; length++) {
-        const { url } = await serve(() => ({
-          status,
-          body: `<error code="422" message="${'x'.repeat(length)} ${KEY}"/>`,
-        }));
-        const user = { reference: 'r', firstName: 'a', lastName: 'b' };
-        await failure(createUsers(connectTo(url).caller, '.xml').create(user), KEY.slice(0, 4));
-      }
-    }
-  }, 30_000);
-
-  it('is not in the result of a credential', async () => {
-    const message = `${'x'.repeat(150)} ${KEY} of-another-account submitted-token`;
-    const errors = ['a', 'b'].map((reference) => `<error code="601" message="${message}" reference="${reference}"/>`);
-    const { url } = await serve(() => `<credentials>${errors.join('')}</credentials>`);
-    const submissions = [
-      { reference: 'a', accessToken: 'submitted-token' },
-      { reference: 'b', accessToken: 'of-another-account' },
-    ];
-    const results = await verifyCredentials(connectTo(url).caller, submissions, NEVER);
-    expect(JSON.stringify(results)).toContain('[secret]');
-    for (const part of ['KEYT', 'of-an', 'subm']) expect(JSON.stringify(results)).not.toContain(part);
-  });
-
-  it('is redacted in a text of any length, the longest first, and not shown in part', () => {
-    const hide = hiding(() => ['abcdefgh', 'abcdefghijk', '', 'wxyz1234&5']);
-    expect(hide('1abcdefghijk2abcdefgh3wxyz1234&54wxyz1234&amp;55')).toBe('1[secret]2[secret]3[secret]4[secret]5');
-    expect(hide('12abcdefghijk', 4)).toBe('12[secret]');
-    expect(hide('1234abcdefghijk', 4)).toBe('1234');
-    expect(hiding(() => [])('abc')).toBe('abc');
-    const many = Array.from({ length: 10_000 }, (_, index) => `token-${index}`);
-    expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
-  });
-
-  it('that is short is redacted only as a word of its own', () => {
-    const hide = hiding(() => ['oe', 'e', 'n&', '1x2']);
-    expect(hide('the title does not exist')).toBe('the title does not exist');
-    expect(hide('you sent “oe”, e and 1x2; not 91x2')).toBe('you sent “[secret]”, [secret] and [secret]; not 91x2');
-    expect(hide('n& an& n&b')).toBe('[secret] an& [secret]b');
-  });
-
-  it('is redacted quickly if ten thousand have the same start', () => {
-    const many = Array.from({ length: 10_000 }, (_, index) => `a-long-common-beginning-${index}`);
-    const hide = hiding(() => many);
-    expect(hide('a-long-common-beginning-9999 a-long-common-beginning-1x')).toBe('[secret] [secret]x');
-    const near = 'a-long-common-beginning '.repeat(100_000);
-    // Comparing with each of them would take a minute or more.
-    expect(hide(near)).toBe(near);
-  }, 30_000);
-
-  it('is redacted quickly if a text has the starts of thirty thousand long ones', () => {
-    const hash = (index: number) => createHash('sha256').update(`${index}`).digest('base64');
-    const many = Array.from({ length: 30_000 }, (_, index) => `${hash(index).repeat(5)}"`);
-    const near = many.map((secret) => secret.slice(0, -8)).join(' ');
-    // One pattern of all would take minutes.
-    expect(hiding(() => many)(near)).toBe(near);
-  }, 60_000);
+it.each(BODIES)('a secret is not in an error at any status: %s', async (_name, body) => {
+  for (const status of [200, 403, 404, 422, 500]) {
+    const headers = { 'content-type': body.startsWith('<') ? 'application/xml' : 'text/plain' };
+    const { url } = await serve(() => ({ status, headers, body }));
+    const user = { email: 'a@b.c', password: PASSWORD, firstName: 'a', lastName: 'b' };
+    const { caller } = connectTo(url);
+    const asked = [() => caller.call(WRITE, NEVER), () => createUsers(caller, '.xml').create(user)];
+    const errors = [];
+    for (const ask of asked) errors.push(await failure(ask(), PASSWORD, 'p&ss', 'p&amp;ss'));
+    if (status !== 200) expect(errors[0]?.message).toContain('[secret]');
+  }
 });
+
+it('a secret is not cut in two at the end of a message', async () => {
+  for (const status of [200, 422]) {
+    for (let length = 170; length < 210; length++) {
+      const { url } = await serve(() => ({
+        status,
+        body: `<error code="422" message="${'x'.repeat(length)} ${KEY}"/>`,
+      }));
+      const user = { reference: 'r', firstName: 'a', lastName: 'b' };
+      await failure(createUsers(connectTo(url).caller, '.xml').create(user), KEY.slice(0, 4));
+    }
+  }
+}, 30_000);
+
+it('a secret is not in the result of a credential', async () => {
+  const message = `${'x'.repeat(150)} ${KEY} of-another-account submitted-token`;
+  const errors = ['a', 'b'].map((reference) => `<error code="601" message="${message}" reference="${reference}"/>`);
+  const { url } = await serve(() => `<credentials>${errors.join('')}</credentials>`);
+  const submissions = [
+    { reference: 'a', accessToken: 'submitted-token' },
+    { reference: 'b', accessToken: 'of-another-account' },
+  ];
+  const results = await verifyCredentials(connectTo(url).caller, submissions, NEVER);
+  expect(JSON.stringify(results)).toContain('[secret]');
+  for (const part of ['KEYT', 'of-an', 'subm']) expect(JSON.stringify(results)).not.toContain(part);
+});
+
+it('a secret is redacted in a text of any length, the longest first, and not shown in part', () => {
+  const hide = hiding(() => ['abcdefgh', 'abcdefghijk', '', 'wxyz1234&5']);
+  expect(hide('1abcdefghijk2abcdefgh3wxyz1234&54wxyz1234&amp;55')).toBe('1[secret]2[secret]3[secret]4[secret]5');
+  expect(hide('12abcdefghijk', 4)).toBe('12[secret]');
+  expect(hide('1234abcdefghijk', 4)).toBe('1234');
+  expect(hiding(() => [])('abc')).toBe('abc');
+  const many = Array.from({ length: 10_000 }, (_, index) => `token-${index}`);
+  expect(hiding(() => many)(`token-9999 ${'x'.repeat(1e6)}`)).toHaveLength(1_000_009);
+});
+
+it('a secret that is short is redacted only as a word of its own', () => {
+  const hide = hiding(() => ['oe', 'e', 'n&', '1x2']);
+  expect(hide('the title does not exist')).toBe('the title does not exist');
+  expect(hide('you sent “oe”, e and 1x2; not 91x2')).toBe('you sent “[secret]”, [secret] and [secret]; not 91x2');
+  expect(hide('n& an& n&b')).toBe('[secret] an& [secret]b');
+});
+
+it('a secret is redacted quickly if ten thousand have the same start', () => {
+  const many = Array.from({ length: 10_000 }, (_, index) => `a-long-common-beginning-${index}`);
+  const hide = hiding(() => many);
+  expect(hide('a-long-common-beginning-9999 a-long-common-beginning-1x')).toBe('[secret] [secret]x');
+  const near = 'a-long-common-beginning '.repeat(100_000);
+  // Comparing with each of them would take a minute or more.
+  expect(hide(near)).toBe(near);
+}, 30_000);
+
+it('a secret is redacted quickly if a text has the starts of thirty thousand long ones', () => {
+  const hash = (index: number) => createHash('sha256').update(`${index}`).digest('base64');
+  const many = Array.from({ length: 30_000 }, (_, index) => `${hash(index).repeat(5)}"`);
+  const near = many.map((secret) => secret.slice(0, -8)).join(' ');
+  // One pattern of all would take minutes.
+  expect(hiding(() => many)(near)).toBe(near);
+}, 60_000);

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { createUsers } from '../../src/client/users/users.ts';
@@ -38,40 +38,38 @@ const ATTACKS: [string, () => Reply, string][] = [
   ['half a document', () => ({ body: '<licenses><license sku="a"' }), 'XML_INVALID'],
 ];
 
-describe('a hostile server', () => {
-  it.each(ATTACKS)('with %s is refused by each operation', async (_name, reply, code) => {
-    const attack = reply();
-    const { url, asked } = await serve(() => attack);
-    const { caller } = connectTo(url);
-    const operations = [
-      () => readLicenses(caller, {}, NEVER),
-      () => verifyCredentials(caller, ['a'], NEVER),
-      () => createUsers(caller, '.xml').read('a'),
-    ];
-    for (const operation of operations) expect(await failure(operation())).toMatchObject({ code });
-    expect(asked).toHaveLength(operations.length);
-  });
+it.each(ATTACKS)('a hostile server with %s is refused by each operation', async (_name, reply, code) => {
+  const attack = reply();
+  const { url, asked } = await serve(() => attack);
+  const { caller } = connectTo(url);
+  const operations = [
+    () => readLicenses(caller, {}, NEVER),
+    () => verifyCredentials(caller, ['a'], NEVER),
+    () => createUsers(caller, '.xml').read('a'),
+  ];
+  for (const operation of operations) expect(await failure(operation())).toMatchObject({ code });
+  expect(asked).toHaveLength(operations.length);
+});
 
-  it('that sends an endless body is read up to the limit', async () => {
-    let sent = 0;
-    const { url } = await serve((_asked, _index, response) => {
-      sent = 0;
-      response.writeHead(200, { 'content-type': XML_TYPE });
-      const more = (): void => {
-        while (!response.destroyed && response.write('<license a="'.padEnd(65_536, 'x'))) sent += 65_536;
-        sent += 65_536;
-      };
-      response.on('drain', more);
-      more();
-      return null;
-    });
-    expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SOURCE_BODY' });
-    // The limit is 8 MB, plus what is buffered in sockets.
-    expect(sent).toBeLessThan(32 * MB);
+it('a hostile server that sends an endless body is read up to the limit', async () => {
+  let sent = 0;
+  const { url } = await serve((_asked, _index, response) => {
+    sent = 0;
+    response.writeHead(200, { 'content-type': XML_TYPE });
+    const more = (): void => {
+      while (!response.destroyed && response.write('<license a="'.padEnd(65_536, 'x'))) sent += 65_536;
+      sent += 65_536;
+    };
+    response.on('drain', more);
+    more();
+    return null;
   });
+  expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SOURCE_BODY' });
+  // The limit is 8 MB, plus what is buffered in sockets.
+  expect(sent).toBeLessThan(32 * MB);
+});
 
-  it('that attacks with an error status is an error by its status', async () => {
-    const { url } = await serve(() => ({ status: 422, body: entityBomb() }));
-    expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SERVICE_INVALID' });
-  });
+it('a hostile server that attacks with an error status is an error by its status', async () => {
+  const { url } = await serve(() => ({ status: 422, body: entityBomb() }));
+  expect(await failure(readLicenses(connectTo(url).caller, {}, NEVER))).toMatchObject({ code: 'SERVICE_INVALID' });
 });

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -61,51 +61,49 @@ async function next(sandbox: Sandbox): Promise<string> {
   return (await exchange(sandbox, 'POST /v3/users.xml', '<user><reference>next</reference></user>')).text;
 }
 
-describe('users, licenses and packages in a journal (--db)', () => {
-  it('are the same after a restart, down to the times, tokens and stale tokens', async () => {
-    const db = join(temporaryDirectory(), 'sandbox.journal');
-    const first = await sandboxFor({ items: 10, db });
-    await change(first);
-    const before = await seen(first);
-    await first.stop();
+it('users, licenses and packages in a journal are the same after a restart, down to times and tokens', async () => {
+  const db = join(temporaryDirectory(), 'sandbox.journal');
+  const first = await sandboxFor({ items: 10, db });
+  await change(first);
+  const before = await seen(first);
+  await first.stop();
 
-    const second = await sandboxFor({ items: 10, db });
-    expect(await seen(second)).toEqual(before);
-    const fresh = await sandboxFor({ items: 10 });
-    expect(await seen(fresh)).not.toEqual(before);
-    await change(fresh);
-    expect(await next(second)).toBe(await next(fresh));
-  });
+  const second = await sandboxFor({ items: 10, db });
+  expect(await seen(second)).toEqual(before);
+  const fresh = await sandboxFor({ items: 10 });
+  expect(await seen(fresh)).not.toEqual(before);
+  await change(fresh);
+  expect(await next(second)).toBe(await next(fresh));
+});
 
-  it('restores users with unusual passwords, and none that were rejected', async () => {
-    const db = join(temporaryDirectory(), 'sandbox.journal');
-    const first = await sandboxFor({ items: 0, db });
-    const create = (elements: string) => exchange(first, 'POST /v3/users', `<user>${elements}</user>`);
-    const created = [
-      await create('<reference>empty</reference><password></password>'),
-      await create('<reference>both</reference><password>x</password>'),
-      await create(`<email>long@example.com</email><password>${'x'.repeat(256)}</password>`),
-      await create('<email>none@example.com</email><password/>'),
-      await create('<reference>twice</reference><other>1</other><other>2</other>'),
-      await create('<reference>last</reference>'),
-    ];
-    expect(created.map(({ status }) => status)).toEqual([200, 422, 200, 422, 400, 200]);
-    const names = ['empty', 'both', 'long@example.com', 'none@example.com', 'twice', 'last'];
-    const read = (sandbox: Sandbox) =>
-      Promise.all(names.map(async (name) => (await exchange(sandbox, `GET /v3/users/${name}`)).text));
-    const before = await read(first);
-    await first.stop();
-    expect(await read(await sandboxFor({ items: 0, db }))).toEqual(before);
-  });
+it('the journal restores users with unusual passwords, and none that were rejected', async () => {
+  const db = join(temporaryDirectory(), 'sandbox.journal');
+  const first = await sandboxFor({ items: 0, db });
+  const create = (elements: string) => exchange(first, 'POST /v3/users', `<user>${elements}</user>`);
+  const created = [
+    await create('<reference>empty</reference><password></password>'),
+    await create('<reference>both</reference><password>x</password>'),
+    await create(`<email>long@example.com</email><password>${'x'.repeat(256)}</password>`),
+    await create('<email>none@example.com</email><password/>'),
+    await create('<reference>twice</reference><other>1</other><other>2</other>'),
+    await create('<reference>last</reference>'),
+  ];
+  expect(created.map(({ status }) => status)).toEqual([200, 422, 200, 422, 400, 200]);
+  const names = ['empty', 'both', 'long@example.com', 'none@example.com', 'twice', 'last'];
+  const read = (sandbox: Sandbox) =>
+    Promise.all(names.map(async (name) => (await exchange(sandbox, `GET /v3/users/${name}`)).text));
+  const before = await read(first);
+  await first.stop();
+  expect(await read(await sandboxFor({ items: 0, db }))).toEqual(before);
+});
 
-  it('records no element without a meaning here, such as a password under another name', async () => {
-    const db = join(temporaryDirectory(), 'sandbox.journal');
-    const sandbox = await sandboxFor({ items: 0, db });
-    const secrets = ['password-confirmation', 'Password', 'password'].map((name) => `<${name}>open sesame</${name}>`);
-    const user = `<user><email>a@example.com</email>${secrets.join('')}</user>`;
-    expect((await exchange(sandbox, 'POST /v3/users', user)).status).toBe(200);
-    const kept = readFileSync(db, 'utf8');
-    expect(kept).toContain('a@example.com');
-    expect(kept).not.toContain('open sesame');
-  });
+it('the journal records no element without a meaning here, such as a password under another name', async () => {
+  const db = join(temporaryDirectory(), 'sandbox.journal');
+  const sandbox = await sandboxFor({ items: 0, db });
+  const secrets = ['password-confirmation', 'Password', 'password'].map((name) => `<${name}>open sesame</${name}>`);
+  const user = `<user><email>a@example.com</email>${secrets.join('')}</user>`;
+  expect((await exchange(sandbox, 'POST /v3/users', user)).status).toBe(200);
+  const kept = readFileSync(db, 'utf8');
+  expect(kept).toContain('a@example.com');
+  expect(kept).not.toContain('open sesame');
 });

@@ -1,5 +1,5 @@
 import { request } from 'undici';
-import { describe, expect } from 'vitest';
+import { expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { firstItem, get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
@@ -20,31 +20,29 @@ async function everyPage(sandbox: Sandbox): Promise<Item[]> {
   }
 }
 
-describe('POST /_sandbox/mutate', () => {
-  it('changes the catalog and replies with the counts', async () => {
-    const sandbox = await sandboxFor({ items: 100 });
-    expect(await mutate(sandbox, '{"create":3,"update":2,"remove":1,"seed":9}')).toEqual({
-      status: 200,
-      body: { created: 3, updated: 2, removed: 1, living: 102 },
-    });
-    expect((await getPage(sandbox)).num_items).toBe(102);
+it('POST /_sandbox/mutate changes the catalog and replies with the counts', async () => {
+  const sandbox = await sandboxFor({ items: 100 });
+  expect(await mutate(sandbox, '{"create":3,"update":2,"remove":1,"seed":9}')).toEqual({
+    status: 200,
+    body: { created: 3, updated: 2, removed: 1, living: 102 },
   });
+  expect((await getPage(sandbox)).num_items).toBe(102);
+});
 
-  it('accepts a body with a byte order mark', async ({ sandbox }) => {
-    expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
-  });
+it('POST /_sandbox/mutate accepts a body with a byte order mark', async ({ sandbox }) => {
+  expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
+});
 
-  it('rejects an invalid body', async ({ sandbox }) => {
-    for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
-      expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
-    }
-    expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
-    expect((await mutate(sandbox, '{')).body).toEqual({ errors: ['body: is not JSON'] });
-    for (const empty of ['', ' \n', '\ufeff']) {
-      expect((await mutate(sandbox, empty)).body).toEqual({ errors: ['body: is empty'] });
-    }
-    expect((await mutate(sandbox, '[]')).body).toEqual({ errors: ['body: must be an object'] });
-  });
+it('POST /_sandbox/mutate rejects an invalid body', async ({ sandbox }) => {
+  for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
+    expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
+  }
+  expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
+  expect((await mutate(sandbox, '{')).body).toEqual({ errors: ['body: is not JSON'] });
+  for (const empty of ['', ' \n', '\ufeff']) {
+    expect((await mutate(sandbox, empty)).body).toEqual({ errors: ['body: is empty'] });
+  }
+  expect((await mutate(sandbox, '[]')).body).toEqual({ errors: ['body: must be an object'] });
 });
 
 const EXPIRATION = 'expiration: must be never, an RFC 1123 date or an ISO 8601 date';
@@ -70,91 +68,85 @@ it.each([
   expect([response.statusCode, await response.body.json()]).toEqual([422, { errors: [why] }]);
 });
 
-describe('GET /_sandbox/truth', () => {
-  it.each(['id', 'updated-asc', 'updated-desc'] as const)(
-    'has the products of the pages, in order %s',
-    async (order) => {
-      const sandbox = await sandboxFor({ items: 3500, order });
-      sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
-      const lines = await truth(sandbox);
-      expect(lines).toHaveLength(2820);
-      expect(lines).toEqual(await everyPage(sandbox));
+it.each(['id', 'updated-asc', 'updated-desc'] as const)(
+  'GET /_sandbox/truth has the products of the pages, in order %s',
+  async (order) => {
+    const sandbox = await sandboxFor({ items: 3500, order });
+    sandbox.catalog.mutate({ create: 20, update: 500, remove: 700 });
+    const lines = await truth(sandbox);
+    expect(lines).toHaveLength(2820);
+    expect(lines).toEqual(await everyPage(sandbox));
+  },
+);
+
+it('GET /_sandbox/truth accepts include_details', async () => {
+  const sandbox = await sandboxFor({ items: 2 });
+  for (const item of await truth(sandbox, '?include_details=metadata')) expect(item).toHaveProperty('metadata');
+  expect((await get(sandbox, '/_sandbox/truth?include_details=x', {})).status).toBe(422);
+});
+
+it('GET /_sandbox/truth shows one moment, even if it is read slowly', async () => {
+  const sandbox = await sandboxFor({ items: 50_000, details: true });
+  const before = await firstItem(sandbox);
+  const response = await request(`${sandbox.url}/_sandbox/truth`);
+  sandbox.catalog.mutate({ update: 10_000, remove: 40_000 });
+  const lines = (await response.body.text()).trimEnd().split('\n');
+  expect(lines).toHaveLength(50_000);
+  expect(JSON.parse(lines[0] ?? '')).toEqual(before);
+});
+
+it('GET /_sandbox/requests logs only requests of the interface', async ({ sandbox }) => {
+  const startedAt = Date.now();
+  await getPage(sandbox, '?page=2');
+  await get(sandbox, '/v4/products', {});
+  await truth(sandbox);
+  const log = await getJson<{ at: number; path: string; status: number }[]>(sandbox, '/_sandbox/requests');
+  expect(log).toEqual([
+    { at: expect.any(Number), path: '/v4/products?page=2', status: 200 },
+    { at: expect.any(Number), path: '/v4/products', status: 401 },
+  ]);
+  expect(log[0]?.at).toBeGreaterThanOrEqual(startedAt);
+  expect(sandbox.requests).toEqual(log);
+});
+
+it('the sandbox waits before each reply, and survives a client that leaves meanwhile', async () => {
+  const waits: number[] = [];
+  const clock = {
+    ...systemClock,
+    sleep: async (ms: number) => {
+      waits.push(ms);
     },
-  );
+  };
+  const sandbox = await sandboxFor({ items: 1, latencyMs: 60_000, clock });
+  expect((await getPage(sandbox)).num_items).toBe(1);
+  expect(waits).toEqual([60_000]);
 
-  it('accepts include_details', async () => {
-    const sandbox = await sandboxFor({ items: 2 });
-    for (const item of await truth(sandbox, '?include_details=metadata')) expect(item).toHaveProperty('metadata');
-    expect((await get(sandbox, '/_sandbox/truth?include_details=x', {})).status).toBe(422);
-  });
+  const slow = await sandboxFor({ items: 1000, latencyMs: 100 });
+  const leaving = new AbortController();
+  const left = request(`${slow.url}/v4/products`, { signal: leaving.signal });
+  await expect.poll(() => slow.requests.length).toBe(1);
+  leaving.abort();
+  await expect(left).rejects.toThrow();
+  await expect.poll(() => slow.requests[0]?.status).toBe(401);
+  expect((await getPage(slow)).num_items).toBe(1000);
+});
 
-  it('shows one moment, even if it is read slowly', async () => {
-    const sandbox = await sandboxFor({ items: 50_000, details: true });
-    const before = await firstItem(sandbox);
-    const response = await request(`${sandbox.url}/_sandbox/truth`);
-    sandbox.catalog.mutate({ update: 10_000, remove: 40_000 });
-    const lines = (await response.body.text()).trimEnd().split('\n');
-    expect(lines).toHaveLength(50_000);
-    expect(JSON.parse(lines[0] ?? '')).toEqual(before);
+it('the sandbox reports a port that is in use', async () => {
+  const first = await sandboxFor({ items: 1 });
+  await expect(sandboxFor({ items: 1, port: first.port })).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    hint: expect.stringContaining('--port'),
   });
 });
 
-describe('GET /_sandbox/requests', () => {
-  it('logs only requests of the interface', async ({ sandbox }) => {
-    const startedAt = Date.now();
-    await getPage(sandbox, '?page=2');
-    await get(sandbox, '/v4/products', {});
-    await truth(sandbox);
-    const log = await getJson<{ at: number; path: string; status: number }[]>(sandbox, '/_sandbox/requests');
-    expect(log).toEqual([
-      { at: expect.any(Number), path: '/v4/products?page=2', status: 200 },
-      { at: expect.any(Number), path: '/v4/products', status: 401 },
-    ]);
-    expect(log[0]?.at).toBeGreaterThanOrEqual(startedAt);
-    expect(sandbox.requests).toEqual(log);
-  });
+it('the sandbox can be stopped twice, and does not answer afterwards', async () => {
+  const sandbox = await sandboxFor({ items: 1, churnPerSecond: 50 });
+  await getPage(sandbox);
+  await Promise.all([sandbox.stop(), sandbox.stop()]);
+  await expect(getPage(sandbox)).rejects.toThrow();
 });
 
-describe('the sandbox', () => {
-  it('waits before each reply, and survives a client that leaves meanwhile', async () => {
-    const waits: number[] = [];
-    const clock = {
-      ...systemClock,
-      sleep: async (ms: number) => {
-        waits.push(ms);
-      },
-    };
-    const sandbox = await sandboxFor({ items: 1, latencyMs: 60_000, clock });
-    expect((await getPage(sandbox)).num_items).toBe(1);
-    expect(waits).toEqual([60_000]);
-
-    const slow = await sandboxFor({ items: 1000, latencyMs: 100 });
-    const leaving = new AbortController();
-    const left = request(`${slow.url}/v4/products`, { signal: leaving.signal });
-    await expect.poll(() => slow.requests.length).toBe(1);
-    leaving.abort();
-    await expect(left).rejects.toThrow();
-    await expect.poll(() => slow.requests[0]?.status).toBe(401);
-    expect((await getPage(slow)).num_items).toBe(1000);
-  });
-
-  it('reports a port that is in use', async () => {
-    const first = await sandboxFor({ items: 1 });
-    await expect(sandboxFor({ items: 1, port: first.port })).rejects.toMatchObject({
-      code: 'CONFIG_INVALID',
-      hint: expect.stringContaining('--port'),
-    });
-  });
-
-  it('can be stopped twice, and does not answer afterwards', async () => {
-    const sandbox = await sandboxFor({ items: 1, churnPerSecond: 50 });
-    await getPage(sandbox);
-    await Promise.all([sandbox.stop(), sandbox.stop()]);
-    await expect(getPage(sandbox)).rejects.toThrow();
-  });
-
-  it('churns without being asked', async () => {
-    const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
-    await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
-  });
+it('the sandbox churns without being asked', async () => {
+  const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
+  await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
 });

@@ -1,4 +1,4 @@
-import { describe, expect } from 'vitest';
+import { expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { NEW, put, send } from './asset-requests.ts';
@@ -12,13 +12,14 @@ function lookUp(sandbox: Sandbox, vbid: string): Promise<Item> {
   return getJson<Item>(sandbox, `/v4/products/${vbid}${EVERYTHING}`);
 }
 
-describe('changes only the written fields of a generated product', () => {
-  it.for([
-    [{ title: 'Renamed' }, { title: 'Renamed' }, {}],
-    [{ description: 'About tides.' }, {}, { description: 'About tides.' }],
-    [{ print_drm_limit: 7 }, { print_restrictions: 7 }, {}],
-    [{ off_sale_date: '2999-01-01' }, { off_sale_date: '2999-01-01' }, {}],
-  ] as const)('%j', async ([sent, changed, metadata], { sandbox }) => {
+it.for([
+  [{ title: 'Renamed' }, { title: 'Renamed' }, {}],
+  [{ description: 'About tides.' }, {}, { description: 'About tides.' }],
+  [{ print_drm_limit: 7 }, { print_restrictions: 7 }, {}],
+  [{ off_sale_date: '2999-01-01' }, { off_sale_date: '2999-01-01' }, {}],
+] as const)(
+  'an update of a generated product changes only the written fields: %j',
+  async ([sent, changed, metadata], { sandbox }) => {
     const { vbid } = await firstItem(sandbox);
     const before = await lookUp(sandbox, vbid);
     await put(sandbox, vbid, sent);
@@ -27,63 +28,61 @@ describe('changes only the written fields of a generated product', () => {
       ...changed,
       metadata: { ...(before.metadata as object), ...metadata },
     });
-  });
+  },
+);
 
-  it('changes the first contributor by author_name', async ({ sandbox }) => {
-    const { vbid } = await firstItem(sandbox);
-    const before = await lookUp(sandbox, vbid);
-    const [author, editor] = before.contributors as object[];
-    expect([author, editor]).toMatchObject([{ type: 'author' }, { type: 'editor' }]);
-    await put(sandbox, vbid, { author_name: 'Renamed' });
-    const contributors = [{ name: 'Renamed', type: 'author' }, editor];
-    expect(await lookUp(sandbox, vbid)).toEqual({ ...before, contributors });
-  });
+it('an update of a generated product changes the first contributor by author_name', async ({ sandbox }) => {
+  const { vbid } = await firstItem(sandbox);
+  const before = await lookUp(sandbox, vbid);
+  const [author, editor] = before.contributors as object[];
+  expect([author, editor]).toMatchObject([{ type: 'author' }, { type: 'editor' }]);
+  await put(sandbox, vbid, { author_name: 'Renamed' });
+  const contributors = [{ name: 'Renamed', type: 'author' }, editor];
+  expect(await lookUp(sandbox, vbid)).toEqual({ ...before, contributors });
+});
 
-  it('adds only the written fields to a lean product', async () => {
-    const sandbox = await sandboxFor({ items: 3 });
-    const before = await firstItem(sandbox);
-    await put(sandbox, before.vbid, { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
-    expect(await firstItem(sandbox)).toEqual({ ...before, title: 'Renamed' });
+it('an update of a generated product adds only the written fields to a lean product', async () => {
+  const sandbox = await sandboxFor({ items: 3 });
+  const before = await firstItem(sandbox);
+  await put(sandbox, before.vbid, { title: 'Renamed', related_products: { next_edition: '9780306406157' } });
+  expect(await firstItem(sandbox)).toEqual({ ...before, title: 'Renamed' });
+});
+
+it('2.1: an update changes sales_rights of a generated product member by member', async ({ sandbox }) => {
+  const before = await firstItem(sandbox);
+  const { vbid } = before;
+  const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
+  expect(before.sales_rights).toHaveLength(10);
+  expect(body.sales_rights).toEqual({
+    exclusive_rights: [],
+    non_exclusive_rights: before.sales_rights,
+    not_for_sale: ['US'],
+  });
+  expect(await firstItem(sandbox)).toEqual({ ...before, exclude_sales_rights: ['US'] });
+  await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
+  expect(await firstItem(sandbox)).toEqual({
+    ...before,
+    sales_rights: ['FR'],
+    exclude_sales_rights: ['US'],
   });
 });
 
-describe('updates nested objects member by member', () => {
-  it('2.1: sales_rights of a generated product', async ({ sandbox }) => {
-    const before = await firstItem(sandbox);
-    const { vbid } = before;
-    const { body } = await put(sandbox, vbid, { sales_rights: { not_for_sale: ['US'] } });
-    expect(before.sales_rights).toHaveLength(10);
-    expect(body.sales_rights).toEqual({
-      exclusive_rights: [],
-      non_exclusive_rights: before.sales_rights,
-      not_for_sale: ['US'],
-    });
-    expect(await firstItem(sandbox)).toEqual({ ...before, exclude_sales_rights: ['US'] });
-    await put(sandbox, vbid, { sales_rights: { non_exclusive_rights: [], exclusive_rights: ['FR'] } });
-    expect(await firstItem(sandbox)).toEqual({
-      ...before,
-      sales_rights: ['FR'],
-      exclude_sales_rights: ['US'],
-    });
+it('2.1: an update changes sales_rights and related_products of an asset member by member', async () => {
+  const sandbox = await sandboxFor({ items: 0 });
+  await put(sandbox, 'L-1', {
+    ...NEW,
+    sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
+    related_products: { next_edition: '9780306406157', previous_edition: '9791090636071' },
   });
-
-  it('2.1: sales_rights and related_products of an asset', async () => {
-    const sandbox = await sandboxFor({ items: 0 });
-    await put(sandbox, 'L-1', {
-      ...NEW,
-      sales_rights: { exclusive_rights: ['US'], not_for_sale: ['CA'] },
-      related_products: { next_edition: '9780306406157', previous_edition: '9791090636071' },
-    });
-    const { body } = await put(sandbox, 'L-1', {
-      sales_rights: { not_for_sale: null },
-      related_products: { next_edition: null },
-    });
-    expect(body).toMatchObject({
-      sales_rights: { exclusive_rights: ['US'], not_for_sale: null },
-      related_products: { next_edition: null, previous_edition: '9791090636071' },
-    });
-    expect(await lookUp(sandbox, 'L-1')).toMatchObject({ sales_rights: ['US'], exclude_sales_rights: [] });
+  const { body } = await put(sandbox, 'L-1', {
+    sales_rights: { not_for_sale: null },
+    related_products: { next_edition: null },
   });
+  expect(body).toMatchObject({
+    sales_rights: { exclusive_rights: ['US'], not_for_sale: null },
+    related_products: { next_edition: null, previous_edition: '9791090636071' },
+  });
+  expect(await lookUp(sandbox, 'L-1')).toMatchObject({ sales_rights: ['US'], exclude_sales_rights: [] });
 });
 
 /** The fields that asset and catalog share, by their names in the asset. */
@@ -109,7 +108,7 @@ function expected(item: Item) {
 }
 
 // @rule 2.2-6
-it('2.2: returns a generated asset as the catalog has it, in any version', async () => {
+it('2.2: the sandbox returns a generated asset as the catalog has it, in any version', async () => {
   const time = { now: Date.UTC(2030, 0, 10) };
   const sandbox = await sandboxFor({ items: 100, details: true, clock: { ...systemClock, now: () => time.now } });
   const before = (await getPage(sandbox, '?include_details=metadata')).items;

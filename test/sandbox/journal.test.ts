@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
@@ -34,175 +34,173 @@ async function all(sandbox: Sandbox, vbids: readonly string[]) {
   return Promise.all(paths.map(async (path) => [path, (await get(sandbox, path)).bytes.toString()]));
 }
 
-describe('--db', () => {
-  it('restores assets, packages, users, licenses and control changes after a restart', async () => {
-    const { time, db, options } = setting();
-    const first = await sandboxFor(options);
-    const own = await firstItem(first);
-    const vbids = ['L-1', own.vbid];
-    await put(first, 'L-1', { ...NEW, identifiers: { e_isbn_13: ['9780306406157'] }, on_sale_date: '2030-01-10' });
-    time.now += HOUR;
-    first.catalog.mutate({ update: 5, remove: 6, create: 7 });
-    vbids.push((await send(first, 'POST', '/vital_books', NEW)).body.vbid);
-    time.now += HOUR;
-    await put(first, own.vbid, { title: 'Renamed “\u2028', off_sale_date: '2030-01-20' });
-    await exchange(first, 'POST /v4/packages', JSON.stringify({ sku: 'SHELF-1', name: 'All', products: ['L-1'] }));
-    const user = '<user><reference>kiosk-1</reference><first-name>K</first-name><last-name>One</last-name></user>';
-    expect((await exchange(first, 'POST /v3/users.xml', user)).text).toContain('kiosk-1');
-    await control(first, 'grant', { reference: 'sandbox-reader', sku: 'L-1' });
-    await control(first, 'mutate', { update: 3, remove: 2 });
-    await put(first, 'L-1', { edition: 'wrong' });
-    const before = await all(first, vbids);
-    expect(Object.fromEntries(before)['/v3/users.xml/kiosk-1']).toContain('<reference>kiosk-1');
-    expect(Object.fromEntries(before)['/v3/licenses.xml']).toContain('sku="L-1"');
-    await first.stop();
+it('the journal restores assets, packages, users, licenses and control changes after a restart', async () => {
+  const { time, db, options } = setting();
+  const first = await sandboxFor(options);
+  const own = await firstItem(first);
+  const vbids = ['L-1', own.vbid];
+  await put(first, 'L-1', { ...NEW, identifiers: { e_isbn_13: ['9780306406157'] }, on_sale_date: '2030-01-10' });
+  time.now += HOUR;
+  first.catalog.mutate({ update: 5, remove: 6, create: 7 });
+  vbids.push((await send(first, 'POST', '/vital_books', NEW)).body.vbid);
+  time.now += HOUR;
+  await put(first, own.vbid, { title: 'Renamed “\u2028', off_sale_date: '2030-01-20' });
+  await exchange(first, 'POST /v4/packages', JSON.stringify({ sku: 'SHELF-1', name: 'All', products: ['L-1'] }));
+  const user = '<user><reference>kiosk-1</reference><first-name>K</first-name><last-name>One</last-name></user>';
+  expect((await exchange(first, 'POST /v3/users.xml', user)).text).toContain('kiosk-1');
+  await control(first, 'grant', { reference: 'sandbox-reader', sku: 'L-1' });
+  await control(first, 'mutate', { update: 3, remove: 2 });
+  await put(first, 'L-1', { edition: 'wrong' });
+  const before = await all(first, vbids);
+  expect(Object.fromEntries(before)['/v3/users.xml/kiosk-1']).toContain('<reference>kiosk-1');
+  expect(Object.fromEntries(before)['/v3/licenses.xml']).toContain('sku="L-1"');
+  await first.stop();
 
-    const second = await sandboxFor(options);
-    expect(await all(second, vbids)).toEqual(before);
-    expect(statSync(db).mode & 0o777).toBe(0o600);
-    // Both continue in the same way.
-    time.now = START + 30 * 24 * HOUR;
-    const [third] = [await sandboxFor({ ...options, db: copyOf(db) })];
-    for (const sandbox of [second, third]) sandbox.catalog.mutate({ create: 3, remove: 3 });
-    expect(await all(third, vbids)).toEqual(await all(second, vbids));
-    expect((await getPage(third)).items.map(({ vbid }) => vbid)).not.toContain(own.vbid);
+  const second = await sandboxFor(options);
+  expect(await all(second, vbids)).toEqual(before);
+  expect(statSync(db).mode & 0o777).toBe(0o600);
+  // Both continue in the same way.
+  time.now = START + 30 * 24 * HOUR;
+  const [third] = [await sandboxFor({ ...options, db: copyOf(db) })];
+  for (const sandbox of [second, third]) sandbox.catalog.mutate({ create: 3, remove: 3 });
+  expect(await all(third, vbids)).toEqual(await all(second, vbids));
+  expect((await getPage(third)).items.map(({ vbid }) => vbid)).not.toContain(own.vbid);
+});
+
+it('the journal cuts off an unfinished line and continues', async () => {
+  const { db, options } = setting();
+  const first = await sandboxFor(options);
+  await put(first, 'L-1', NEW);
+  await put(first, 'L-2', NEW);
+  await first.stop();
+  truncateSync(db, statSync(db).size - 7);
+  const second = await sandboxFor(options);
+  expect((await send(second, 'GET', '/vital_books/L-2')).status).toBe(404);
+  await put(second, 'L-3', NEW);
+  await second.stop();
+  const third = await sandboxFor(options);
+  const found = await Promise.all(
+    ['L-1', 'L-2', 'L-3'].map(async (vbid) => (await send(third, 'GET', `/vital_books/${vbid}`)).status),
+  );
+  expect(found).toEqual([200, 404, 200]);
+});
+
+it.each([
+  [{ seed: 2 }, /begun with seed 1, not 2/],
+  [{ items: 51 }, /begun with items 50, not 51/],
+  [{ users: 7 }, /begun with users 1000, not 7/],
+])('a journal of another beginning is rejected: %j', async (other, message) => {
+  const { options } = setting();
+  await (await startSandbox(options)).stop();
+  await expect(startSandbox({ ...options, ...other })).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringMatching(message),
+    hint: expect.any(String),
   });
+});
 
-  it('cuts off an unfinished line and continues', async () => {
-    const { db, options } = setting();
-    const first = await sandboxFor(options);
-    await put(first, 'L-1', NEW);
-    await put(first, 'L-2', NEW);
-    await first.stop();
-    truncateSync(db, statSync(db).size - 7);
-    const second = await sandboxFor(options);
-    expect((await send(second, 'GET', '/vital_books/L-2')).status).toBe(404);
-    await put(second, 'L-3', NEW);
-    await second.stop();
-    const third = await sandboxFor(options);
-    const found = await Promise.all(
-      ['L-1', 'L-2', 'L-3'].map(async (vbid) => (await send(third, 'GET', `/vital_books/${vbid}`)).status),
-    );
-    expect(found).toEqual([200, 404, 200]);
+it('other files, damaged journals and missing folders are rejected and not changed', async () => {
+  const { db, options } = setting();
+  const refused = { code: 'CONFIG_INVALID', hint: expect.any(String) };
+  writeFileSync(db, 'a letter\n');
+  await expect(startSandbox(options)).rejects.toMatchObject(refused);
+  expect(readFileSync(db, 'utf8')).toBe('a letter\n');
+  writeFileSync(db, 'a letter without an end');
+  await expect(startSandbox(options)).rejects.toMatchObject(refused);
+  expect(readFileSync(db, 'utf8')).toBe('a letter without an end');
+  const damaged = setting();
+  await (await startSandbox(damaged.options)).stop();
+  appendFileSync(damaged.db, '{"at":1,"kind":"what"}\n');
+  await expect(startSandbox(damaged.options)).rejects.toMatchObject({ ...refused, message: /line 2 is damaged/ });
+  await expect(startSandbox({ ...options, db: join(db, 'x') })).rejects.toMatchObject(refused);
+});
+
+it('the journal does not record reads', async () => {
+  const { db, options } = setting();
+  const sandbox = await sandboxFor(options);
+  const begun = readFileSync(db, 'utf8');
+  await getPage(sandbox);
+  const asked = '<credentials><credential reference="user-1"/></credentials>';
+  await exchange(sandbox, 'POST /v3/credentials.xml', asked);
+  expect(readFileSync(db, 'utf8')).toBe(begun);
+});
+
+it('the journal replays what was accepted, whatever --allow-private-callbacks says now', async () => {
+  const { options } = setting({ ingestionMs: HOUR });
+  const wait = { ...NEW, url: 'https://files.example.org/a.pdf', callback_url: 'http://127.0.0.1:9/' };
+  for (const [vbid, allowPrivateCallbacks] of [
+    ['L-1', true],
+    ['L-2', false],
+  ] as const) {
+    const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
+    expect((await put(sandbox, vbid, wait)).status).toBe(allowPrivateCallbacks ? 200 : 422);
+    await sandbox.stop();
+  }
+  for (const allowPrivateCallbacks of [true, false]) {
+    const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
+    const found = ['L-1', 'L-2'].map(async (vbid) => (await send(sandbox, 'GET', `/vital_books/${vbid}`)).status);
+    expect(await Promise.all(found)).toEqual([200, 404]);
+    await sandbox.stop();
+  }
+});
+
+// @rule 1-2, 6-2
+it('6: the journal makes a pending call after a restart, and no other', async () => {
+  const called: string[] = [];
+  const address = await serveHttp((request, response) => {
+    called.push(request.url ?? '');
+    request.resume();
+    response.end();
   });
+  const { time, db, options } = setting({ allowPrivateCallbacks: true, ingestionMs: 1 });
+  const wait = { callback_url: `${address}/made`, url: 'https://files.example.org/a.pdf' };
+  const first = await sandboxFor(options);
+  await put(first, 'L-1', { ...NEW, ...wait });
+  await expect.poll(() => readFileSync(db, 'utf8')).toContain('"called"');
+  await first.stop();
+  const slow = await sandboxFor({ ...options, ingestionMs: HOUR });
+  await put(slow, 'L-2', { ...NEW, ...wait, callback_url: `${address}/left` });
+  await slow.stop();
+  time.now += 2 * HOUR;
+  const last = await sandboxFor({ ...options, ingestionMs: HOUR });
+  await expect.poll(() => called).toEqual(['/made', '/left']);
+  expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
+});
 
-  it.each([
-    [{ seed: 2 }, /begun with seed 1, not 2/],
-    [{ items: 51 }, /begun with items 50, not 51/],
-    [{ users: 7 }, /begun with users 1000, not 7/],
-  ])('rejects the journal of another beginning: %j', async (other, message) => {
-    const { options } = setting();
-    await (await startSandbox(options)).stop();
-    await expect(startSandbox({ ...options, ...other })).rejects.toMatchObject({
-      code: 'CONFIG_INVALID',
-      message: expect.stringMatching(message),
-      hint: expect.any(String),
-    });
-  });
+it('the journal records nothing of a rejected request', async () => {
+  const { db, options } = setting();
+  const sandbox = await sandboxFor(options);
+  await put(sandbox, 'L-1', NEW);
+  const before = readFileSync(db, 'utf8');
+  expect((await put(sandbox, 'L-2', { edition: 'wrong' })).status).toBe(422);
+  expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(422);
+  expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
+  expect((await exchange(sandbox, 'POST /_sandbox/mutate', '{"create":-1}')).status).toBe(422);
+  expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"unknown"}')).status).toBe(404);
+  expect(readFileSync(db, 'utf8')).toBe(before);
+  await put(sandbox, 'L-3', NEW);
+  expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
+});
 
-  it('rejects other files, damaged journals and missing folders, without changing them', async () => {
-    const { db, options } = setting();
-    const refused = { code: 'CONFIG_INVALID', hint: expect.any(String) };
-    writeFileSync(db, 'a letter\n');
-    await expect(startSandbox(options)).rejects.toMatchObject(refused);
-    expect(readFileSync(db, 'utf8')).toBe('a letter\n');
-    writeFileSync(db, 'a letter without an end');
-    await expect(startSandbox(options)).rejects.toMatchObject(refused);
-    expect(readFileSync(db, 'utf8')).toBe('a letter without an end');
-    const damaged = setting();
-    await (await startSandbox(damaged.options)).stop();
-    appendFileSync(damaged.db, '{"at":1,"kind":"what"}\n');
-    await expect(startSandbox(damaged.options)).rejects.toMatchObject({ ...refused, message: /line 2 is damaged/ });
-    await expect(startSandbox({ ...options, db: join(db, 'x') })).rejects.toMatchObject(refused);
-  });
+it('a journal is rejected while another sandbox uses it', async () => {
+  const { db, options } = setting();
+  const first = await sandboxFor(options);
+  const refused = { code: 'CONFIG_INVALID', message: `--db ${db}: is in use` };
+  await expect(startSandbox(options)).rejects.toMatchObject(refused);
+  await put(first, 'L-1', NEW);
+  await first.stop();
+  expect(readdirSync(dirname(db))).toEqual([basename(db)]);
+  const next = await sandboxFor(options);
+  expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
+});
 
-  it('does not record reads', async () => {
-    const { db, options } = setting();
-    const sandbox = await sandboxFor(options);
-    const begun = readFileSync(db, 'utf8');
-    await getPage(sandbox);
-    const asked = '<credentials><credential reference="user-1"/></credentials>';
-    await exchange(sandbox, 'POST /v3/credentials.xml', asked);
-    expect(readFileSync(db, 'utf8')).toBe(begun);
-  });
-
-  it('replays what was accepted, whatever --allow-private-callbacks says now', async () => {
-    const { options } = setting({ ingestionMs: HOUR });
-    const wait = { ...NEW, url: 'https://files.example.org/a.pdf', callback_url: 'http://127.0.0.1:9/' };
-    for (const [vbid, allowPrivateCallbacks] of [
-      ['L-1', true],
-      ['L-2', false],
-    ] as const) {
-      const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
-      expect((await put(sandbox, vbid, wait)).status).toBe(allowPrivateCallbacks ? 200 : 422);
-      await sandbox.stop();
-    }
-    for (const allowPrivateCallbacks of [true, false]) {
-      const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
-      const found = ['L-1', 'L-2'].map(async (vbid) => (await send(sandbox, 'GET', `/vital_books/${vbid}`)).status);
-      expect(await Promise.all(found)).toEqual([200, 404]);
-      await sandbox.stop();
-    }
-  });
-
-  // @rule 1-2, 6-2
-  it('6: makes a pending call after a restart, and no other', async () => {
-    const called: string[] = [];
-    const address = await serveHttp((request, response) => {
-      called.push(request.url ?? '');
-      request.resume();
-      response.end();
-    });
-    const { time, db, options } = setting({ allowPrivateCallbacks: true, ingestionMs: 1 });
-    const wait = { callback_url: `${address}/made`, url: 'https://files.example.org/a.pdf' };
-    const first = await sandboxFor(options);
-    await put(first, 'L-1', { ...NEW, ...wait });
-    await expect.poll(() => readFileSync(db, 'utf8')).toContain('"called"');
-    await first.stop();
-    const slow = await sandboxFor({ ...options, ingestionMs: HOUR });
-    await put(slow, 'L-2', { ...NEW, ...wait, callback_url: `${address}/left` });
-    await slow.stop();
-    time.now += 2 * HOUR;
-    const last = await sandboxFor({ ...options, ingestionMs: HOUR });
-    await expect.poll(() => called).toEqual(['/made', '/left']);
-    expect((await send(last, 'GET', '/vital_books/L-2')).body.build).toMatchObject({ status: 'approved' });
-  });
-
-  it('records nothing of a rejected request', async () => {
-    const { db, options } = setting();
-    const sandbox = await sandboxFor(options);
-    await put(sandbox, 'L-1', NEW);
-    const before = readFileSync(db, 'utf8');
-    expect((await put(sandbox, 'L-2', { edition: 'wrong' })).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /v4/packages', 'no JSON')).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /v3/users', '<user/>')).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /_sandbox/mutate', '{"create":-1}')).status).toBe(422);
-    expect((await exchange(sandbox, 'POST /_sandbox/expire', '{"reference":"unknown"}')).status).toBe(404);
-    expect(readFileSync(db, 'utf8')).toBe(before);
-    await put(sandbox, 'L-3', NEW);
-    expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
-  });
-
-  it('rejects a journal while another sandbox uses it', async () => {
-    const { db, options } = setting();
-    const first = await sandboxFor(options);
-    const refused = { code: 'CONFIG_INVALID', message: `--db ${db}: is in use` };
-    await expect(startSandbox(options)).rejects.toMatchObject(refused);
-    await put(first, 'L-1', NEW);
-    await first.stop();
-    expect(readdirSync(dirname(db))).toEqual([basename(db)]);
-    const next = await sandboxFor(options);
-    expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
-  });
-
-  it('rejects a journal that cannot be locked, and names the lock', async () => {
-    const { db, options } = setting();
-    mkdirSync(`${db}.lock`);
-    await expect(startSandbox(options)).rejects.toMatchObject({
-      code: 'CONFIG_INVALID',
-      message: expect.stringContaining(`${db}.lock cannot be locked`),
-      hint: expect.stringContaining('Make its folder writable'),
-    });
+it('a journal that cannot be locked is rejected, and the lock is named', async () => {
+  const { db, options } = setting();
+  mkdirSync(`${db}.lock`);
+  await expect(startSandbox(options)).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: expect.stringContaining(`${db}.lock cannot be locked`),
+    hint: expect.stringContaining('Make its folder writable'),
   });
 });
 

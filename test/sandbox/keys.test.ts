@@ -23,7 +23,7 @@ it('POST /_sandbox/key revokes the main key and accepts the new one for the same
   expect(after.bytes).toEqual(before.bytes);
 });
 
-it('keeps a renewed key after a restart', async () => {
+it('the sandbox keeps a renewed key after a restart', async () => {
   const db = join(temporaryDirectory(), 'sandbox.journal');
   const first = await sandboxFor({ items: 3, db });
   await control(first, 'key', { api_key: 'RENEWED' });

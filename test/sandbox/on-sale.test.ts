@@ -1,24 +1,23 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { createTimeline } from '../../src/sandbox/journal/timeline.ts';
 
-describe('the timeline', () => {
-  it('stands still until it runs and during a change, and never goes back', () => {
-    const clock = { now: () => 100 };
-    const timeline = createTimeline(clock, 10);
-    expect(timeline.now()).toBe(10);
-    expect(timeline.during(20, () => timeline.now())).toBe(20);
-    expect(timeline.now()).toBe(20);
-    timeline.run();
-    expect(timeline.now()).toBe(100);
-    clock.now = () => 90;
-    expect(timeline.during(timeline.now(), () => timeline.now())).toBe(100);
-  });
+it('the timeline stands still until it runs and during a change, and never goes back', () => {
+  const clock = { now: () => 100 };
+  const timeline = createTimeline(clock, 10);
+  expect(timeline.now()).toBe(10);
+  expect(timeline.during(20, () => timeline.now())).toBe(20);
+  expect(timeline.now()).toBe(20);
+  timeline.run();
+  expect(timeline.now()).toBe(100);
+  clock.now = () => 90;
+  expect(timeline.during(timeline.now(), () => timeline.now())).toBe(100);
 });
 
-describe('the catalog, with sale windows', () => {
-  it.each(['id', 'updated-asc', 'updated-desc'] as const)('lists the products on sale, in order %s', (order) => {
+it.each(['id', 'updated-asc', 'updated-desc'] as const)(
+  'the catalog lists the products on sale, in order %s',
+  (order) => {
     {
       const time = { now: 1_000_000 };
       const options = { items: 40, seed: 1, order, withdrawnForMs: 50 };
@@ -51,14 +50,14 @@ describe('the catalog, with sale windows', () => {
         expect(catalog.withdrawn).toBe(states.filter(({ withdrawn }) => withdrawn).length);
       }
     }
-  });
+  },
+);
 
-  it('skips a number that is taken, once', () => {
-    const catalog = createCatalog({ items: 3, seed: 1, order: 'id', withdrawnForMs: 50 }, { now: () => 5 });
-    catalog.skip(4);
-    catalog.mutate({ create: 3 });
-    const seen = catalog.list(null, 0, 10).products.map(({ index }) => index);
-    expect([seen, catalog.next()]).toEqual([[0, 1, 2, 3, 5, 6], 7]);
-    expect(catalog.find(4)).toBeNull();
-  });
+it('the catalog skips a number that is taken, once', () => {
+  const catalog = createCatalog({ items: 3, seed: 1, order: 'id', withdrawnForMs: 50 }, { now: () => 5 });
+  catalog.skip(4);
+  catalog.mutate({ create: 3 });
+  const seen = catalog.list(null, 0, 10).products.map(({ index }) => index);
+  expect([seen, catalog.next()]).toEqual([[0, 1, 2, 3, 5, 6], 7]);
+  expect(catalog.find(4)).toBeNull();
 });

@@ -74,7 +74,7 @@ it.for([
   { title: 'Tides' },
   { imprint_id: 1 },
   { ...NEW, title: '' },
-])('describes which assets are accepted: %j', async (body, { sandbox }) => {
+])('the OpenAPI document describes which assets are accepted: %j', async (body, { sandbox }) => {
   const put = await tried(sandbox, 'PUT /v4/assets/{vbid}', '/v4/assets/L-1', body);
   expect(put.answered).toBe(true);
   // A PUT may create or update, so its description does not require the two members that a creation needs.
@@ -103,7 +103,7 @@ it.for([
   { name: '' },
   { name: undefined },
   { own_field: { a: 1 } },
-])('describes which packages are accepted: %j', async (more, { sandbox }) => {
+])('the OpenAPI document describes which packages are accepted: %j', async (more, { sandbox }) => {
   const { described, taken, answered } = await tried(sandbox, 'POST /v4/packages', '/v4/packages', {
     ...SHELF,
     ...more,
@@ -112,7 +112,7 @@ it.for([
 });
 
 it.each(['', '?include_details=metadata,subjects,identifiers,accessibility', '?from=2020-01-01'])(
-  'describes the pages of products%s',
+  'the OpenAPI document describes the pages of products%s',
   async (query) => {
     const sandbox = await sandboxFor({ items: 1000 });
     sandbox.catalog.mutate({ remove: 3 });
@@ -129,7 +129,7 @@ it.each([
   ['2030-01-01T10:00:00+02:00', 200],
   ['2030-02-30', 422],
   ['tomorrow', 422],
-])('describes that the time %s gets status %i', async (from, status) => {
+])('the OpenAPI document describes that the time %s gets status %i', async (from, status) => {
   const sandbox = await sandboxFor({ items: 1 });
   const { parameters } = await described(sandbox, 'GET /v4/products');
   const schema = parameters.find(({ name }) => name === 'from')?.schema ?? {};
@@ -140,7 +140,7 @@ it.each([
   expect([response.statusCode, ajv.validate(schema, from)]).toEqual([status, status === 200]);
 });
 
-it('describes which identifiers of an asset are accepted', async ({ sandbox }) => {
+it('the OpenAPI document describes which identifiers of an asset are accepted', async ({ sandbox }) => {
   const { parameters } = await described(sandbox, 'PUT /v4/assets/{vbid}');
   const schema = parameters.find(({ name }) => name === 'vbid')?.schema ?? {};
   for (const vbid of ['L-1', '9780306406157', '-1', 'a b', 'x'.repeat(65)]) {
@@ -152,7 +152,7 @@ it('describes which identifiers of an asset are accepted', async ({ sandbox }) =
 it.each([
   ['PUT /v4/assets/{vbid}', 'PUT'],
   ['GET /vital_books/{vbid}', 'GET'],
-] as const)('describes every member of an asset in the reply to %s', async (operation, method) => {
+] as const)('the OpenAPI document describes every member of an asset in the reply to %s', async (operation, method) => {
   const sandbox = await sandboxFor({ items: 1 });
   const { responses } = await described(sandbox, operation);
   const { schema } = responses[200].content['application/json'];
@@ -164,7 +164,7 @@ it.each([
   }
 });
 
-it('answers HEAD', async () => {
+it('GET /openapi.json answers HEAD, too', async () => {
   const { url } = await sandboxFor({ items: 0 });
   const response = await request(`${url}/openapi.json`, { method: 'HEAD' });
   expect([response.statusCode, await response.body.text()]).toEqual([200, '']);

@@ -40,19 +40,22 @@ it.for([
   ['POST /v3/credentials.xml', 'credentials', MIXED],
   ['POST /v3/users.xml', 'user', READER],
   ['POST /v3/users.xml', 'error-response', USED],
-] as const)('%s: describes the reply with 200: %s', async ([operation, root, body], { sandbox }) => {
-  const fits = await judgeOf(sandbox, operation);
-  const answer = await exchange(sandbox, operation, body);
-  expect([answer.status, rootOf(answer).name]).toEqual([200, root]);
-  expect([answer.text, fits(membersOf(rootOf(answer)))]).toEqual([answer.text, true]);
-  const error = { 'error-code': '601', 'error-text': 'x' };
-  for (const other of [{}, { 'error-code': '601' }, { 'error-text': 'x' }, { ...error, license: [] }]) {
-    expect([other, fits(other)]).toEqual([other, false]);
-  }
-});
+] as const)(
+  'the OpenAPI document describes the reply with 200 of %s: %s',
+  async ([operation, root, body], { sandbox }) => {
+    const fits = await judgeOf(sandbox, operation);
+    const answer = await exchange(sandbox, operation, body);
+    expect([answer.status, rootOf(answer).name]).toEqual([200, root]);
+    expect([answer.text, fits(membersOf(rootOf(answer)))]).toEqual([answer.text, true]);
+    const error = { 'error-code': '601', 'error-text': 'x' };
+    for (const other of [{}, { 'error-code': '601' }, { 'error-text': 'x' }, { ...error, license: [] }]) {
+      expect([other, fits(other)]).toEqual([other, false]);
+    }
+  },
+);
 
 // @rule 4.2-9
-it('4.2 rule 4: describes an error instead of licenses', async ({ sandbox }) => {
+it('4.2 rule 4: the OpenAPI document describes an error instead of licenses', async ({ sandbox }) => {
   const fits = await judgeOf(sandbox, 'GET /v3/licenses.xml');
   const described = ({ status, text }: Exchange) => [
     status,

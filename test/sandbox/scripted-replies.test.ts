@@ -18,7 +18,7 @@ it('7: an operation replies with the scripted failure as often as asked, and cha
   expect((await put()).status).toBe(200);
 });
 
-it('7: replies with any custom code and status, in the format of the operation', async ({ sandbox }) => {
+it('7: the sandbox replies with any custom code and status, in the format of the operation', async ({ sandbox }) => {
   const arrange = (operation: string, rest: object) => control(sandbox, 'answer', { operation, code: 601, ...rest });
   await arrange('GET /v3/licenses.xml', { status: 401, message: 'a < b' });
   expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([401, '601']);
@@ -39,13 +39,13 @@ it.for([
   ['POST /v3/users', 'POST /v3/users.xml'],
   ['POST /v3/users.xml', 'POST /v3/users'],
   ['GET /v3/users/:id', 'GET /v3/users.xml/user-0000001'],
-] as const)('%s is the same operation as its other form, %s', async ([operation, called], { sandbox }) => {
+] as const)('the operation %s is the same as its other form, %s', async ([operation, called], { sandbox }) => {
   await control(sandbox, 'answer', { operation, status: 503 });
   expect((await exchange(sandbox, called)).status).toBe(503);
   expect((await exchange(sandbox, called)).status).not.toBe(503);
 });
 
-it('removes a scripted reply with 0 times', async ({ sandbox }) => {
+it('the sandbox removes a scripted reply with 0 times', async ({ sandbox }) => {
   const arrange = (times: number) => control(sandbox, 'answer', { operation: 'GET /v4/products', status: 500, times });
   await arrange(1000);
   expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(500);
@@ -53,7 +53,7 @@ it('removes a scripted reply with 0 times', async ({ sandbox }) => {
   expect((await exchange(sandbox, 'GET /v4/products')).status).toBe(200);
 });
 
-it('sends Retry-After with it', async ({ sandbox }) => {
+it('the sandbox sends Retry-After with a scripted reply', async ({ sandbox }) => {
   await control(sandbox, 'answer', { operation: 'GET /v4/products', status: 503, retry_after: 30 });
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
   await response.body.dump();
@@ -64,7 +64,7 @@ it.each([
   [{ operation: 'PUT /v4/asset', status: 500 }, 'operation: must be one of GET /v4/products, '],
   [{ operation: 'GET /v4/products', status: 302 }, 'status: must be 200, or 400 to 599'],
   [{ operation: 'GET /v4/products', status: 500, times: -1 }, 'times: must be at least 0'],
-])('rejects %j', async (body, why) => {
+])('the sandbox rejects the script %j', async (body, why) => {
   const answer = await exchange(await sandboxFor({ items: 1 }), 'POST /_sandbox/answer', JSON.stringify(body));
   expect(answer.status).toBe(422);
   expect(answer.text).toContain(why);
@@ -99,7 +99,7 @@ it('4.1, 4.4: the client sends the documented headers', async () => {
   expect(value).toMatchObject({ numItems: 2 });
 });
 
-it('does not require them unless it is strict', async ({ sandbox }) => {
+it('the sandbox does not require the documented headers unless it is strict', async ({ sandbox }) => {
   const response = await request(`${sandbox.url}/v4/products`, { headers: CREDENTIALS });
   await response.body.dump();
   expect(response.statusCode).toBe(200);

@@ -6,7 +6,7 @@ import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import { openState } from '../../src/sandbox/sandbox-state.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-it('removes a change from the journal if it throws', () => {
+it('the sandbox removes a change from the journal if it throws', () => {
   const db = join(temporaryDirectory(), 'sandbox.ndjson');
   const { record, close } = openState({ ...SANDBOX_DEFAULTS, items: 1, db }, AbortSignal.abort());
   onTestFinished(close);

@@ -4,7 +4,7 @@ import { validate } from '../../src/sandbox/http/validate.ts';
 
 const short = z.string().min(3, { error: 'is short' }).regex(/^x/, { error: 'begins otherwise' });
 
-it('names each unknown member with its place, and the known members', () => {
+it('the check of a body names each unknown member with its place, and the known members', () => {
   const schema = z.strictObject({ a: short.optional(), b: z.strictObject({ c: short.optional() }) });
   expect(() => validate(schema, { a: 'y', b: { d: 1 }, e: 2, f: 3 })).toThrow(
     expect.objectContaining({
@@ -13,7 +13,7 @@ it('names each unknown member with its place, and the known members', () => {
   );
 });
 
-it('reports only the first problem of a member', () => {
+it('the check of a body reports only the first problem of a member', () => {
   const schema = z.object({ a: short, b: z.object({ c: short }) });
   expect(() => validate(schema, { a: 'y', b: { c: 'yyy' } })).toThrow(
     expect.objectContaining({ status: 422, errors: ['a: is short', 'b/c: begins otherwise'] }),
