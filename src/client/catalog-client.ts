@@ -18,7 +18,7 @@ export function canLookUp(vbid: string): boolean {
 export type CatalogClient = ReturnType<typeof createCatalogClient>;
 
 /**
- * Reads the catalog for the mirror: one request for each call, plus those that renew the access token or check a 404.
+ * Reads the catalog for the mirror: one request for each call, and further ones to renew the access token or to check a 404.
  * @param pacer keeps the pace of these further requests; default: they are sent at once
  */
 export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: Pacer) {

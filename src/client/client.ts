@@ -37,7 +37,6 @@ export type LicenseOperations = Client['licenses'];
 export type CredentialOperations = Client['credentials'];
 export type UserOperations = Client['users'];
 
-/** A client with validated settings. */
 export function clientOf(settings: ClientSettings, clock: Clock) {
   const { tokens, ...connection } = connect(settings, settings.rateLimit, clock);
   const caller: Caller = {

@@ -112,9 +112,9 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
     get requests() {
       return service.log.entries();
     },
-    /** The main key: that of the options, unless a control or the journal replaced it. */
+    /** The main key. A control or the journal may have replaced the configured key. */
     apiKey: state.directory.mainKey,
-    /** The readers' tokens: those of the options, unless a reset or the journal replaced them. */
+    /** The readers' tokens. A reset or the journal may have replaced the configured tokens. */
     readerTokens: state.directory.readerTokens,
     /** Breaks all connections. Idempotent. */
     stop: async (): Promise<void> => {

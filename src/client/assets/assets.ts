@@ -1,15 +1,12 @@
 import * as z from 'zod';
 import { CatchwordError } from '../../base/errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
-import type { ParsedAnswer } from '../http/answer.ts';
+import { MAX_IDENTIFIER, type ParsedAnswer } from '../http/answer.ts';
 import type { Caller, Operation } from '../http/caller.ts';
 import { type CallOptions, callOptions, type FieldsFor, optionsOf, UNCHECKED } from '../input/call-options.ts';
 import type { OptionsOf } from '../input/request-fields.ts';
 import { type AssetFields, checkAsset } from './asset-request.ts';
 import { ASSET_FIELDS, type Asset, assetOf, isIdentifiedBy } from './asset-response.ts';
-
-/** Characters of an identifier that an error shows. */
-const MAX_VBID = 255;
 
 export type WrittenAsset = Asset & { readonly vbid: string };
 
@@ -43,7 +40,7 @@ export function writtenAsset({ value, origin, status, hide }: ParsedAnswer, vbid
   const asset = assetOf(value);
   const own = asset.vbid ?? '';
   if (own !== '' && (vbid === null || isIdentifiedBy(asset, vbid))) return { ...asset, vbid: own };
-  const other = own === '' ? 'without a vbid' : `with ${hide(own, MAX_VBID)} instead of ${vbid}`;
+  const other = own === '' ? 'without a vbid' : `with ${hide(own, MAX_IDENTIFIER)} instead of ${vbid}`;
   const error = new CatchwordError('SERVICE_ERROR', `${origin} answered ${other}`, { status });
   throw checkFirst(error, { ...(vbid === null && { creates: 'vbid' }) });
 }

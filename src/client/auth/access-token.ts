@@ -44,7 +44,7 @@ interface Known {
   readonly token: string | undefined;
   /** The token that the last renewal by a reset returned. */
   readonly tokenOfReset?: string;
-  /** The last renewal that failed for good: of which token, why, and how long it is not repeated. */
+  /** The last renewal that failed for good: its token, its error, and how long it is not repeated. */
   readonly failure?: {
     readonly failed: string | undefined;
     readonly error: CatchwordError;
@@ -113,7 +113,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
   async function reset(): Promise<void> {
     const old = store?.read() ?? known.token ?? (await fetchToken(account));
     known = { ...known, token: old };
-    // It changes nothing, and shows by which guid the user can be verified afterwards.
+    // It changes nothing, and shows the guid that the user can be verified with afterwards.
     if (!account.hasReference) await account.verify();
     const first = await resetToken(account, old);
     known = { ...known, token: first.token };

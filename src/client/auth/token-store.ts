@@ -22,7 +22,6 @@ import { loadLocks, waitForFile } from '../../base/file-lock.ts';
  * private (mode 0600). It is replaced as a whole, so that no reader sees half of it. Any other file is left alone.
  */
 
-/** What a token is valid for. */
 export interface TokenOwner {
   /** Scheme, host and port of the service. */
   readonly origin: string;

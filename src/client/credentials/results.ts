@@ -27,12 +27,12 @@ function resultOf(found: Element | undefined, submitted: CredentialSubmission, h
   return { ok: false, code: said?.code ?? null, message, reference, guid };
 }
 
-/** Whether a code is about the request: 650, and those of HTTP. Codes from 468 to 474 are about a user. */
+/** Whether a code is about the request: 650, and the codes of HTTP. Codes from 468 to 474 are about a user. */
 function isOfRequest(code = 0): boolean {
   return code === 650 || (code >= 400 && code < 600 && !(code >= 468 && code <= 474));
 }
 
-/** The errors of the request as a whole: those without keys whose code is about the request, or fewer or more than accounts. */
+/** The errors of the whole request: errors without keys, if their code or their number shows that no account has them. */
 function wholeErrors(elements: readonly Element[], submitted: number, hide: Hide): XmlElement[] {
   const keyless = elements
     .filter(({ reference, guid, accessToken }) => !(reference ?? guid ?? accessToken))

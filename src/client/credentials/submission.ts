@@ -52,7 +52,6 @@ export const MAX_KEYS = 2_600_000;
 
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
-/** The fault of a key, and a hint. */
 function faultOf(name: string, value: unknown, unchecked: boolean): readonly [string, string?] | undefined {
   if (!KEYS.includes(name)) return [`${JSON.stringify(name)} cannot be submitted`];
   if (typeof value !== 'string') return [`its ${name} is not a string`, 'Put it in quotes, even if it is a number.'];
@@ -102,12 +101,10 @@ export function checkSubmission(
   return submitted;
 }
 
-/** Characters of its keys. */
 export function sizeOf({ reference = '', guid = '', accessToken = '' }: CredentialSubmission): number {
   return reference.length + guid.length + accessToken.length;
 }
 
-/** The body of `POST /v3/credentials.xml`. */
 export function credentialsXml(submissions: readonly CredentialSubmission[]): string {
   return writeXml({
     name: 'credentials',

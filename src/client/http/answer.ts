@@ -17,13 +17,12 @@ export interface ParsedAnswer extends Answer {
   readonly elements: readonly XmlElement[];
 }
 
-/** What is read of an XML answer. */
 export type XmlAnswer = Pick<ParsedAnswer, 'status' | 'elements' | 'text' | 'hide' | 'refusal' | 'origin'>;
 
 /** Deeper JSON could overflow the stack of code that walks through it; a real answer is a few levels deep. */
 const MAX_JSON_DEPTH = 64;
 /** Characters of an identifier that an error shows. */
-const MAX_IDENTIFIER = 255;
+export const MAX_IDENTIFIER = 255;
 
 /**
  * The error of an answer with a good status that is not what was asked for. It names what a write created all the same;
@@ -42,7 +41,6 @@ function failed(message: ServiceMessage, answer: Answer, request: Request, value
   return checkFirst(error, request, isShown ? `${creates} ${hide(`${created}`, MAX_IDENTIFIER)}` : undefined);
 }
 
-/** The value of JSON, or a plain text. */
 function jsonIn({ text, origin, status }: Answer): unknown {
   try {
     return JSON.parse(text);

@@ -24,7 +24,7 @@ export interface Request {
   readonly format: 'json' | 'xml' | 'page';
   /** Whether the access token is sent too (interface, section 5), or only if it is known. The API key always is. */
   readonly token: boolean | 'if-known';
-  /** Whether a second request does no more than the first, so that the call is retried after any passing failure. */
+  /** Idempotent: retried after any passing failure. */
   readonly repeatable: boolean;
   /** Field of the answer that identifies what was created. */
   readonly creates?: string;

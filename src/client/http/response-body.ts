@@ -22,7 +22,6 @@ export const BODY_LIMITS: BodyLimits = { maxWireBytes: 32 * 2 ** 20, maxBytes: 6
 /** Ten thousand credentials are about 4 MB of XML. */
 export const XML_LIMITS: BodyLimits = { maxWireBytes: 8 * 2 ** 20, maxBytes: 8 * 2 ** 20 };
 
-/** The byte order mark of UTF-8. */
 const MARK = [0xef, 0xbb, 0xbf];
 
 const HINT = 'Retry; if the error persists, the service or a proxy sends an unreadable answer.';
@@ -31,12 +30,10 @@ function bodyError(message: string, hint = HINT, cause?: unknown): CatchwordErro
   return new CatchwordError('SOURCE_BODY', message, { hint, cause });
 }
 
-/** The error of an answer that is not UTF-8. */
 export function notUtf8(): CatchwordError {
   return bodyError('the answer is not UTF-8');
 }
 
-/** Reads a whole body, up to the limit. */
 export async function readBytes(
   stream: AsyncIterable<Uint8Array>,
   headers: Headers,

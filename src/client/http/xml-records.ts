@@ -29,7 +29,6 @@ export function fieldsOf({ attributes, children }: XmlElement): ReadonlyMap<stri
   return fields;
 }
 
-/** The fields without those called `known`. */
 export function othersIn(fields: ReadonlyMap<string, string>, known: readonly string[]): Record<string, string> {
   return Object.fromEntries([...fields].filter(([name]) => !known.includes(name)));
 }

@@ -145,7 +145,7 @@ function isOneTitle(licenses: readonly License[]): boolean {
  *
  * A license counts until it expires at `nowMs`. One without a valid expiration counts too: a rejected sale can be made
  * later, but a duplicate one cannot be undone. The type does not matter. A service may list the title by any of its
- * identifiers, so an answer that names one title is trusted; if it names several, only those with the requested `sku` or
+ * identifiers, so an answer that names one title is trusted; if it names several, only licenses with the requested `sku` or
  * `isbn` count.
  *
  * @throws CatchwordError SERVICE_ERROR if the result depends on a license that names no title

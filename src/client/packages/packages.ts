@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { CatchwordError } from '../../base/errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
-import { type JsonObject, type ParsedAnswer, requireFields } from '../http/answer.ts';
+import { type JsonObject, MAX_IDENTIFIER, type ParsedAnswer, requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import {
   type CallOptions,
@@ -28,15 +28,12 @@ export type DeletePackageOptions = CallOptions & OptionsOf<typeof DELETE>;
 function writtenPackage({ value, origin, status, hide }: ParsedAnswer, sku: string | undefined): Package {
   const written = packageOf(value);
   if (written.sku === undefined || sku === undefined || written.sku === sku) return written;
-  const message = `${origin} answered with package ${hide(written.sku, MAX_SKU)} instead of ${sku}`;
+  const message = `${origin} answered with package ${hide(written.sku, MAX_IDENTIFIER)} instead of ${sku}`;
   throw checkFirst(new CatchwordError('SERVICE_ERROR', message, { status }), {});
 }
 
 /** Live services answer a delete with a count. */
 const DELETED_FIELDS = [...PACKAGE_FIELDS, 'removed_count'];
-
-/** Characters of a SKU that an error shows. */
-const MAX_SKU = 255;
 
 export type Packages = ReturnType<typeof createPackages>;
 

@@ -17,7 +17,7 @@ export interface ItemRange {
 
 export interface ItemsPage {
   readonly envelope: Envelope;
-  /** JSON text of each item as it was sent, valid or not. */
+  /** JSON text of each item as the service sent it, valid or not. */
   readonly items: readonly string[];
   /** When the service answered by its own clock, milliseconds since 1970; null if unknown. */
   readonly sourceTime: number | null;

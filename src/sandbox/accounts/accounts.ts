@@ -97,7 +97,7 @@ export function createAccounts(options: AccountOptions) {
       }
       return null;
     },
-    /** @param profile of which `taken` returns null */
+    /** Creates a user whose values are free: see `taken`. */
     create: (profile: Profile): User => userOf(profiles.add(profile), profile),
     /** Gives the user a new token and makes all earlier ones stale. */
     reset: ({ number }: User): User => {

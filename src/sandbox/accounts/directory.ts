@@ -32,7 +32,7 @@ export type Members = ReturnType<typeof createMembers>;
 
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
-/** The API keys that the service accepts, and their users. Each key has its own, and none sees those of another. */
+/** The API keys that the service accepts, and their users. Each key has its own users, and sees no others. */
 export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
   const { seed, users, apiKey, otherApiKey, accessToken } = options;
   const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
@@ -62,12 +62,12 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
       return true;
     },
     main,
-    /** Those of the main key first. */
+    /** The users of the main key come first. */
     all,
     of,
-    /** The state of a token of one of the key's users. Those of other keys are unknown to it, in every operation. */
+    /** The state of a token of one of the key's users. Every operation takes tokens of other keys as unknown. */
     tokenState: (key: string, token: string): TokenState => of(key).accounts.tokenState(token),
-    /** The latest tokens of the keys' own readers; a reset or a journal may have replaced those of the options. */
+    /** The latest tokens of the keys' own readers; a reset or a journal may have replaced the configured ones. */
     readerTokens: () => ({
       accessToken: tokenOf(main, READER),
       otherAccessToken: tokenOf(other, OTHER_READER.reference),

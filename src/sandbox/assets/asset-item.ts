@@ -16,7 +16,7 @@ function canonical([first]: readonly string[], alone = first): string | null {
   return isbn.length === 13 ? isbn : (counterpartIsbn(isbn) ?? isbn);
 }
 
-/** Members that follow from those of interface, section 2.1.1. The others are the catalog's own. */
+/** Members that follow from the identifiers of interface, section 2.1.1. The others are the catalog's own. */
 const WRITTEN = new Set<string>(['e_isbn', 'print_isbn', ...IDENTIFIER_KEYS]);
 
 function identifiersOf({ identifiers, fields }: Asset, base: Members, all: boolean): Members {

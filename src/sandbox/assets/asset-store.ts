@@ -50,7 +50,7 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     return { ...GENERATED, vbid, index, owner: options.apiKey, createdAt, updatedAt, format };
   }
 
-  /** The written identifiers, or those of the product in the catalog. */
+  /** The written identifiers, or the identifiers of the product in the catalog. */
   function identifiersOf({ index, identifiers }: Asset): Identifiers {
     if (identifiers !== null) return identifiers;
     const list = (isbn: string | null) => (isbn === null ? [] : [isbn]);
@@ -61,14 +61,14 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     });
   }
 
-  /** The written fields, over those of the catalog. An ISBN written by itself takes precedence over those of the lists. */
+  /** The written fields, over the fields of the catalog. An ISBN written by itself precedes the ISBNs of the lists. */
   function fieldsOf(asset: Asset): AssetFields {
     const own = asset.generated ? generatedAt(asset.index).fields : {};
     const { e_isbn_13, print_isbn_13 } = identifiersOf(asset);
     return { ...own, e_isbn: e_isbn_13[0], print_isbn: print_isbn_13[0], ...asset.fields };
   }
 
-  /** Returns the index of a new asset: that of its number if it has one, else the next. */
+  /** Returns the index of a new asset: the index of its number if it has one, else the next. */
   function claimIndex(vbid: string): number {
     const own = indexOf(vbid);
     if (own !== null && own < catalog.next()) return own;

@@ -1,8 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import { isIP } from 'node:net';
 import { isLoopback } from '../../base/loopback.ts';
-import { isPublic, publicLookup } from '../../base/public-address.ts';
+import { isPrivateLiteral, publicLookup } from '../../base/public-address.ts';
 
 const TIMEOUT_MS = 10_000;
 
@@ -11,9 +10,8 @@ const TIMEOUT_MS = 10_000;
  * @rule 6-1
  */
 export function isPrivateUrl(url: string): boolean {
-  // Without the brackets of IPv6 and without a dot at the end.
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
-  return isIP(host) === 0 ? isLoopback(host) || host.endsWith('.localhost') : !isPublic(host);
+  const host = new URL(url).hostname.replace(/\.$/, '');
+  return isPrivateLiteral(host) || isLoopback(host) || host.endsWith('.localhost');
 }
 
 const lookupPublic = publicLookup((hostname) => new Error(`${hostname} is a private address`));

@@ -3,7 +3,6 @@ import type { SandboxOptions } from '../options.ts';
 import { callBack, isPrivateUrl } from './callback.ts';
 import { type Asset, buildStatusOf, type Ingestion } from './kept-asset.ts';
 
-/** The most calls of one address. */
 const MAX_CALLS = 4;
 
 /** Identifies a callback: an asset may be ingested several times. `startedAt`: milliseconds since 1970. */

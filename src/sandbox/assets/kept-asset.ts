@@ -18,7 +18,7 @@ export interface Ingestion {
 /** The fields of interface, section 2.1, that are kept as they were sent. */
 export type AssetFields = Omit<AssetRequest, 'identifiers' | 'variants' | 'url' | 'callback_url'>;
 
-/** An asset. It is replaced, never modified, so an old value stays as it was. */
+/** An asset. It is replaced, never modified. */
 export interface Asset {
   readonly vbid: string;
   /** Index of its product in the catalog. */
@@ -27,13 +27,13 @@ export interface Asset {
   readonly owner: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** Whether the catalog generated it. Then the fields that were not written are those of the catalog. */
+  /** Whether the catalog generated it. Then the fields that were not written come from the catalog. */
   readonly generated: boolean;
   /** The file format that the catalog generated, such as `epub`. Null if it did not generate the asset. */
   readonly format: string | null;
   /** Only the fields that were written. */
   readonly fields: AssetFields;
-  /** Null: those of the product in the catalog, in its current version. */
+  /** Null: the identifiers of the product in the catalog, in its current version. */
   readonly identifiers: Identifiers | null;
   /** By SKU. */
   readonly channelIds: ReadonlyMap<string, string>;

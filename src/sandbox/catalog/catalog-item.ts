@@ -22,7 +22,6 @@ export interface ItemShape {
 
 export const EVERY_MEMBER: ItemShape = { details: true, groups: new Set(DETAIL_GROUPS), currencies: null };
 
-/** The arguments of a product's text. */
 interface Subject {
   readonly version: number;
   readonly vbid: string;
@@ -136,7 +135,6 @@ function groupMembers(groups: ReadonlySet<DetailGroup>, draw: Draw): string[] {
   return members;
 }
 
-/** Renders one product as JSON text. */
 export type RenderItem = (product: Pick<Product, 'index' | 'version' | 'withdrawn'>) => string;
 
 /**

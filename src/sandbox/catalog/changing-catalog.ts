@@ -29,7 +29,6 @@ function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clo
   let latest = clock.now();
   const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
 
-  /** Updates a product, or withdraws it. */
   function touch(index: number, isLiving: boolean, versions = 0): void {
     states.set({ index, version: states.versionOf(index) + versions, updatedAt: latest, withdrawn: !isLiving });
   }

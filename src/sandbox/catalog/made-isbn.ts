@@ -1,5 +1,5 @@
 /*
- * Plain arithmetic. isbn3 rejects numbers that no agency has given out, and those of the sandbox are such numbers.
+ * Plain arithmetic. isbn3 rejects numbers that no agency has given out, such as the numbers of the sandbox.
  */
 
 /** @param body the nine digits between the prefix and the check digit */
@@ -17,7 +17,6 @@ export function isbn13(body: number): string {
   return `978${String(body).padStart(9, '0')}${checkDigit13('978', body)}`;
 }
 
-/** Returns the ISBN-10 of the same book. */
 export function isbn10(isbn: string): string {
   const body = isbn.slice(3, 12);
   let sum = 0;
@@ -26,7 +25,6 @@ export function isbn10(isbn: string): string {
   return body + (check === 10 ? 'X' : String(check));
 }
 
-/** Removes dashes and spaces. */
 export function canonicalIsbn(text: string): string {
   return text.replace(/[- ]/g, '').toUpperCase();
 }

@@ -10,7 +10,6 @@ export function isOnSale({ from, until }: TimeRange, now: number): boolean {
   return from <= now && now < until;
 }
 
-/** The sale windows of products that begin or end at a known time. */
 export function createSaleWindows() {
   const windows = new Map<number, TimeRange>();
   /** The first moment after the latest one at which a window begins or ends. */

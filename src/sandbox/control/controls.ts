@@ -64,7 +64,6 @@ export function createControls({ catalog, directory }: Stores): ReadonlyMap<stri
   }
 
   const controls: Record<string, Control> = {
-    /** Changes the catalog, and replies with the counts. */
     '/_sandbox/mutate': controlOf(mutation, (asked) => {
       try {
         return catalog.mutate(asked);

@@ -14,7 +14,6 @@ const script = z.strictObject({
   times: z.int().min(0).max(1_000_000).default(1),
 });
 
-/** The name of an operation, such as `PUT /v4/assets/:vbid`. */
 function nameOf({ method, path }: Operation): string {
   return `${method} ${path}`;
 }

@@ -15,7 +15,6 @@ export interface Reply {
   readonly retryAfter?: number;
 }
 
-/** The format of an operation's replies, errors included. */
 export type Format = 'json' | 'xml';
 
 const MAX_ERRORS = 100;

@@ -1,18 +1,9 @@
+import { decoded } from '../../base/percent-decode.ts';
 import type { Operation } from './operation.ts';
 
-/** The operation that a request calls, or the status of the error. */
 export type Route =
   | { readonly operation: Operation; readonly values: Readonly<Record<string, string>> }
   | { readonly status: 404 | 405 };
-
-/** Returns a segment as it is if it is not encoded correctly. */
-function decode(segment: string): string {
-  try {
-    return decodeURIComponent(segment);
-  } catch {
-    return segment;
-  }
-}
 
 function patternOf(path: string): RegExp {
   return new RegExp(`^${path.replaceAll('.', '\\.').replace(/:(\w+)/g, '(?<$1>[^/]*)')}$`);
@@ -28,7 +19,7 @@ export function createRouter(operations: readonly Operation[]) {
     });
     const found = matching.find(({ operation }) => operation.method === method);
     if (found === undefined) return { status: matching.length === 0 ? 404 : 405 };
-    const values = Object.entries(found.groups).map(([name, segment]) => [name, decode(segment)] as const);
+    const values = Object.entries(found.groups).map(([name, segment]) => [name, decoded(segment)] as const);
     return { operation: found.operation, values: Object.fromEntries(values) };
   };
 }

@@ -22,19 +22,12 @@ const header = z.object({
   at: z.number(),
 });
 
-/** What cannot differ when a journal is opened again, and the flag of each. */
-const FIXED = {
-  seed: '--seed',
-  items: '--items',
-  users: '--users',
-  booksPath: '--books-path',
-  packagesPath: '--packages-path',
-} as const;
+/** What cannot differ when a journal is opened again. */
+const FIXED = ['seed', 'items', 'users', 'booksPath', 'packagesPath'] as const;
 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
 
-/** A change to the state of a sandbox, as the journal records it. */
 const changeSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('request'),
@@ -76,10 +69,11 @@ function parseBeginning(path: string, text: string, given: Beginning): Beginning
   const begun = parse(header, text, (cause) =>
     unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause),
   );
-  for (const [name, flag] of Object.entries(FIXED) as [keyof typeof FIXED, string][]) {
-    if (begun[name] === given[name]) continue;
-    const problem = `was begun with ${flag.slice(2)} ${begun[name]}, not ${given[name]}`;
-    throw unusable(path, problem, `Use ${flag} ${begun[name]} again, or name another file.`);
+  const changed = FIXED.find((name) => begun[name] !== given[name]);
+  if (changed !== undefined) {
+    const option = changed.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const problem = `was begun with ${option} ${begun[changed]}, not ${given[changed]}`;
+    throw unusable(path, problem, `Use --${option} ${begun[changed]} again, or name another file.`);
   }
   return begun;
 }

@@ -38,7 +38,7 @@ function writeAsset(stores: Stores, vbid: string | null, { body, apiKey }: Opera
   return jsonReply(assetResponse(stores, asset));
 }
 
-/** Interface, 4.1, and books (4.5), which it only names: their request and response are those of an asset. */
+/** Interface, 4.1, and books (4.5), which it only names: they have the request and the response of an asset. */
 export function assetOperations(stores: Stores): Operation[] {
   const find = ({ values }: OperationRequest): Asset => {
     const asset = stores.assets.find(values.vbid ?? '');

@@ -45,7 +45,6 @@ function readLicenses({ directory, time }: Stores, { params, apiKey, accessToken
   return xmlReply({ name: 'licenses', content: [...elements, ...summary] });
 }
 
-/** Interface, 4.2. */
 export function licenseOperations(stores: Stores): Operation[] {
   return [
     {
