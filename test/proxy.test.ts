@@ -13,9 +13,9 @@ import { checkedSettings } from '../src/cli/commands/shared/checked-settings.ts'
 import { createTransport, type Transport, type TransportSettings } from '../src/client/http/transport.ts';
 import { createHttpTarget } from '../src/relay/http-target.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
-import { startSandbox } from '../src/sandbox/sandbox-server.ts';
 import { withDotEnv } from '../src/settings/environment.ts';
 import { receiver } from './notify/scene.ts';
+import { sandboxFor } from './sandbox/client.ts';
 import { makeCertificate } from './support/certificate.ts';
 import { startHttpProxy } from './support/http-proxy.ts';
 import { runHere } from './support/in-process.ts';
@@ -202,8 +202,7 @@ function send(transport: Transport, signal = new AbortController().signal) {
 }
 
 it('the source is read through the proxy, by its whole address', async () => {
-  const sandbox = await startSandbox({ items: 30 });
-  onTestFinished(() => sandbox.stop());
+  const sandbox = await sandboxFor({ items: 30 });
   const { name, asked } = await startHttpProxy(portOf(sandbox.url));
   const directory = temporaryDirectory();
   const settings = settingsFor('http://books.example', join(directory, 'catalog.db'), {
@@ -226,8 +225,7 @@ it('the source is read through the proxy, by its whole address', async () => {
 });
 
 it('the source is read directly on loopback, whatever the proxy', async () => {
-  const sandbox = await startSandbox({ items: 3 });
-  onTestFinished(() => sandbox.stop());
+  const sandbox = await sandboxFor({ items: 3 });
   const { url, asked } = await startHttpProxy(1);
   const directory = temporaryDirectory();
   const more = { HTTP_PROXY: url, HTTPS_PROXY: url };
@@ -287,8 +285,7 @@ const never = new AbortController().signal;
 it('webhooks, channels and heartbeats go through the proxy', async () => {
   const { url, received } = await receiver();
   const { name, asked } = await startHttpProxy(portOf(url));
-  const sandbox = await startSandbox({ items: 3 });
-  onTestFinished(() => sandbox.stop());
+  const sandbox = await sandboxFor({ items: 3 });
   const directory = temporaryDirectory();
   const settings = settingsFor(sandbox.url, join(directory, 'catalog.db'), {
     HTTP_PROXY: name,

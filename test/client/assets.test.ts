@@ -84,34 +84,21 @@ it.each([
   expect(error.message).toMatch(/title\W+is missing.*imprint_id\W+is unknown/);
 });
 
-it('7: a 422 does not show passwords and signatures in addresses', async () => {
-  const url = 'https://reader:pass%26word@files.example/a.epub?X-Signature=abcdef%2F0123456789&key=sesame';
-  const parts = ['pass%26word', 'pass&word', 'abcdef%2F0123456789', 'abcdef/0123456789', 'sesame'];
-  for (const text of [url, `<a href="${url}">`, ...parts.map((part) => `cannot fetch with ${part}`)]) {
+const FILE = 'files.example/a.epub';
+
+it.each([
+  [`reader:pass%26word@${FILE}?X-Signature=abcdef%2F0123456789`, ['pass%26word', 'pass&word', 'abcdef/0123456789']],
+  [`${FILE}?X-Signature=abcdef%2F0123456789&key=sesame`, ['abcdef%2F0123456789', 'sesame']],
+  [`${FILE}?sig=AbC%2fdEf+GhI%3d&kind=original`, ['AbC%2fdEf+GhI%3d', 'AbC/dEf GhI=', 'AbC%2FdEf%20GhI%3D']],
+  [`${FILE}?a=b&key=a%zzb%2fcdef`, ['a%zzb%2fcdef', 'a%zzb/cdef']],
+  [`reader:p&ss%21word9@${FILE}`, ['p&ss!word9']],
+  [`reader:p%zzword9@${FILE}`, ['p%zzword9']],
+])('7: a 422 does not show password and signature of https://%s in any spelling', async (address, secrets) => {
+  const url = `https://${address}`;
+  for (const text of [url, `<a href="${url}">`, ...secrets.map((secret) => `cannot fetch with ${secret}`)]) {
     const { client } = await talk(() => ({ status: 422, body: { errors: { url: [text] } } }));
-    const error = await failure(client.assets.update('a', { url }), ...parts);
-    expect(error.message).toContain('[secret]');
+    expect((await failure(client.assets.update('a', { url }), ...secrets)).message).toContain('[secret]');
   }
-});
-
-it.each([
-  ['?sig=AbC%2fdEf+GhI%3d&kind=original', ['AbC%2fdEf+GhI%3d', 'AbC/dEf GhI=', 'AbC%2FdEf%20GhI%3D']],
-  ['?a=b&key=a%zzb%2fcdef', ['a%zzb%2fcdef', 'a%zzb/cdef']],
-])('7: a 422 does not show a signature in any spelling: %s', async (query, spellings) => {
-  for (const spelling of spellings) {
-    const { client } = await talk(() => ({ status: 422, body: { errors: [`bad signature ${spelling}`] } }));
-    const url = `https://files.example/a.epub${query}`;
-    expect((await failure(client.assets.update('a', { url }), spelling)).message).toContain('[secret]');
-  }
-});
-
-it.each([
-  ['p&ss%21word9', 'p&ss!word9'],
-  ['p%zzword9', 'p%zzword9'],
-])('7: a 422 does not show the decoded password %s', async (password, decoded) => {
-  const { client } = await talk(() => ({ status: 422, body: { errors: [`no access with ${decoded}`] } }));
-  const url = `https://reader:${password}@files.example/a.epub`;
-  expect((await failure(client.assets.update('a', { url }), decoded)).message).toContain('[secret]');
 });
 
 it.each([

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { failure } from './connection.ts';
-import { talk } from './support.ts';
+import { talk, xml } from './support.ts';
 
 // @rule 4.5-1, 9-2
 it('4.5: POST /vital_books creates and returns the identifier that the system generated', async () => {
@@ -60,7 +60,7 @@ it.each([
   '<response><status>200</status><book><vbid>L-9</vbid><title>A &amp; B</title><print-isbn>x</print-isbn></book></response>',
   '<vbid>L-9</vbid><title>A &amp; B</title><print-isbn>x</print-isbn>',
 ])('books are read from XML, as live services answer: %s', async (body) => {
-  const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
+  const { client } = await talk(() => xml(body));
   const expected = { vbid: 'L-9', title: 'A & B', print_isbn: 'x', raw: { vbid: 'L-9', print_isbn: 'x' } };
   expect(await client.books.create({ title: 'A & B' })).toMatchObject(expected);
   expect(await client.books.read('L-9')).toMatchObject(expected);

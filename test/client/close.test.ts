@@ -1,7 +1,6 @@
 import { getEventListeners } from 'node:events';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import type { Clock } from '../../src/base/clock.ts';
 import { holdFile } from '../../src/base/file-lock.ts';
 import { readLicenses } from '../../src/client/licenses/licenses.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -10,14 +9,8 @@ import { STALE } from './stale-token.ts';
 
 const TROUBLE: Reply = { status: 503, headers: { 'retry-after': '20' } };
 
-interface PatientClock extends Clock {
-  /** Resolves when the first sleep begins. */
-  readonly asleep: Promise<void>;
-  readonly sleepers: () => number;
-}
-
 /** A clock whose sleeps end only by a signal. */
-function patientClock(): PatientClock {
+function patientClock() {
   let sleepers = 0;
   let fallAsleep = (): void => {};
   const asleep = new Promise<void>((resolve) => {
@@ -25,9 +18,10 @@ function patientClock(): PatientClock {
   });
   return {
     ...hastyClock(),
+    /** Resolves when the first sleep begins. */
     asleep,
     sleepers: () => sleepers,
-    sleep: async (_ms, signal) => {
+    sleep: async (_ms: number, signal?: AbortSignal): Promise<void> => {
       sleepers++;
       fallAsleep();
       await new Promise<void>((resolve) => {

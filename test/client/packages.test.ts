@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { failure } from './connection.ts';
-import { talk } from './support.ts';
+import { talk, xml } from './support.ts';
 
 const FIELDS = {
   sku: 'P-1',
@@ -50,21 +50,6 @@ it('the client validates known fields of a package before they are sent, and sen
   expect(error.message).not.toContain('shelf');
   expect(asked).toEqual([]);
 });
-
-it.each(['create', 'update', 'delete'] as const)(
-  'the %s of a package is not retried once it may have arrived',
-  async (verb) => {
-    const { client, asked } = await talk(() => ({ status: 500 }));
-    const { packages } = client;
-    const calls = {
-      create: () => packages.create({ sku: 'P' }),
-      update: () => packages.update('P', {}),
-      delete: () => packages.delete('P'),
-    };
-    expect(await failure(calls[verb]())).toMatchObject({ code: 'SOURCE_UNAVAILABLE' });
-    expect(asked).toHaveLength(1);
-  },
-);
 
 it('a 403 mentions the permission, a 404 names the package', async () => {
   const { client } = await talk(({ method }) => ({
@@ -141,7 +126,7 @@ it.each([
 
 it('the client shows an error in XML without a code', async () => {
   const body = '<error message="bad name"/>';
-  const { client } = await talk(() => ({ headers: { 'content-type': 'application/xml' }, body }));
+  const { client } = await talk(() => xml(body));
   const error = await failure(client.packages.update('P-1', {}));
   expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('bad name') as string });
 });

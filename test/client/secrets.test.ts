@@ -9,17 +9,11 @@ import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
 const PASSWORD = 'p&ss"<1>é  word';
 
 function inXml(text: string): string {
-  return text
-    .split('')
-    .map((character) => `&#${character.charCodeAt(0)};`)
-    .join('');
+  return text.replace(/./gs, (character) => `&#${character.charCodeAt(0)};`);
 }
 
 function inJson(text: string): string {
-  return text
-    .split('')
-    .map((character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
-    .join('');
+  return text.replace(/./gs, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 const ALL = [KEY, TOKEN, PASSWORD];

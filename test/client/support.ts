@@ -1,7 +1,7 @@
 import { onTestFinished } from 'vitest';
 import { type Client, clientOf } from '../../src/client/client.ts';
 import { type ClientOptions, checkOptions } from '../../src/client/options.ts';
-import { type Asked, hastyClock, KEY, type Server, serve, TOKEN } from './connection.ts';
+import { type Asked, hastyClock, KEY, type Server, serve, TOKEN, XML_TYPE } from './connection.ts';
 
 /** A text body is sent as it is, anything else as JSON; `hangUp` closes the connection without an answer. */
 export interface JsonReply {
@@ -9,6 +9,10 @@ export interface JsonReply {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: unknown;
   readonly hangUp?: boolean;
+}
+
+export function xml(body: string): JsonReply {
+  return { headers: { 'content-type': XML_TYPE }, body };
 }
 
 /**

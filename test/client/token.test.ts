@@ -32,6 +32,18 @@ function resetElsewhere(refused: Reply = STALE) {
   };
 }
 
+/** The same service, which returns references in capitals. */
+function inCapitals(one: Asked): Reply | string {
+  const answer = resetElsewhere()(one);
+  return typeof answer === 'string' ? answer.replace('"me"', '"ME"') : answer;
+}
+
+const [LICENSES, VERIFY, RESET] = [
+  'GET /v3/licenses.xml',
+  'POST /v3/credentials.xml',
+  'POST /v3/users/reset_access.xml',
+];
+
 function paths(asked: readonly Asked[]): string[] {
   return asked.map(({ method, url }) => `${method} ${url}`);
 }
@@ -101,12 +113,7 @@ async function queued(count: number, reply: (asked: Asked) => Reply | string) {
 it('an invalid token is not sent by calls that wait for their turn, and is renewed before them', async () => {
   const { asked, results } = await queued(30, service());
   expect(results.map(({ status }) => status)).toEqual(Array(30).fill('fulfilled'));
-  expect(paths(asked).slice(0, 4)).toEqual([
-    'GET /v3/licenses.xml',
-    'POST /v3/credentials.xml',
-    'POST /v3/users/reset_access.xml',
-    'POST /v3/credentials.xml',
-  ]);
+  expect(paths(asked).slice(0, 4)).toEqual([LICENSES, VERIFY, RESET, VERIFY]);
   expect(asked).toHaveLength(4 + 30);
 });
 
@@ -136,23 +143,25 @@ it.each([
 });
 
 it.each([
-  ['without an account', '<credentials/>'],
-  ['for another user', VERIFIED.replace('"me"', '"you"')],
-  ['without a token', '<credentials><credential reference="me" guid="G"/></credentials>'],
-])('an invalid token is not reset if the service answers %s', async (_name, before) => {
-  const { asked, read } = await meeting(service({ before }));
-  const error = await failure(read());
-  expect(error).toMatchObject({ code: 'SERVICE_ERROR' });
-  expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
+  ['that another process has reset', resetElsewhere(), {}, [LICENSES, VERIFY, LICENSES]],
+  ['whose reference comes in capitals', inCapitals, {}, [LICENSES, VERIFY, LICENSES]],
+  ['that is not configured', resetElsewhere(), { accessToken: undefined }, [VERIFY, LICENSES]],
+])('an invalid token %s is fetched and not reset', async (_name, reply, more, expected) => {
+  const { asked, read } = await meeting(reply, more);
+  expect(await read()).toEqual({ licenses: [] });
+  expect(paths(asked)).toEqual(expected);
 });
 
-it('an invalid token is renewed if the service returns the reference in capitals', async () => {
-  const { asked, read } = await meeting((one) => {
-    const answer = resetElsewhere()(one);
-    return typeof answer === 'string' ? answer.replace('"me"', '"ME"') : answer;
-  });
-  await read();
-  expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
+it.each([
+  ['without an account', '<credentials/>', ''],
+  ['for another user', VERIFIED.replace('"me"', '"you"'), ''],
+  ['without a token', '<credentials><credential reference="me" guid="G"/></credentials>', ''],
+  ['with a token that no header can hold', verified('two&#10;lines'), 'no header'],
+])('an invalid token is not reset if the service answers %s', async (_name, before, message) => {
+  const { asked, read } = await meeting(service({ before }));
+  const error = await failure(read(), 'lines');
+  expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining(message) as string });
+  expect(paths(asked)).toEqual([LICENSES, VERIFY]);
 });
 
 it.each(['another', TOKEN])(
@@ -215,12 +224,6 @@ it.each<[string, Reply]>([
   expect(await read()).toEqual({ licenses: [] });
 });
 
-it('an invalid token that another process has reset is fetched and not reset', async () => {
-  const { asked, read } = await meeting(resetElsewhere());
-  expect(await read()).toEqual({ licenses: [] });
-  expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
-});
-
 it.each([
   ['601', STALE],
   ['404', { status: 404, body: golden('error-474.xml') }],
@@ -244,20 +247,6 @@ it('an invalid token is an error if the reset is rejected and the token is the s
   expect(error).toMatchObject({ code: 'SERVICE_FORBIDDEN', status: 403 });
 });
 
-it('an invalid token is not replaced by a token that no header can hold', async () => {
-  const { asked, read } = await meeting(service({ before: verified('two&#10;lines') }));
-  const error = await failure(read());
-  expect(error).toMatchObject({ code: 'SERVICE_ERROR', message: expect.stringContaining('no header') as string });
-  expect(error.message).not.toContain('lines');
-  expect(paths(asked)).toEqual(['GET /v3/licenses.xml', 'POST /v3/credentials.xml']);
-});
-
-it('an invalid token is fetched first if only the reference is known', async () => {
-  const { asked, read } = await meeting(resetElsewhere(), { accessToken: undefined });
-  await read();
-  expect(paths(asked)).toEqual(['POST /v3/credentials.xml', 'GET /v3/licenses.xml']);
-});
-
 it('an invalid token does not delay calls that are aborted while it is renewed', async () => {
   const gone = new AbortController();
   const { read } = await meeting((one, _index, response) => {
@@ -272,11 +261,7 @@ it('an invalid token does not delay calls that are aborted while it is renewed',
 it('an explicit reset fetches the token first', async () => {
   const { asked, tokens } = await meeting(service(), { accessToken: undefined });
   await tokens.reset(NEVER);
-  expect(paths(asked)).toEqual([
-    'POST /v3/credentials.xml',
-    'POST /v3/users/reset_access.xml',
-    'POST /v3/credentials.xml',
-  ]);
+  expect(paths(asked)).toEqual([VERIFY, RESET, VERIFY]);
   expect(asked[1]?.headers['x-token']).toBe(TOKEN);
   expect(tokens.current()).toBe(FRESH);
 });
@@ -343,7 +328,7 @@ it('a token store with a newer token makes a reset unnecessary', async () => {
   const owner = { origin: url, apiKey: KEY, reference: 'me', configured: undefined };
   await openTokenStore(tokenStore, owner, systemClock).write(FRESH);
   for (const { caller } of connections) await readLicenses(caller, {}, NEVER);
-  expect(paths(asked)).toEqual(Array(4).fill('GET /v3/licenses.xml'));
+  expect(paths(asked)).toEqual(Array(4).fill(LICENSES));
 });
 
 it('a token store is shared by connections, which reset once', async () => {

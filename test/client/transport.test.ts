@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { OutgoingHttpHeaders, RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
@@ -29,9 +29,14 @@ async function transportTo(listener: RequestListener, { limits, ...more }: Optio
   return transport;
 }
 
+/** A transport to a server that answers each request so. */
+function answering(status: number, headers: OutgoingHttpHeaders, body: string | Uint8Array, options?: Options) {
+  return transportTo((_request, response) => response.writeHead(status, headers).end(body), options);
+}
+
 function ask(transport: Transport, signal = new AbortController().signal) {
   const query = new URLSearchParams({ page: '1' });
-  const how = { method: 'GET', format: 'page', token: true, repeatable: true, keepsBytes: true } as const;
+  const how = { method: 'GET', format: 'page', token: true, repeatable: true } as const;
   return transport.send({ ...how, path: '/v4/products', query, body: undefined, secrets: [] }, signal);
 }
 
@@ -108,7 +113,7 @@ it.each([
   [503, {}, 'x'.repeat(40_000_000), { code: 'SOURCE_UNAVAILABLE', status: 503, retryable: true }],
   [422, {}, `<error code="601"/>${' '.repeat(200_000)}`, { code: 'SERVICE_TOKEN', serviceCode: 601 }],
 ])('the error status %i %j has a code and a hint', async (status, headers, body, expected) => {
-  const transport = await transportTo((_request, response) => response.writeHead(status, headers).end(body));
+  const transport = await answering(status, headers, body);
   const error = await failure(ask(transport));
   expect(error).toMatchObject(expected);
   expect(error.message.length).toBeLessThan(400);
@@ -118,9 +123,7 @@ it.each([
 it('an error status compares an HTTP date with the clock of the source', async () => {
   const date = 'Fri, 20 Nov 2026 02:00:00 GMT';
   const later = 'Fri, 20 Nov 2026 02:00:40 GMT';
-  const transport = await transportTo((_request, response) => {
-    response.writeHead(429, { date, 'retry-after': later }).end();
-  });
+  const transport = await answering(429, { date, 'retry-after': later }, '');
   expect(await failure(ask(transport))).toMatchObject({ retryAfterMs: 40_000 });
 });
 
@@ -139,7 +142,7 @@ it.each([
   ['JSON labelled as a file, and zipped', { ...gzip, 'content-type': 'application/octet-stream' }, zipped],
   ['UTF-16', { 'content-type': 'application/json; charset="UTF-16LE"' }, Buffer.from(`\ufeff${body}`, 'utf16le')],
 ])('the body gate accepts %s', async (_name, headers, sent) => {
-  const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent));
+  const transport = await answering(200, headers, sent);
   expect((await ask(transport)).text).toBe(body);
 });
 
@@ -149,9 +152,7 @@ it.each([
   ['UTF-8 with the default label of a server', 'application/json; charset=latin1', Buffer.from('{"a":"Caf\u00e9"}')],
   ['Shift_JIS', 'application/json; charset=Shift_JIS', Buffer.from('{"a":"\x8e\x9a"}', 'latin1'), '字'],
 ])('the body gate decodes %s', async (_name, type, sent, text = 'Caf\u00e9') => {
-  const transport = await transportTo((_request, response) =>
-    response.writeHead(200, { 'content-type': type }).end(sent),
-  );
+  const transport = await answering(200, { 'content-type': type }, sent);
   const answer = await ask(transport);
   expect([answer.text, Buffer.from(answer.body).toString()]).toEqual([`{"a":"${text}"}`, `{"a":"${text}"}`]);
 });
@@ -160,7 +161,7 @@ it('the body gate decodes XML in the charset of its declaration', async () => {
   const xml = '<?xml version="1.0" encoding="ISO-8859-1"?><user name="Caf\u00e9"/>';
   const sent = Buffer.from(xml, 'latin1');
   const type = { 'content-type': 'application/xml' };
-  const transport = await transportTo((_request, response) => response.writeHead(200, type).end(sent));
+  const transport = await answering(200, type, sent);
   expect((await ask(transport)).text).toContain('Caf\u00e9');
 });
 
@@ -169,7 +170,7 @@ it.each([
   ['bytes that are not what the charset says', 'utf-16le', 'odd', 'charset that it declares: utf-16le'],
 ])('the body gate names %s', async (_name, charset, sent, message) => {
   const type = { 'content-type': `application/json; charset=${charset}` };
-  const transport = await transportTo((_request, response) => response.writeHead(200, type).end(sent));
+  const transport = await answering(200, type, sent);
   const error = await failure(ask(transport));
   expect(error).toMatchObject({ code: 'SOURCE_BODY', message: expect.stringContaining(message) as string });
 });
@@ -187,7 +188,7 @@ it.each([
   ['a number labelled as a page', { 'content-type': 'text/html' }, '503', 'SOURCE_NOT_SERVICE'],
 ])('the body gate rejects %s', async (_name, headers, sent, code) => {
   const limits = { maxWireBytes: 50_000, maxBytes: 20_000 };
-  const transport = await transportTo((_request, response) => response.writeHead(200, headers).end(sent), { limits });
+  const transport = await answering(200, headers, sent, { limits });
   const error = await failure(ask(transport));
   expect(error).toMatchObject({ code, retryable: true });
   expect(error.hint).toMatch(/\.$/);

@@ -91,13 +91,15 @@ it('a create was not carried out if it was rejected', async () => {
 
 // @rule 4.5-7
 it('a write that is not repeatable is final if its outcome is unknown', async () => {
-  const { client } = await talk(() => ({ status: 500 }));
-  for (const asking of [
+  const { client, asked } = await talk(() => ({ status: 500 }));
+  const writes = [
     () => client.packages.update('P', { name: 'N' }),
     () => client.assets.update('a', { url: 'https://files.example/a.epub' }),
     () => client.packages.delete('P'),
-  ]) {
-    const error = await failure(asking());
+  ];
+  for (const [at, write] of writes.entries()) {
+    const error = await failure(write());
+    expect(asked).toHaveLength(at + 1);
     expect(error).toMatchObject({ ...FINAL, hint: 'Check whether it was done before you retry.' });
     expect(error.message).toMatch(/; it may have been done$/);
   }

@@ -85,6 +85,11 @@ it.each([
   [200, '<user><code>470</code><description>failed</description></user>', { code: 'SERVICE_ERROR' }],
   [200, '<user><guid>G</guid><errors><error code="470"/></errors></user>', { serviceCode: 470 }],
   [200, '<guid>G</guid><error code="470"/>', { serviceCode: 470 }],
+  ...['response', 'users', 'data'].map((root): [number, string, object] => [
+    200,
+    `<${root}><user><guid>G</guid></user><error code="470"/></${root}>`,
+    { serviceCode: 470 },
+  ]),
   [404, golden('error-474.xml'), { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474, status: 404 }],
 ])('a user that is answered with %i %s is an error', async (status, body, expected) => {
   const { users } = await usersOf({ status, body });
@@ -103,19 +108,6 @@ it.each([
   expect(error).toMatchObject({ code: 'SERVICE_ERROR', status: 200, retryable: false });
   expect(error.message).toContain('answered without user: ');
   expect(error.hint).toMatch(/^Look for it before you retry/);
-});
-
-it('a user may come with an empty list of errors', async () => {
-  const { created } = await creating(REFERENCE, '<user><guid>G</guid><access-token>t</access-token><errors/></user>');
-  expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
-});
-
-it.each(['response', 'users', 'data'])('a user is found in <%s>', async (wrapper) => {
-  const body = `<${wrapper}><status>200</status><user><guid>G</guid><access-token>t</access-token></user></${wrapper}>`;
-  const { created } = await creating(REFERENCE, body);
-  expect(await created).toMatchObject({ guid: 'G', accessToken: 't' });
-  const failed = `<${wrapper}><user><guid>G</guid></user><error code="470"/></${wrapper}>`;
-  expect(await failure((await creating(REFERENCE, failed)).created)).toMatchObject({ serviceCode: 470 });
 });
 
 it.each([
@@ -153,6 +145,15 @@ it.each([
   expect(error.hint).toBe('Look for it before you retry: it may have been created.');
   const { users } = await usersOf(reply);
   expect((await failure(users.read('x'))).hint).not.toContain('created');
+});
+
+it.each([
+  '<user><guid>G</guid><access-token>t</access-token><errors/></user>',
+  ...['response', 'users', 'data'].map(
+    (root) => `<${root}><status>200</status><user><guid>G</guid><access-token>t</access-token></user></${root}>`,
+  ),
+])('a user is found in %s', async (body) => {
+  expect(await (await creating(REFERENCE, body)).created).toMatchObject({ guid: 'G', accessToken: 't' });
 });
 
 it('a user is read from an answer without the root', async () => {

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createPacer, type Pacer } from '../../src/pace/pacer.ts';
-import { mirrorClient, NEVER, type Reply, serve, TASK } from './connection.ts';
+import { failure, mirrorClient, NEVER, type Reply, serve, TASK } from './connection.ts';
 import { FRESH, service } from './stale-token.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -45,4 +45,33 @@ it('every request of a token renewal waits for its turn, and so does the retry',
   expect(Buffer.from((await client.read(TASK, NEVER)).body).toString()).toBe('{}');
   expect(asked.length).toBeGreaterThan(3);
   expect(turns).toBe(asked.length);
+});
+
+/** The client of the mirror, and a service that answers every lookup with this status and body. */
+async function lookupClient(status: number, body: string) {
+  const { url, asked } = await serve(() => ({ status, headers: JSON_TYPE, body }));
+  return { client: mirrorClient(url, { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }), asked };
+}
+
+it.each(['.', '..'])(
+  'the client of the mirror does not look up a product called %s: its address would be another one',
+  async (vbid) => {
+    const { client, asked } = await lookupClient(404, '');
+    const error = await failure(client.read({ ...TASK, vbid }, NEVER));
+    expect(error).toMatchObject({ code: 'SOURCE_REFUSED', retryable: false });
+    expect(asked).toEqual([]);
+  },
+);
+
+it.each([404, 410])(
+  'the client of the mirror does not find a product if the lookup is answered with %i',
+  async (status) => {
+    const { client } = await lookupClient(status, '{"errors":["Product A not found"]}');
+    expect(await client.read({ ...TASK, vbid: 'A' }, NEVER)).toMatchObject({ body: new Uint8Array() });
+  },
+);
+
+it('the client of the mirror does not take a missing catalog for a missing product', async () => {
+  const { client } = await lookupClient(404, '{"errors":["Catalog not found"]}');
+  expect(await failure(client.read({ ...TASK, vbid: 'A' }, NEVER))).toMatchObject({ code: 'SOURCE_AUTH' });
 });
