@@ -5,19 +5,10 @@ import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { sandboxFor } from './client.ts';
-import { callerHeaders, control, exchange, rootOf } from './exchange.ts';
+import { attributesOf, callerHeaders, control, exchange, verify } from './exchange.ts';
 
 const vbid = (index: number) => createNumbering(1).vbid(index);
 const USER = { reference: 'chosen', guid: 'CHOSEN00', access_token: 'chosentoken' };
-
-function verify(sandbox: Sandbox, reference: string) {
-  const body = `<credentials><credential reference="${reference}"/></credentials>`;
-  return exchange(sandbox, 'POST /v3/credentials.xml', body, callerHeaders(null));
-}
-
-async function tokenOf(sandbox: Sandbox, reference: string): Promise<string> {
-  return rootOf(await verify(sandbox, reference)).children[0]?.attributes.get('access-token') ?? '';
-}
 
 /** Makes each kind of change to users, licenses and packages; some of them are rejected. */
 async function change(sandbox: Sandbox): Promise<void> {
@@ -39,11 +30,11 @@ async function change(sandbox: Sandbox): Promise<void> {
 
 /** Everything that shows the changes. */
 async function seen(sandbox: Sandbox): Promise<string[]> {
-  const chosen = callerHeaders(await tokenOf(sandbox, 'chosen'));
-  const one = callerHeaders(await tokenOf(sandbox, 'one'));
-  const ninth = callerHeaders(await tokenOf(sandbox, 'user-0000009'));
+  const chosen = callerHeaders((await attributesOf(sandbox, 'chosen')).token);
+  const one = callerHeaders((await attributesOf(sandbox, 'one')).token);
+  const ninth = callerHeaders((await attributesOf(sandbox, 'user-0000009')).token);
   const answers = [
-    await verify(sandbox, 'chosen'),
+    await verify(sandbox, '<credential reference="chosen"/>'),
     await exchange(sandbox, 'GET /v3/users.xml/one'),
     await exchange(sandbox, 'GET /v3/users.xml/ada@example.com'),
     await exchange(sandbox, 'GET /v3/licenses.xml', null, chosen),

@@ -1,8 +1,12 @@
+import { join } from 'node:path';
 import { request } from 'undici';
 import { expect } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
-import { firstItem, get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { CREDENTIALS, firstItem, get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
+import { callerHeaders, control } from './exchange.ts';
 
 const it = itWith({ items: 1 });
 
@@ -33,22 +37,17 @@ it('POST /_sandbox/mutate accepts a body with a byte order mark', async ({ sandb
   expect(await mutate(sandbox, '\ufeff{"create":1}')).toMatchObject({ status: 200, body: { created: 1 } });
 });
 
-it('POST /_sandbox/mutate rejects an invalid body', async ({ sandbox }) => {
-  for (const body of ['', '{', '[]', '{"remove":-1}', '{"delete":1}', '{"create":99999999}']) {
-    expect(await mutate(sandbox, body)).toEqual({ status: 422, body: { errors: expect.any(Array) } });
-  }
+it('POST /_sandbox/mutate rejects too many products and too long a body', async ({ sandbox }) => {
+  expect((await mutate(sandbox, '{"create":99999999}')).status).toBe(422);
   expect((await mutate(sandbox, ' '.repeat(100_000))).status).toBe(413);
-  expect((await mutate(sandbox, '{')).body).toEqual({ errors: ['body: is not JSON'] });
-  for (const empty of ['', ' \n', '\ufeff']) {
-    expect((await mutate(sandbox, empty)).body).toEqual({ errors: ['body: is empty'] });
-  }
-  expect((await mutate(sandbox, '[]')).body).toEqual({ errors: ['body: must be an object'] });
 });
 
 const EXPIRATION = 'expiration: must be never, an RFC 1123 date or an ISO 8601 date';
 
 it.each([
   ['mutate', '[]', 'body: must be an object'],
+  ['mutate', '{', 'body: is not JSON'],
+  ...['', ' \n', '\ufeff'].map((empty) => ['mutate', empty, 'body: is empty']),
   ['mutate', '{"delete":1}', 'delete: is unknown; use create, update, remove, seed'],
   ['mutate', '{"create":-1}', 'create: must be at least 0'],
   ['answer', '{"operation":"x","status":500,"times":1000001}', 'times: must be at most 1000000'],
@@ -149,4 +148,30 @@ it('the sandbox can be stopped twice, and does not answer afterwards', async () 
 it('the sandbox churns without being asked', async () => {
   const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
   await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
+});
+
+const PATH = '/v4/products?per_page=1';
+
+async function statusWith(sandbox: Sandbox, key: string, token?: string): Promise<number> {
+  return (await get(sandbox, PATH, callerHeaders(token, key))).status;
+}
+
+it('POST /_sandbox/key revokes the main key and accepts the new one for the same catalog', async () => {
+  const sandbox = await sandboxFor({ items: 3 });
+  const before = await get(sandbox, PATH);
+  await control(sandbox, 'key', { api_key: 'RENEWED' });
+  expect(sandbox.apiKey()).toBe('RENEWED');
+  expect(await statusWith(sandbox, 'SANDBOXKEY')).toBe(403);
+  expect(await statusWith(sandbox, 'OTHERKEY', 'othersandboxtoken')).toBe(200);
+  const after = await get(sandbox, PATH, { ...CREDENTIALS, [SANDBOX_DEFAULTS.apiKeyHeader]: 'RENEWED' });
+  expect(after.bytes).toEqual(before.bytes);
+});
+
+it('the sandbox keeps a renewed key after a restart', async () => {
+  const db = join(temporaryDirectory(), 'sandbox.journal');
+  const first = await sandboxFor({ items: 3, db });
+  await control(first, 'key', { api_key: 'RENEWED' });
+  await first.stop();
+  const second = await sandboxFor({ items: 3, db });
+  expect([await statusWith(second, 'SANDBOXKEY'), await statusWith(second, 'RENEWED')]).toEqual([403, 200]);
 });

@@ -61,6 +61,19 @@ export function messageOf(answer: Exchange): string | undefined {
   return textIn(answer, 'error-text');
 }
 
+/** Verifies `credential` elements with an API key alone, as the interface says. */
+export function verify(sandbox: Sandbox, credentials: string, key?: string): Promise<Exchange> {
+  const body = `<credentials>${credentials}</credentials>`;
+  return exchange(sandbox, 'POST /v3/credentials.xml', body, callerHeaders(null, key));
+}
+
+/** The guid, token and email of a reference user. */
+export async function attributesOf(sandbox: Sandbox, reference: string) {
+  const [element] = rootOf(await verify(sandbox, `<credential reference="${reference}"/>`)).children;
+  const value = (name: string) => element?.attributes.get(name) ?? '';
+  return { guid: value('guid'), token: value('access-token'), email: value('email') };
+}
+
 /** Returns the reference of each credential, and the code of each error. */
 export function outcomes(answer: Exchange): string[] {
   return rootOf(answer).children.map(

@@ -3,7 +3,6 @@ import { text } from 'node:stream/consumers';
 import { expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { callBack } from '../../src/sandbox/assets/callback.ts';
-import { NO_IDENTIFIERS } from '../../src/sandbox/assets/identifiers.ts';
 import { createIngestions } from '../../src/sandbox/assets/ingestion.ts';
 import type { Asset } from '../../src/sandbox/assets/kept-asset.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -44,19 +43,6 @@ function warning(beginning: string): Promise<string> {
   });
 }
 
-const ASSET: Asset = {
-  vbid: 'L-1',
-  index: 0,
-  owner: 'key',
-  createdAt: 0,
-  updatedAt: 0,
-  generated: false,
-  fields: {},
-  identifiers: NO_IDENTIFIERS,
-  channelIds: new Map(),
-  ingestion: null,
-  format: null,
-};
 const FILE = 'https://files.example.org/tides.epub';
 
 // @rule 1-2, 2.1-39, 2.2-9..10, 3-1, 4.1-10
@@ -162,7 +148,7 @@ it('6: the sandbox warns if the end of a call cannot be journaled', async () => 
   const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
   const warned = warning('callback_url');
   ingestions.start();
-  ingestions.announce({ ...ASSET, ingestion });
+  ingestions.announce({ vbid: 'L-1', generated: false, ingestion } as Asset);
   await ingestions.settled();
   expect(await warned).toBe('callback_url of L-1: the disk is full');
 });

@@ -1,9 +1,11 @@
 import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import type { SandboxOptions } from '../../src/sandbox/options.ts';
+import { jsonReply } from '../../src/sandbox/http/reply.ts';
+import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { openState } from '../../src/sandbox/sandbox-state.ts';
 import { serveHttp } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { NEW, put, send } from './asset-requests.ts';
@@ -18,6 +20,11 @@ function setting(more: Partial<SandboxOptions> = {}) {
   const db = join(temporaryDirectory(), 'sandbox.ndjson');
   const options = { items: 50, db, clock: { ...systemClock, now: () => time.now }, ...more };
   return { time, db, options };
+}
+
+/** The statuses of reading assets. */
+function statuses(sandbox: Sandbox, ...vbids: readonly string[]) {
+  return Promise.all(vbids.map(async (vbid) => (await send(sandbox, 'GET', `/vital_books/${vbid}`)).status));
 }
 
 /** Reads everything. */
@@ -75,14 +82,11 @@ it('the journal cuts off an unfinished line and continues', async () => {
   await first.stop();
   truncateSync(db, statSync(db).size - 7);
   const second = await sandboxFor(options);
-  expect((await send(second, 'GET', '/vital_books/L-2')).status).toBe(404);
+  expect(await statuses(second, 'L-2')).toEqual([404]);
   await put(second, 'L-3', NEW);
   await second.stop();
   const third = await sandboxFor(options);
-  const found = await Promise.all(
-    ['L-1', 'L-2', 'L-3'].map(async (vbid) => (await send(third, 'GET', `/vital_books/${vbid}`)).status),
-  );
-  expect(found).toEqual([200, 404, 200]);
+  expect(await statuses(third, 'L-1', 'L-2', 'L-3')).toEqual([200, 404, 200]);
 });
 
 it.each([
@@ -138,8 +142,7 @@ it('the journal replays what was accepted, whatever --allow-private-callbacks sa
   }
   for (const allowPrivateCallbacks of [true, false]) {
     const sandbox = await sandboxFor({ ...options, allowPrivateCallbacks });
-    const found = ['L-1', 'L-2'].map(async (vbid) => (await send(sandbox, 'GET', `/vital_books/${vbid}`)).status);
-    expect(await Promise.all(found)).toEqual([200, 404]);
+    expect(await statuses(sandbox, 'L-1', 'L-2')).toEqual([200, 404]);
     await sandbox.stop();
   }
 });
@@ -182,6 +185,20 @@ it('the journal records nothing of a rejected request', async () => {
   expect(readFileSync(db, 'utf8').slice(before.length)).toMatch(/^\{[^\n]*L-3[^\n]*\}\n$/);
 });
 
+it('the sandbox removes a change from the journal if it throws', () => {
+  const { db, options } = setting();
+  const { record, close } = openState({ ...SANDBOX_DEFAULTS, ...options }, AbortSignal.abort());
+  onTestFinished(close);
+  const change = { kind: 'control', path: '/_sandbox/mutate', body: {} } as const;
+  record(change, () => jsonReply({}));
+  const before = readFileSync(db, 'utf8');
+  const fail = () => {
+    throw new RangeError('Maximum call stack size exceeded');
+  };
+  expect(() => record(change, fail)).toThrow(RangeError);
+  expect(readFileSync(db, 'utf8')).toBe(before);
+});
+
 it('a journal is rejected while another sandbox uses it', async () => {
   const { db, options } = setting();
   const first = await sandboxFor(options);
@@ -191,7 +208,7 @@ it('a journal is rejected while another sandbox uses it', async () => {
   await first.stop();
   expect(readdirSync(dirname(db))).toEqual([basename(db)]);
   const next = await sandboxFor(options);
-  expect((await send(next, 'GET', '/vital_books/L-1')).status).toBe(200);
+  expect(await statuses(next, 'L-1')).toEqual([200]);
 });
 
 it('a journal that cannot be locked is rejected, and the lock is named', async () => {

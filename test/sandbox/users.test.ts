@@ -2,7 +2,17 @@ import { expect } from 'vitest';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { itWith, sandboxFor } from './client.ts';
-import { callerHeaders, control, errorOf, exchange, messageOf, outcomes, rootOf } from './exchange.ts';
+import {
+  attributesOf,
+  callerHeaders,
+  control,
+  errorOf,
+  exchange,
+  messageOf,
+  outcomes,
+  rootOf,
+  verify,
+} from './exchange.ts';
 
 const it = itWith({ items: 0 });
 
@@ -15,10 +25,6 @@ async function fieldsOf(answer: ReturnType<typeof exchange>): Promise<Record<str
   return Object.fromEntries(children.map(({ name, text }) => [name, text]));
 }
 
-function verify(sandbox: Sandbox, attributes: string) {
-  return exchange(sandbox, 'POST /v3/credentials.xml', `<credentials><credential ${attributes}/></credentials>`);
-}
-
 const FULL = '<email>ada@example.com</email><password>correct horse</password>';
 
 // @rule 4.5-8
@@ -27,7 +33,7 @@ it('the sandbox creates a reference user who can be verified at once, and has no
   const user = await fieldsOf(create(sandbox, '<reference>pupil</reference><first-name>Ada</first-name>'));
   expect(Object.keys(user)).toEqual(['email', 'first-name', 'last-name', 'guid', 'access-token', 'reference']);
   expect(user).toMatchObject({ reference: 'pupil', 'first-name': 'Ada', 'last-name': '' });
-  expect(outcomes(await verify(sandbox, 'reference="pupil"'))).toEqual(['pupil']);
+  expect(outcomes(await verify(sandbox, '<credential reference="pupil"/>'))).toEqual(['pupil']);
   const licenses = await exchange(sandbox, 'GET /v3/licenses.xml', null, callerHeaders(user['access-token'] ?? ''));
   expect(rootOf(licenses).children.map(({ name }) => name)).toEqual(['summary']);
 });
@@ -53,7 +59,7 @@ it('the sandbox creates a full user with email and password, and never returns t
   const answers = [
     created,
     await exchange(sandbox, `GET /v3/users.xml/${user.guid}`),
-    await verify(sandbox, `guid="${user.guid}"`),
+    await verify(sandbox, `<credential guid="${user.guid}"/>`),
     await create(sandbox, FULL),
     await create(sandbox, '<password>correct horse</password>'),
     await create(sandbox, '<reference>r</reference><password>correct horse</password>'),
@@ -129,9 +135,6 @@ it('the sandbox creates the same users for the same requests', async () => {
 
 const reset = (sandbox: Sandbox, token: string | null, path = '/v3/users/reset_access.xml', key = 'SANDBOXKEY') =>
   exchange(sandbox, `POST ${path as '/v3/users/reset_access'}`, null, callerHeaders(token, key));
-const tokenOf = async (sandbox: Sandbox, reference: string) =>
-  rootOf(await verify(sandbox, `reference="${reference}"`)).children[0]?.attributes.get('access-token') ?? '';
-
 // @rule 4.5-9, 5-7
 it.each(['/v3/users/reset_access.xml', '/v3/users/reset_access'])(
   '4.5: after POST %s, verify returns the new token',
@@ -139,12 +142,12 @@ it.each(['/v3/users/reset_access.xml', '/v3/users/reset_access'])(
     const sandbox = await sandboxFor({ items: 0 });
     const answer = await reset(sandbox, 'sandboxtoken', path);
     expect(errorOf(answer)).toBeNull();
-    const token = await tokenOf(sandbox, 'sandbox-reader');
+    const token = (await attributesOf(sandbox, 'sandbox-reader')).token;
     expect(token).not.toBe('sandboxtoken');
     // Only verify returns the new token, not the reset.
     expect(answer.text).not.toContain(token);
-    expect(outcomes(await verify(sandbox, 'access-token="sandboxtoken"'))).toEqual(['601']);
-    expect(outcomes(await verify(sandbox, `access-token="${token}"`))).toEqual(['sandbox-reader']);
+    expect(outcomes(await verify(sandbox, '<credential access-token="sandboxtoken"/>'))).toEqual(['601']);
+    expect(outcomes(await verify(sandbox, `<credential access-token="${token}"/>`))).toEqual(['sandbox-reader']);
   },
 );
 
@@ -153,7 +156,7 @@ it('the sandbox accepts the stale token, any number of times', async ({ sandbox 
   const tokens: string[] = [];
   for (let times = 0; times < 3; times++) {
     expect((await reset(sandbox, 'sandboxtoken')).status).toBe(200);
-    tokens.push(await tokenOf(sandbox, 'sandbox-reader'));
+    tokens.push((await attributesOf(sandbox, 'sandbox-reader')).token);
   }
   expect(new Set(tokens).size).toBe(3);
 });
@@ -162,5 +165,5 @@ it('the sandbox requires both headers, and a token of this key', async ({ sandbo
   expect(errorOf(await reset(sandbox, null))).toEqual([401, '401']);
   expect(errorOf(await reset(sandbox, 'never'))).toEqual([404, '474']);
   expect(errorOf(await reset(sandbox, 'sandboxtoken', '/v3/users/reset_access', 'OTHERKEY'))).toEqual([404, '474']);
-  expect(await tokenOf(sandbox, 'sandbox-reader')).toBe('sandboxtoken');
+  expect((await attributesOf(sandbox, 'sandbox-reader')).token).toBe('sandboxtoken');
 });
