@@ -23,36 +23,31 @@ export type ConnectionSettings = TransportSettings &
 /** A token must fit in a header and in the token file. */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
-/** The error of a user without a configured reference. */
-function noNewToken(code: number | null, reason: string): CatchwordError {
-  return new CatchwordError(
-    code === 601 ? 'SERVICE_TOKEN' : 'SERVICE_ERROR',
-    `the service returned no access token: ${reason}`,
-    {
-      hint: 'Set {setting}, by which the current token can be fetched.',
-      setting: 'CATCHWORD_USER_REFERENCE',
-      serviceCode: code ?? undefined,
-    },
-  );
+/** Why the service returned no token: error, hint and setting. */
+function causeOf(hasReference: boolean, code: number | null): readonly [ErrorCode, string, string?] {
+  if (!hasReference) {
+    const own = code === 601 ? 'SERVICE_TOKEN' : 'SERVICE_ERROR';
+    return [own, 'Set {setting}, by which the current token can be fetched.'];
+  }
+  if (code === 601) {
+    const hint = 'Set {setting}, even to the old token: a reset needs one.';
+    return ['SERVICE_TOKEN', hint, 'CATCHWORD_ACCESS_TOKEN'];
+  }
+  return code === null
+    ? ['SERVICE_ERROR', 'Check {setting}, and ask the service: its answer does not identify this user.']
+    : ['SERVICE_UNKNOWN_USER', 'Check {setting}; a reference belongs to the API key that created it.'];
 }
 
 /** The error of a user for whom the service returned no token. */
-function noToken(code: number | null, reason: string): CatchwordError {
-  const error = (own: ErrorCode, hint: string, setting = 'CATCHWORD_USER_REFERENCE'): CatchwordError =>
-    new CatchwordError(own, `cannot get an access token: ${reason}`, { hint, setting, serviceCode: code ?? undefined });
-  if (code === null) {
-    return error('SERVICE_ERROR', 'Check {setting}, and ask the service: its answer does not identify this user.');
-  }
-  if (code !== 601) {
-    return error('SERVICE_UNKNOWN_USER', 'Check {setting}; a reference belongs to the API key that created it.');
-  }
-  const hint = 'Set {setting}, even to the old token: a reset needs one.';
-  return error('SERVICE_TOKEN', hint, 'CATCHWORD_ACCESS_TOKEN');
+function noToken(hasReference: boolean, code: number | null, reason: string): CatchwordError {
+  const [own, hint, setting = 'CATCHWORD_USER_REFERENCE'] = causeOf(hasReference, code);
+  const problem = hasReference ? 'cannot get an access token' : 'the service returned no access token';
+  return new CatchwordError(own, `${problem}: ${reason}`, { hint, setting, serviceCode: code ?? undefined });
 }
 
 /**
- * @param caller one without token renewal, which would wait for itself
- * @param current the token of requests
+ * @param caller without token renewal, which would wait for itself
+ * @param current returns the token of requests
  */
 function accountOf(
   caller: Caller,
@@ -72,14 +67,13 @@ function accountOf(
     reset: async () => {
       const { guid: found, accessToken } = await createUsers(caller, usersSuffix).reset({ signal });
       guid = found ?? guid;
-      return accessToken !== undefined && SENDABLE.test(accessToken) ? accessToken : undefined;
+      return accessToken !== null && SENDABLE.test(accessToken) ? accessToken : undefined;
     },
     verify: async () => {
       const [result] = await verifyCredentials(caller, [identity()], signal, true);
       guid = result?.guid ?? guid;
       if (result?.ok !== true) {
-        const explain = reference === undefined ? noNewToken : noToken;
-        const error = explain(result?.code ?? null, result?.message ?? 'no answer');
+        const error = noToken(reference !== undefined, result?.code ?? null, result?.message ?? 'no answer');
         // Only a 601 leads to a reset: after an unclear answer, the new token could not be found either.
         if (error.code === 'SERVICE_TOKEN') return error;
         throw error;

@@ -113,12 +113,6 @@ function readUser(answer: ParsedAnswer, id: string): User {
   });
 }
 
-/** What the answer to a reset says of the user. */
-export interface ResetUser {
-  readonly guid: string | undefined;
-  readonly accessToken: string | undefined;
-}
-
 /** A user as the service describes it. Missing and empty fields are null. */
 export type User = Readonly<ReturnType<typeof userFrom>>;
 
@@ -126,10 +120,8 @@ export type User = Readonly<ReturnType<typeof userFrom>>;
  * The interface does not show the answer to a reset: it is empty, or the user.
  * @returns the user's guid and new token, as far as the answer has them
  */
-function resetFrom(answer: ParsedAnswer): ResetUser {
-  if (answer.text.trim() === '') return { guid: undefined, accessToken: undefined };
-  const { guid, accessToken } = userFrom(answer, {});
-  return { guid: guid ?? undefined, accessToken: accessToken ?? undefined };
+function resetFrom(answer: ParsedAnswer): Pick<User, 'guid' | 'accessToken'> {
+  return answer.text.trim() === '' ? { guid: null, accessToken: null } : userFrom(answer, {});
 }
 
 /**
@@ -158,7 +150,7 @@ export function createUsers(caller: Caller, suffix: string) {
       return await caller.call({ ...common, ...one, method: 'GET', read }, signalOf(options));
     },
     /** `POST /v3/users/reset_access` (interface, section 5 rule 3): invalidates the access token of the request. */
-    reset: async (options?: CallOptions): Promise<ResetUser> => {
+    reset: async (options?: CallOptions): Promise<ReturnType<typeof resetFrom>> => {
       const reset = { ...common, method: 'POST', path: `/v3/users/reset_access${suffix}`, token: true } as const;
       return await caller.call({ ...reset, read: resetFrom }, signalOf(options));
     },
