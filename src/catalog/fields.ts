@@ -36,7 +36,10 @@ interface Row {
   readonly about: string;
 }
 
-/** In the order of the page, and of the columns: stored ones first. */
+/**
+ * In the order of the page, and of the columns: stored ones first. Programs rely on the order of columns, so a new row with
+ * a column comes last among those with one. A member's member has a row for its member.
+ */
 // biome-ignore format: a row is a line.
 export const ROWS = [
   { path: 'title', form: 'text', kept: 'stored', label: 'Title', words: 'title', about: 'The title.' },

@@ -73,6 +73,12 @@ it('a field that is added to the table of fields is everywhere', async () => {
   }
 });
 
+it('a member of a member has a row for its member, which events are made from', () => {
+  const paths = ROWS.map(({ path }): string => path);
+  const members = paths.flatMap((path) => (path.includes('.') ? path.split('.').slice(0, 1) : []));
+  expect(paths).toEqual(expect.arrayContaining(members));
+});
+
 it('src/store/schema/schema.ts has the stored fields, and no other text of an item', () => {
   const kept = ['id', 'vbid', 'firstSeenAt', 'changedAt', 'changedSeq', 'removedAt', 'body', 'withdrawn'];
   const columns = Object.entries(getTableColumns(products)).filter(([name]) => !kept.includes(name));

@@ -51,6 +51,15 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
     expect(await rowsOf(`${table}_catalog`)).toHaveLength(3);
   });
 
+  it('of another version, which lacks a column, is rejected by that name', async () => {
+    const { target, config } = await fedBefore(postgresTarget(postgres.port), 3);
+    await postgres.client.query(`ALTER TABLE ${target.table} DROP COLUMN subtitle`);
+    const sink = await config.make();
+    await expect(sink.check(NEVER)).rejects.toThrow(
+      `PostgreSQL: another version of catchword created table public.${target.table}: it lacks the columns subtitle. Use`,
+    );
+  });
+
   it('that has the name of the prices is rejected, and stays as it is', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));
     const prices = `${target.table}_prices`;

@@ -80,7 +80,7 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
     store.close();
   });
 
-  it('catalog keeps its first columns in their order', async () => {
+  it('catalog has exactly these columns; a new one comes last', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     openStore(db).close();
     expect(await sqlite3(db, "SELECT group_concat(name, ' ') FROM pragma_table_info('catalog')")).toEqual([

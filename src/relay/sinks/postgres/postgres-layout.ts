@@ -152,8 +152,9 @@ async function rejectForeign(db: pg.Client, names: TableNames, name: string, fou
   if (rowCount !== 0) throw notOurs(name, 'it has rows of another application');
 }
 
-function notOurs(name: string, why: string): SinkError {
-  const message = `catchword did not create table ${name.replaceAll('"', '')}: ${why}. Use another one: table=NAME`;
+function notOurs(name: string, why: string, isOfOtherVersion = false): SinkError {
+  const who = isOfOtherVersion ? 'another version of catchword created' : 'catchword did not create';
+  const message = `${who} table ${name.replaceAll('"', '')}: ${why}. Use another one: table=NAME`;
   return new SinkError('misconfigured', `PostgreSQL: ${message}`);
 }
 
@@ -175,7 +176,9 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
     const name = names[which];
     const found = await layoutOf(db, name);
     const lacks = found === undefined ? [] : Object.keys(columns).filter((column) => !found.columns.includes(column));
-    if (lacks.length > 0) throw notOurs(name, `it lacks the columns ${lacks.join(', ')}`);
+    if (lacks.length > 0) {
+      throw notOurs(name, `it lacks the columns ${lacks.join(', ')}`, found?.comment?.startsWith(COMMENT));
+    }
     if (found !== undefined && which !== 'cursor') await rejectForeign(db, names, name, found);
     const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
     if (found === undefined) {
