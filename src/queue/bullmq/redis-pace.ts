@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock } from '../../base/clock.ts';
+import { messageOf } from '../../base/errors.ts';
 import type { Pace } from '../../pace/pace.ts';
 import type { Reserve } from '../../pace/pacer.ts';
 import { createWaitingLine, type Wait } from '../../pace/waiting-line.ts';
@@ -61,9 +63,16 @@ const RESERVE = `
   redis.call('SET', KEYS[2], string.format('%.3f', slot + slowest), 'PX', math.ceil(slowest) + ${LOST_MS})
   return {0, '0'}`;
 
+const RESERVE_SHA = createHash('sha1').update(RESERVE).digest('hex');
+
 async function reserve(redis: Redis, keys: readonly string[], pauseMs: number, own: Pace = UNLIMITED) {
-  const values = [Math.ceil(pauseMs), own.intervalMs, own.slackMs];
-  const [isLonger, waitMs] = (await redis.eval(RESERVE, keys.length, ...keys, ...values)) as [number, string];
+  const given = [keys.length, ...keys, Math.ceil(pauseMs), own.intervalMs, own.slackMs] as const;
+  // Redis may not have the script yet, or any more. Sending all of it each time costs more than the reservation.
+  const answer = await redis.evalsha(RESERVE_SHA, ...given).catch((error: unknown) => {
+    if (messageOf(error).startsWith('NOSCRIPT')) return redis.eval(RESERVE, ...given);
+    throw error;
+  });
+  const [isLonger, waitMs] = answer as [number, string];
   return { isLonger: isLonger === 1, waitMs: Number(waitMs) };
 }
 
