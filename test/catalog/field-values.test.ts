@@ -12,7 +12,7 @@ function prices(fields: object) {
   );
 }
 
-it('reads the fields that a shop shows', () => {
+it('an item has the fields that a shop shows', () => {
   const fields = {
     subtitle: 'A Tale',
     language: 'en',
@@ -35,7 +35,7 @@ it('reads the fields that a shop shows', () => {
   });
 });
 
-it('returns null for fields that are absent or "null"', () => {
+it('null stands for fields that are absent or "null"', () => {
   const nothing = { ...Object.fromEntries(COLUMNS.map(({ column }) => [column, null])), distributable: true };
   expect(columns({})).toEqual(nothing);
   const odd = { subtitle: 'null', language: '', contributors: 'Ann', resource_links: 'null', distributable: 'null' };
@@ -51,11 +51,11 @@ it.each([
   expect(columns({ distributable }).distributable).toBe(expected);
 });
 
-it('keeps edition 0', () => {
+it('edition 0 is kept', () => {
   expect(columns({ edition: 0 }).edition).toBe('0');
 });
 
-it("returns one row for each price, with its variant's sku and duration", () => {
+it("prices have a row each, with its variant's sku and duration", () => {
   const variants = [
     { sku: 'A', type: 'single', duration: 'perpetual', prices: [{ type: 'list', currency: 'USD', value: '12.50' }] },
     {

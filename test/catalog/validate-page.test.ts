@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { lookupOfText, pageOfText } from '../support/page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {
@@ -9,152 +9,148 @@ function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent
 
 const window = { page: 1, perPage: 10 };
 
-describe('a page', () => {
-  // @rule 2.5-2
-  it('keeps every item byte by byte as it was sent', () => {
-    const item = fc.dictionary(fc.string(), fc.jsonValue()).map((rest) => ({ ...rest, vbid: 'X-1' }));
-    fc.assert(
-      fc.property(fc.array(item, { maxLength: 10 }), fc.constantFrom(undefined, 2), (items, indent) => {
-        const text = pageText(items, {}, indent);
-        const { products, rejected } = pageOfText(text, window);
-        expect(rejected).toEqual([]);
-        for (const [index, product] of products.entries()) {
-          expect(text).toContain(product?.body);
-          expect(JSON.parse(product?.body ?? '')).toEqual(JSON.parse(JSON.stringify(items[index])));
-        }
-      }),
-    );
-    const exact = '{"vbid":"A","price":10.50,"id":12345678901234567890}';
-    const page = pageOfText(pageText([], { num_items: 1 }).replace('[]', `[ ${exact} ]`), window);
-    expect(page.products[0]?.body).toBe(exact);
-  });
-
-  // @rule 2.5-1, 2.5-3
-  it('accepts the oddities of real services', () => {
-    const items = [
-      { vbid: 'L-999-70031' },
-      { vbid: 9780000000002, identifiers: { print_isbn_canonical: 'null', eisbn_canonical: 9780000000019 } },
-      { vbid: 'A', title: 'T', subtitle: 'S', edition: 0, kind: { id: 3, value: 'book' }, publisher: { name: 'P' } },
-      {
-        vbid: 'B',
-        contributors: [{ name: 'Ann' }, { type: 'x' }, null, 'Bob'],
-        identifiers: { fpid: ['7', 8], isbn_10: '7' },
-      },
-    ];
-    const { products, rejected } = pageOfText(pageText(items, { num_items: '4', total_pages: '1' }), window);
-    expect(rejected).toEqual([]);
-    expect(products).toMatchObject([
-      { vbid: 'L-999-70031', printIsbn: null, search: null },
-      { vbid: '9780000000002', printIsbn: null, eIsbn: '9780000000019' },
-      { kind: 'book', publisher: 'P', search: { title: 'T S' } },
-      { search: { contributors: 'Ann Bob', identifiers: '7 8' } },
-    ]);
-  });
-
-  it('rejects invalid items and keeps the others', () => {
-    const wrongKeys = [{}, { vbid: ' ' }, { vbid: 'a\u0007' }, { vbid: 'x'.repeat(256) }, { vbid: {} }];
-    const items = [{ vbid: 'A' }, ...wrongKeys, [], null, 'text', { vbid: 'B' }];
-    const { products, rejected } = pageOfText(pageText(items), window);
-    expect(products.flatMap((product) => product?.vbid ?? [])).toEqual(['A', 'B']);
-    expect(products).toHaveLength(10);
-    expect(rejected.map(({ position, reason }) => [position, reason])).toEqual([
-      [1, 'vbid must be a string'],
-      [2, 'vbid is empty'],
-      [3, 'vbid contains a control character'],
-      [4, 'vbid is longer than 255 characters'],
-      [5, 'vbid must be a string'],
-      [6, 'item is not an object'],
-      [7, 'item is not an object'],
-      [8, 'item is not an object'],
-    ]);
-    expect(rejected[7]?.body).toBe('"text"');
-  });
-
-  it.each([
-    ['no JSON', '{"items":[', /not JSON/],
-    ['no envelope', '[]', /no catalog envelope: body: must be an object/],
-    ['no number of items', '{"num_items":"x"}', /: num_items: must be a whole number of 0 or more/],
-    ['no items', pageText(undefined), /items/],
-    ['a negative total', pageText([], { num_items: -1 }), /num_items/],
-    ['another page', pageText([], { page: 2 }), /requested page 1, got page 2/],
-    ['too many items', pageText(Array(11).fill({ vbid: 'A' })), /has 11 items, more than its per_page of 10/],
-    ['too deep', pageText([JSON.parse(`${'['.repeat(70)}${']'.repeat(70)}`)]), /nested deeper/],
-  ])('is invalid: %s', (_name, text, message) => {
-    const error = { code: 'PAGE_INVALID', retryable: true, message: expect.stringMatching(message) as string };
-    expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
-  });
-
-  it.each([
-    ['a short page in the middle', { num_items: 20, total_pages: 2 }, /page 1 of 2 has 1 items instead of 10/],
-    ['fewer items than its total', { num_items: 5 }, /page 1 of 1 has 1 items; with a total of 5 it should have 5/],
-  ])('is doubtful: %s', (_name, envelope, doubt) => {
-    const page = pageOfText(pageText([{ vbid: 'A' }], envelope), window);
-    expect(page.doubt).toMatch(doubt);
-    expect(page.products).toHaveLength(1);
-  });
-
-  it.each([
-    ['a page of the middle', 10, 2, null],
-    ['the last page', 2, 3, null],
-    [
-      'a last page with fewer items than the total leaves',
-      1,
-      3,
-      'page 3 of 3 has 1 items; with a total of 22 it should have 2',
-    ],
-    ['a last page with more', 3, 3, 'page 3 of 3 has 3 items; with a total of 22 it should have 2'],
-    ['a full last page', 10, 3, null],
-    ['a page after the end', 0, 4, null],
-  ])('is judged by the total: %s', (_name, count, page, doubt) => {
-    const items = Array.from({ length: count }, (_, at) => ({ vbid: `A-${at}` }));
-    const text = pageText(items, { num_items: 22, page, total_pages: 3 });
-    expect(pageOfText(text, { page, perPage: 10 }).doubt).toBe(doubt);
-  });
-
-  it.each([
-    ['1.5', '1.5'],
-    ['-1', '-1'],
-    ['1e3', '1e3'],
-    [`${'9'.repeat(50)}.5`, '9'.repeat(40)],
-  ])('rejects a number as a vbid unless it is whole: %s', (number, shown) => {
-    const text = pageText([{}]).replace('{}', `{"vbid":${number}}`);
-    expect(pageOfText(text, window).rejected[0]?.reason).toBe(`vbid: ${shown} is not a whole number of 0 or more`);
-  });
-
-  it('keeps a vbid of 255 characters', () => {
-    const vbid = 'x'.repeat(255);
-    expect(pageOfText(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
-  });
-
-  it('may have another size than requested', () => {
-    const page = pageOfText(pageText([], { per_page: 5 }), window);
-    expect(page).toMatchObject({ envelope: { perPage: 5 }, doubt: null });
-  });
-
-  it('is empty after the end of the list', () => {
-    const text = pageText([], { num_items: 3, page: 4, total_pages: 1 });
-    expect(pageOfText(text, { page: 4, perPage: 10 }).products).toEqual([]);
-  });
+// @rule 2.5-2
+it('a page keeps every item byte by byte as it was sent', () => {
+  const item = fc.dictionary(fc.string(), fc.jsonValue()).map((rest) => ({ ...rest, vbid: 'X-1' }));
+  fc.assert(
+    fc.property(fc.array(item, { maxLength: 10 }), fc.constantFrom(undefined, 2), (items, indent) => {
+      const text = pageText(items, {}, indent);
+      const { products, rejected } = pageOfText(text, window);
+      expect(rejected).toEqual([]);
+      for (const [index, product] of products.entries()) {
+        expect(text).toContain(product?.body);
+        expect(JSON.parse(product?.body ?? '')).toEqual(JSON.parse(JSON.stringify(items[index])));
+      }
+    }),
+  );
+  const exact = '{"vbid":"A","price":10.50,"id":12345678901234567890}';
+  const page = pageOfText(pageText([], { num_items: 1 }).replace('[]', `[ ${exact} ]`), window);
+  expect(page.products[0]?.body).toBe(exact);
 });
 
-describe('the response to a lookup', () => {
-  it('is the product as it was sent', () => {
-    const page = lookupOfText(' {"vbid":"A","price":10.50}\n', 'A', window);
-    expect(page.products.map((product) => product?.body)).toEqual(['{"vbid":"A","price":10.50}']);
-    expect(page).toMatchObject({ envelope: { numItems: 1, page: 1 }, rejected: [], doubt: null });
-  });
+// @rule 2.5-1, 2.5-3
+it('a page accepts the oddities of real services', () => {
+  const items = [
+    { vbid: 'L-999-70031' },
+    { vbid: 9780000000002, identifiers: { print_isbn_canonical: 'null', eisbn_canonical: 9780000000019 } },
+    { vbid: 'A', title: 'T', subtitle: 'S', edition: 0, kind: { id: 3, value: 'book' }, publisher: { name: 'P' } },
+    {
+      vbid: 'B',
+      contributors: [{ name: 'Ann' }, { type: 'x' }, null, 'Bob'],
+      identifiers: { fpid: ['7', 8], isbn_10: '7' },
+    },
+  ];
+  const { products, rejected } = pageOfText(pageText(items, { num_items: '4', total_pages: '1' }), window);
+  expect(rejected).toEqual([]);
+  expect(products).toMatchObject([
+    { vbid: 'L-999-70031', printIsbn: null, search: null },
+    { vbid: '9780000000002', printIsbn: null, eIsbn: '9780000000019' },
+    { kind: 'book', publisher: 'P', search: { title: 'T S' } },
+    { search: { contributors: 'Ann Bob', identifiers: '7 8' } },
+  ]);
+});
 
-  it('is a page without products if the product was not found', () => {
-    expect(lookupOfText('', 'A', window)).toMatchObject({ envelope: { numItems: 0 }, products: [], rejected: [] });
-  });
+it('a page rejects invalid items and keeps the others', () => {
+  const wrongKeys = [{}, { vbid: ' ' }, { vbid: 'a\u0007' }, { vbid: 'x'.repeat(256) }, { vbid: {} }];
+  const items = [{ vbid: 'A' }, ...wrongKeys, [], null, 'text', { vbid: 'B' }];
+  const { products, rejected } = pageOfText(pageText(items), window);
+  expect(products.flatMap((product) => product?.vbid ?? [])).toEqual(['A', 'B']);
+  expect(products).toHaveLength(10);
+  expect(rejected.map(({ position, reason }) => [position, reason])).toEqual([
+    [1, 'vbid must be a string'],
+    [2, 'vbid is empty'],
+    [3, 'vbid contains a control character'],
+    [4, 'vbid is longer than 255 characters'],
+    [5, 'vbid must be a string'],
+    [6, 'item is not an object'],
+    [7, 'item is not an object'],
+    [8, 'item is not an object'],
+  ]);
+  expect(rejected[7]?.body).toBe('"text"');
+});
 
-  it.each([
-    ['another product', '{"vbid":"B"}', /requested product A, got B/],
-    ['no product', '{}', /lookup of A is not a product \(vbid must be a string\)/],
-    ['no JSON', '{', /not JSON/],
-    ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 62/],
-  ])('is invalid: %s', (_name, text, message) => {
-    const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };
-    expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));
-  });
+it.each([
+  ['no JSON', '{"items":[', /not JSON/],
+  ['no envelope', '[]', /no catalog envelope: body: must be an object/],
+  ['no number of items', '{"num_items":"x"}', /: num_items: must be a whole number of 0 or more/],
+  ['no items', pageText(undefined), /items/],
+  ['a negative total', pageText([], { num_items: -1 }), /num_items/],
+  ['another page', pageText([], { page: 2 }), /requested page 1, got page 2/],
+  ['too many items', pageText(Array(11).fill({ vbid: 'A' })), /has 11 items, more than its per_page of 10/],
+  ['too deep', pageText([JSON.parse(`${'['.repeat(70)}${']'.repeat(70)}`)]), /nested deeper/],
+])('a page is invalid: %s', (_name, text, message) => {
+  const error = { code: 'PAGE_INVALID', retryable: true, message: expect.stringMatching(message) as string };
+  expect(() => pageOfText(text, window)).toThrow(expect.objectContaining(error));
+});
+
+it.each([
+  ['a short page in the middle', { num_items: 20, total_pages: 2 }, /page 1 of 2 has 1 items instead of 10/],
+  ['fewer items than its total', { num_items: 5 }, /page 1 of 1 has 1 items; with a total of 5 it should have 5/],
+])('a page is doubtful: %s', (_name, envelope, doubt) => {
+  const page = pageOfText(pageText([{ vbid: 'A' }], envelope), window);
+  expect(page.doubt).toMatch(doubt);
+  expect(page.products).toHaveLength(1);
+});
+
+it.each([
+  ['a page of the middle', 10, 2, null],
+  ['the last page', 2, 3, null],
+  [
+    'a last page with fewer items than the total leaves',
+    1,
+    3,
+    'page 3 of 3 has 1 items; with a total of 22 it should have 2',
+  ],
+  ['a last page with more', 3, 3, 'page 3 of 3 has 3 items; with a total of 22 it should have 2'],
+  ['a full last page', 10, 3, null],
+  ['a page after the end', 0, 4, null],
+])('a page is judged by the total: %s', (_name, count, page, doubt) => {
+  const items = Array.from({ length: count }, (_, at) => ({ vbid: `A-${at}` }));
+  const text = pageText(items, { num_items: 22, page, total_pages: 3 });
+  expect(pageOfText(text, { page, perPage: 10 }).doubt).toBe(doubt);
+});
+
+it.each([
+  ['1.5', '1.5'],
+  ['-1', '-1'],
+  ['1e3', '1e3'],
+  [`${'9'.repeat(50)}.5`, '9'.repeat(40)],
+])('a page rejects a number as a vbid unless it is whole: %s', (number, shown) => {
+  const text = pageText([{}]).replace('{}', `{"vbid":${number}}`);
+  expect(pageOfText(text, window).rejected[0]?.reason).toBe(`vbid: ${shown} is not a whole number of 0 or more`);
+});
+
+it('a page keeps a vbid of 255 characters', () => {
+  const vbid = 'x'.repeat(255);
+  expect(pageOfText(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
+});
+
+it('a page may have another size than requested', () => {
+  const page = pageOfText(pageText([], { per_page: 5 }), window);
+  expect(page).toMatchObject({ envelope: { perPage: 5 }, doubt: null });
+});
+
+it('a page is empty after the end of the list', () => {
+  const text = pageText([], { num_items: 3, page: 4, total_pages: 1 });
+  expect(pageOfText(text, { page: 4, perPage: 10 }).products).toEqual([]);
+});
+
+it('the response to a lookup is the product as it was sent', () => {
+  const page = lookupOfText(' {"vbid":"A","price":10.50}\n', 'A', window);
+  expect(page.products.map((product) => product?.body)).toEqual(['{"vbid":"A","price":10.50}']);
+  expect(page).toMatchObject({ envelope: { numItems: 1, page: 1 }, rejected: [], doubt: null });
+});
+
+it('the response to a lookup is a page without products if the product was not found', () => {
+  expect(lookupOfText('', 'A', window)).toMatchObject({ envelope: { numItems: 0 }, products: [], rejected: [] });
+});
+
+it.each([
+  ['another product', '{"vbid":"B"}', /requested product A, got B/],
+  ['no product', '{}', /lookup of A is not a product \(vbid must be a string\)/],
+  ['no JSON', '{', /not JSON/],
+  ['too deep', `{"vbid":"A","x":${'['.repeat(70)}${']'.repeat(70)}}`, /nested deeper than 62/],
+])('the response to a lookup is invalid: %s', (_name, text, message) => {
+  const error = { code: 'PAGE_INVALID', message: expect.stringMatching(message) as string };
+  expect(() => lookupOfText(text, 'A', window)).toThrow(expect.objectContaining(error));
 });

@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -114,56 +114,52 @@ function checkWithoutPower(root: string, log: string, seed: number): void {
   }
 }
 
-describe.skipIf(!shimAvailable)('a disk that fails once', () => {
-  it.each(CASES)(
-    'with $what at $kind, during $name, harms nothing',
-    { timeout: 3_600_000 },
-    async ({ name, work, what, kind, file, step }) => {
-      const directory = realpathSync(temporaryDirectory());
-      const [root, before, hit, log] = ['watched', 'before', 'hit', 'log'].map((part) => join(directory, part)) as [
-        string,
-        string,
-        string,
-        string,
-      ];
-      const sandbox = await startSandbox({ items: 60, withdrawnForMs: 0 });
-      onTestFinished(() => sandbox.stop());
-      mkdirSync(root);
-      await work.prepare(root, sandbox);
-      cpSync(root, before, { recursive: true });
-      const truth = await truthOf(sandbox.url);
-      const db = join(root, 'data', 'catalog.db');
-      const ends = new Map<string, number>();
-      const broken: string[] = [];
-      let at = Number(FIRST);
-      for (; at <= (LAST === '' ? Number.POSITIVE_INFINITY : Number(LAST)); at += step) {
-        for (const path of [root, `${root}-crashed`, hit, log]) rmSync(path, { recursive: true, force: true });
-        cpSync(before, root, { recursive: true });
-        const fault = { kind, at, what, hit, file };
-        const settings = { ...settingsIn(root, sandbox.url), LOG_LEVEL: name === 'a relay' ? 'fatal' : 'silent' };
-        const env = { ...settings, ...shimEnvironment({ directory: root, log, fault }) };
-        const { code, signal, stderr } = await work.run(env, root);
-        if (!existsSync(hit)) break;
-        const call = readFileSync(hit, 'utf8').trim();
-        const errorCode = /\[(\w+)\]/.exec(stderr)?.[1] ?? /"code":"(\w+)"/.exec(stderr)?.[1] ?? '';
-        const how = `${code ?? signal} ${errorCode}`.trim();
-        ends.set(how, (ends.get(how) ?? 0) + 1);
-        try {
-          if (code !== 0 && code !== 1) throw new Error(`ended with ${how}: ${stderr}`);
-          if (name !== 'a relay' && code !== 0) expect(stderr).toMatch(ONE_ERROR);
-          if (name === 'a relay') checkWithoutPower(root, log, at);
-          if (existsSync(db)) openStore(db).close();
-          checkCrashed(root, { known: null, runs: new Set() });
-          await finish(root, sandbox.url, truth);
-        } catch (error) {
-          broken.push(`${call}: ${error instanceof Error ? error.message : String(error)}`);
-        }
+it.skipIf(!shimAvailable).each(CASES)(
+  'a disk that fails once with $what at $kind, during $name, harms nothing',
+  { timeout: 3_600_000 },
+  async ({ name, work, what, kind, file, step }) => {
+    const directory = realpathSync(temporaryDirectory());
+    const [root, before, hit, log] = ['watched', 'before', 'hit', 'log'].map((part) => join(directory, part)) as [
+      string,
+      string,
+      string,
+      string,
+    ];
+    const sandbox = await startSandbox({ items: 60, withdrawnForMs: 0 });
+    onTestFinished(() => sandbox.stop());
+    mkdirSync(root);
+    await work.prepare(root, sandbox);
+    cpSync(root, before, { recursive: true });
+    const truth = await truthOf(sandbox.url);
+    const db = join(root, 'data', 'catalog.db');
+    const ends = new Map<string, number>();
+    const broken: string[] = [];
+    let at = Number(FIRST);
+    for (; at <= (LAST === '' ? Number.POSITIVE_INFINITY : Number(LAST)); at += step) {
+      for (const path of [root, `${root}-crashed`, hit, log]) rmSync(path, { recursive: true, force: true });
+      cpSync(before, root, { recursive: true });
+      const fault = { kind, at, what, hit, file };
+      const settings = { ...settingsIn(root, sandbox.url), LOG_LEVEL: name === 'a relay' ? 'fatal' : 'silent' };
+      const env = { ...settings, ...shimEnvironment({ directory: root, log, fault }) };
+      const { code, signal, stderr } = await work.run(env, root);
+      if (!existsSync(hit)) break;
+      const call = readFileSync(hit, 'utf8').trim();
+      const errorCode = /\[(\w+)\]/.exec(stderr)?.[1] ?? /"code":"(\w+)"/.exec(stderr)?.[1] ?? '';
+      const how = `${code ?? signal} ${errorCode}`.trim();
+      ends.set(how, (ends.get(how) ?? 0) + 1);
+      try {
+        if (code !== 0 && code !== 1) throw new Error(`ended with ${how}: ${stderr}`);
+        if (name !== 'a relay' && code !== 0) expect(stderr).toMatch(ONE_ERROR);
+        if (name === 'a relay') checkWithoutPower(root, log, at);
+        if (existsSync(db)) openStore(db).close();
+        checkCrashed(root, { known: null, runs: new Set() });
+        await finish(root, sandbox.url, truth);
+      } catch (error) {
+        broken.push(`${call}: ${error instanceof Error ? error.message : String(error)}`);
       }
-      process.stderr.write(
-        `${name}, ${what} at ${kind}${file}, up to call ${at - step}; ${JSON.stringify([...ends])}\n`,
-      );
-      expect(broken).toEqual([]);
-      expect(ends.size).toBeGreaterThan(0);
-    },
-  );
-});
+    }
+    process.stderr.write(`${name}, ${what} at ${kind}${file}, up to call ${at - step}; ${JSON.stringify([...ends])}\n`);
+    expect(broken).toEqual([]);
+    expect(ends.size).toBeGreaterThan(0);
+  },
+);

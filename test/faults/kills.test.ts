@@ -218,7 +218,7 @@ function change(sandbox: Sandbox, seed: number): void {
 }
 
 it.skipIf(!redisAvailable)(
-  `loses and doubles nothing over ${KILLS} kills of each role`,
+  `a sink loses and doubles nothing over ${KILLS} kills of each role`,
   { timeout: 36_000_000 },
   async () => {
     let kills = 0;

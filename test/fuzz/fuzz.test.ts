@@ -7,7 +7,7 @@ import { TARGETS } from './targets.ts';
 
 const INPUTS = 300;
 
-it.each(Object.entries(TARGETS))('finds no defect in what reads a %s', async (_name, { seeds, make }) => {
+it.each(Object.entries(TARGETS))('fuzzing finds no defect in what reads a %s', async (_name, { seeds, make }) => {
   const random = createRandom(1);
   const run = make();
   const corpus = seeds.map((seed) => Buffer.from(seed));

@@ -280,7 +280,7 @@ function busiestMinute(times: readonly number[]): number {
 }
 
 it.skipIf(!hostsAvailable || !redisAvailable)(
-  `loses and doubles nothing while everything fails for ${MINUTES.toFixed(1)} minutes (seed ${SEED})`,
+  `a relay loses and doubles nothing while everything fails for ${MINUTES.toFixed(1)} minutes (seed ${SEED})`,
   { timeout: MINUTES * 60_000 + 600_000 },
   async () => {
     const plan = planTrouble(createRandom(SEED), MINUTES * 60_000);

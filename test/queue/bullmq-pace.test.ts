@@ -7,10 +7,10 @@ import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';
 import { createGate, createScriptedSource, task } from './scripted-source.ts';
 
-describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
+describe.skipIf(!redisAvailable)('with Redis', () => {
   const redis = useRedis();
 
-  it('of several fetchers is one', async () => {
+  it('the pace of several fetchers is one', async () => {
     const intervalMs = 30;
     const place = await openPlace(redis.url(), { intervalMs });
     const source = createScriptedSource(clock);
@@ -24,7 +24,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
+  it('the pace of fetchers tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
     const refusals: number[] = [];
     const learned = {
       pace: () => (refusals.length === 0 ? null : { intervalMs: 40, slackMs: 0 }),
@@ -57,7 +57,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('reports a pause to the keeper before it delivers the failed attempt', async () => {
+  it('the pace of fetchers reports a pause to the keeper before it delivers the failed attempt', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
     const source = createScriptedSource(clock, () => {
@@ -79,7 +79,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('reports only the remaining pause to a keeper that was stopped', async () => {
+  it('the pace of fetchers reports only the remaining pause to a keeper that was stopped', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
     const refused = createGate();
@@ -102,7 +102,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('goes on when a pause is forgotten, also in the fetcher that noted it and for its retry', async () => {
+  it('the pace of fetchers goes on when a pause is forgotten, also in the fetcher that noted it and for its retry', async () => {
     const place = await openPlace(redis.url());
     const refused = createGate();
     const source = createScriptedSource(clock, (_, nth) => {
@@ -121,7 +121,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('forgets a pause, so that another fetcher makes requests at once', async () => {
+  it('the pace of fetchers forgets a pause, so that another fetcher makes requests at once', async () => {
     const place = await openPlace(redis.url());
     const source = createScriptedSource(clock, ({ window }) => {
       if (window.page > 1) return;
@@ -141,7 +141,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {
+  it('the pace of fetchers counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {
     const intervalMs = 40;
     const place = await openPlace(redis.url(), { intervalMs });
     let requests = 0;
@@ -165,7 +165,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('keeps a learned limit while all tasks are in the queue', async () => {
+  it('the pace of fetchers keeps a learned limit while all tasks are in the queue', async () => {
     let intervalMs: number | null = null;
     const learned = {
       pace: () => (intervalMs === null ? null : { intervalMs, slackMs: 0 }),
@@ -185,7 +185,7 @@ describe.skipIf(!redisAvailable)('the pace of fetchers', () => {
     await place.close();
   });
 
-  it('waits for the pause that the mirror notes, although Redis does not know it', async () => {
+  it('the pace of fetchers waits for the pause that the mirror notes, although Redis does not know it', async () => {
     let until = clock.now() + 3_600_000;
     const place = await openPlace(redis.url(), { pause: () => ({ since: 0, until }) });
     const source = createScriptedSource(clock);

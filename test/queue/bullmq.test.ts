@@ -24,13 +24,13 @@ async function beginReading(place: Place): Promise<void> {
   await asked.passed;
 }
 
-describe.skipIf(!redisAvailable)('BullMQ queue', () => {
+describe.skipIf(!redisAvailable)('with Redis', () => {
   const redis = useRedis();
 
   describe.each([
     { name: 'another process', isNear: false },
     { name: 'the process of the keeper', isNear: true },
-  ])('with a fetcher in $name', ({ isNear }) => {
+  ])('the BullMQ queue with a fetcher in $name', ({ isNear }) => {
     itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
       const place = await openPlace(redis.url(), { intervalMs });
       await place.fetcher({ read: () => read, concurrency, ...(isNear && { keeper: place.queue }) });
@@ -51,7 +51,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       return events.filter(([, fields]) => fields[1] === 'added').map(([, fields]) => fields[3] ?? '');
     }
 
-    it('does not ask again for a page that is delivered while Redis says which pages have a job', async () => {
+    it('the BullMQ queue does not ask again for a page that is delivered while Redis says which pages have a job', async () => {
       const place = await openPlace(redis.url());
       const { outcomes } = await collect(place.queue);
       await place.queue.add([]);
@@ -65,7 +65,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       await place.close();
     });
 
-    it('sends no page through Redis', async () => {
+    it('the BullMQ queue sends no page through Redis', async () => {
       const place = await openPlace(redis.url());
       await place.fetcher({ read: () => createScriptedSource(clock).read, keeper: place.queue });
       const { outcomes, count } = await collect(place.queue);
@@ -76,7 +76,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       expect(await sent(place, 'mirror-a')).toEqual([]);
     });
 
-    it('sends pages of other mirrors, and pages for which its keeper has not asked', async () => {
+    it('the BullMQ queue sends pages of other mirrors, and pages for which its keeper has not asked', async () => {
       const place = await openPlace(redis.url());
       const { source } = place;
       const far = await openPlace(redis.url(), { source, mirror: 'mirror-b' });
@@ -93,7 +93,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
       await Promise.all([twin.close(), far.close(), place.close()]);
     });
 
-    it('sends pages while the keeper rests', async () => {
+    it('the BullMQ queue sends pages while the keeper rests', async () => {
       const place = await openPlace(redis.url());
       const [asked, gate] = [createGate(), createGate()];
       const source = createScriptedSource(clock, async () => {
@@ -114,7 +114,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     });
   });
 
-  it('deletes finished jobs', async () => {
+  it('the BullMQ queue deletes finished jobs', async () => {
     const place = await openPlace(redis.url());
     const source = createScriptedSource(clock);
     await place.fetcher({ read: () => source.read });
@@ -126,7 +126,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     expect(left).toEqual([]);
   });
 
-  it('reads deltas before the pages of a list that wait longer', async () => {
+  it('the BullMQ queue reads deltas before the pages of a list that wait longer', async () => {
     const place = await openPlace(redis.url());
     const source = createScriptedSource(clock);
     const first = [task(1, { runId: 2, from: 0 }), task(2, { runId: 2, from: 0 })];
@@ -139,7 +139,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('does not affect other sources in the same Redis', async () => {
+  it('the BullMQ queue does not affect other sources in the same Redis', async () => {
     const [one, other] = [await openPlace(redis.url()), await openPlace(redis.url())];
     const source = createScriptedSource(clock);
     await other.fetcher({ read: () => source.read });
@@ -151,7 +151,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await Promise.all([one.close(), other.close()]);
   });
 
-  it('gives the page of a stopped fetcher to another one', async () => {
+  it('the BullMQ queue gives the page of a stopped fetcher to another one', async () => {
     const place = await openPlace(redis.url());
     const asked = createGate();
     const slow = createScriptedSource(clock, async (_, __, signal) => {
@@ -169,7 +169,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await place.close();
   });
 
-  it('keeps a page that was read during a Redis outage and delivers it afterwards', async () => {
+  it('the BullMQ queue keeps a page that was read during a Redis outage and delivers it afterwards', async () => {
     const own = await startRedis();
     const place = await openPlace(own.url);
     const gate = createGate();
@@ -197,7 +197,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await own.stop();
   });
 
-  it.each(['SIGKILL', 'SIGSTOP'] as const)('closes while Redis is gone (%s)', async (signal) => {
+  it.each(['SIGKILL', 'SIGSTOP'] as const)('the BullMQ queue closes while Redis is gone (%s)', async (signal) => {
     const own = await startRedis();
     const place = await openPlace(own.url);
     await beginReading(place);
@@ -206,7 +206,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await own.stop();
   });
 
-  it('closes while Redis and its sentinel are gone', async () => {
+  it('the BullMQ queue closes while Redis and its sentinel are gone', async () => {
     const own = await startRedis();
     const sentinel = await startSentinel({ primary: own.port, quorum: 1 });
     const place = await openPlace(`redis+sentinel://127.0.0.1:${sentinel.port}/${PRIMARY}`);
@@ -216,7 +216,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await Promise.all([own.stop(), sentinel.stop()]);
   });
 
-  it('says when no fetcher reads the pages of this keeper, and when one does again', async () => {
+  it('the BullMQ queue says when no fetcher reads the pages of this keeper, and when one does again', async () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line) => void lines.push(line) });
     const place = await openPlace(redis.url(), { log });
@@ -235,7 +235,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     await Promise.all([place.close(), other.close()]);
   });
 
-  it('leaves nothing of a temporary mirror in Redis', async () => {
+  it('the BullMQ queue leaves nothing of a temporary mirror in Redis', async () => {
     const place = await openPlace(redis.url(), { isTemporary: true });
     await place.fetcher({ read: () => createScriptedSource(clock).read });
     const { count } = await collect(place.queue);
@@ -245,7 +245,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
     expect(await redis.admin().keys(`catchword:apply-${place.source}*`)).toEqual([]);
   });
 
-  it('takes few round trips to add many tasks', async () => {
+  it('the BullMQ queue takes few round trips to add many tasks', async () => {
     const place = await openPlace(redis.url());
     const reads = async () => Number(/total_reads_processed:(\d+)/.exec(await redis.admin().info('stats'))?.[1]);
     await place.queue.add(pages(1));
@@ -257,7 +257,7 @@ describe.skipIf(!redisAvailable)('BullMQ queue', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('checkRedis', () => {
+describe.skipIf(!redisAvailable)('a check of Redis', () => {
   async function checkWith(args: readonly string[]): Promise<unknown> {
     const own = await startRedis({ args });
     try {
@@ -270,15 +270,15 @@ describe.skipIf(!redisAvailable)('checkRedis', () => {
     }
   }
 
-  it('accepts a Redis that does not evict keys', async () => {
+  it('checkRedis accepts a Redis that does not evict keys', async () => {
     expect(await checkWith([])).toBe('accepted');
   });
 
-  it('accepts a Redis that forbids CONFIG', async () => {
+  it('checkRedis accepts a Redis that forbids CONFIG', async () => {
     expect(await checkWith(['--rename-command', 'CONFIG', ''])).toBe('accepted');
   });
 
-  it('rejects a Redis that may evict jobs', async () => {
+  it('checkRedis rejects a Redis that may evict jobs', async () => {
     expect(await checkWith(['--maxmemory-policy', 'allkeys-lru'])).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
       message: expect.stringContaining('allkeys-lru'),
@@ -286,24 +286,22 @@ describe.skipIf(!redisAvailable)('checkRedis', () => {
     });
   });
 
-  it('rejects a Redis that requires a password', async () => {
+  it('checkRedis rejects a Redis that requires a password', async () => {
     expect(await checkWith(['--requirepass', 'x'])).toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
   });
 });
 
-describe('an unreachable Redis', () => {
-  it('is named in the error, without the password', async () => {
-    const port = await freePort();
-    const error = await checkRedis(`redis://user:hidden@127.0.0.1:${port}`).catch((thrown: unknown) => thrown);
-    expect(error).toMatchObject({
-      code: 'QUEUE_UNAVAILABLE',
-      message: expect.stringContaining(`127.0.0.1:${port}`),
-    });
-    expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('hidden');
+it('an unreachable Redis is named in the error, without the password', async () => {
+  const port = await freePort();
+  const error = await checkRedis(`redis://user:hidden@127.0.0.1:${port}`).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({
+    code: 'QUEUE_UNAVAILABLE',
+    message: expect.stringContaining(`127.0.0.1:${port}`),
   });
+  expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('hidden');
+});
 
-  it('is detected if the server accepts connections but does not respond', async () => {
-    const port = await listen(createServer());
-    await expect(checkRedis(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
-  });
+it('an unreachable Redis is detected if the server accepts connections but does not respond', async () => {
+  const port = await listen(createServer());
+  await expect(checkRedis(`redis://127.0.0.1:${port}`)).rejects.toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
 });

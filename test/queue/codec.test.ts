@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { productsOf } from '../../src/catalog/page-items.ts';
 import type { FetchOutcome } from '../../src/catalog/page-types.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
@@ -77,16 +77,17 @@ async function encodedPage() {
   });
 }
 
-describe('outcome codec', () => {
-  it('decodes to the outcome that was encoded', async () => {
-    await fc.assert(
-      fc.asyncProperty(fc.oneof(captured, failed), async (outcome) => {
-        expect(await travel(outcome)).toEqual(outcome);
-      }),
-    );
-  });
+it('the codec of outcomes decodes to the outcome that was encoded', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.oneof(captured, failed), async (outcome) => {
+      expect(await travel(outcome)).toEqual(outcome);
+    }),
+  );
+});
 
-  it.each(['{"vbid":"V 1/2","title":"A"}', ''])('preserves the response to a point lookup: %j', async (text) => {
+it.each(['{"vbid":"V 1/2","title":"A"}', ''])(
+  'the codec of outcomes preserves the response to a point lookup: %j',
+  async (text) => {
     const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
     const response = { sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
     const outcome: FetchOutcome = {
@@ -98,41 +99,41 @@ describe('outcome codec', () => {
     expect(() => validateLookup(bytesOf(text || '{"vbid":"B"}'), 'A', asked.window)).toThrow(
       /requested product A, got/,
     );
-  });
+  },
+);
 
-  it('preserves bytes that are not UTF-8', async () => {
-    const asked = task(3);
-    const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
-    const page = validatePage(new Uint8Array(bytes), asked.window);
-    const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
-    const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
-    expect(await travel(outcome)).toEqual(outcome);
-    expect(page.rejected.map(({ position }) => position)).toEqual([5]);
-    expect(productsOf(page).filter((product) => product !== null)).toHaveLength(9);
-  });
+it('the codec of outcomes preserves bytes that are not UTF-8', async () => {
+  const asked = task(3);
+  const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
+  const page = validatePage(new Uint8Array(bytes), asked.window);
+  const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
+  const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+  expect(await travel(outcome)).toEqual(outcome);
+  expect(page.rejected.map(({ position }) => position)).toEqual([5]);
+  expect(productsOf(page).filter((product) => product !== null)).toHaveLength(9);
+});
 
-  it('compresses a page', async () => {
-    const encoded = await encodedPage();
-    expect(JSON.stringify(encoded).length).toBeLessThan(pageText(task(3).window).length);
-  });
+it('the codec of outcomes compresses a page', async () => {
+  const encoded = await encodedPage();
+  expect(JSON.stringify(encoded).length).toBeLessThan(pageText(task(3).window).length);
+});
 
-  it.each([
-    ['nothing', undefined],
-    ['another kind', { kind: 'other' }],
-    ['a task without a window', { kind: 'failed', task: { runId: 1 }, requests: 1, error: {} }],
-  ])('rejects %s', async (_, data) => {
-    await expect(decodeOutcome(data)).rejects.toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
-  });
+it.each([
+  ['nothing', undefined],
+  ['another kind', { kind: 'other' }],
+  ['a task without a window', { kind: 'failed', task: { runId: 1 }, requests: 1, error: {} }],
+])('the codec of outcomes rejects %s', async (_, data) => {
+  await expect(decodeOutcome(data)).rejects.toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
+});
 
-  it('rejects a body that is not compressed', async () => {
-    const encoded = await encodedPage();
-    await expect(decodeOutcome({ ...encoded, body: 'bm90IGd6aXA=' })).rejects.toMatchObject({
-      code: 'QUEUE_MISCONFIGURED',
-    });
+it('the codec of outcomes rejects a body that is not compressed', async () => {
+  const encoded = await encodedPage();
+  await expect(decodeOutcome({ ...encoded, body: 'bm90IGd6aXA=' })).rejects.toMatchObject({
+    code: 'QUEUE_MISCONFIGURED',
   });
+});
 
-  it('rejects a page that the task did not request', async () => {
-    const encoded = await encodedPage();
-    await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
-  });
+it('the codec of outcomes rejects a page that the task did not request', async () => {
+  const encoded = await encodedPage();
+  await expect(decodeOutcome({ ...encoded, task: task(4) })).rejects.toMatchObject({ code: 'PAGE_INVALID' });
 });

@@ -74,7 +74,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     return opened;
   }
 
-  it('delivers pages as they were read', async () => {
+  it('a queue delivers pages as they were read', async () => {
     const source = createScriptedSource(clock);
     const { queue } = await start(source);
     const { outcomes, count } = await collect(queue);
@@ -94,7 +94,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     }
   });
 
-  it('delivers in the order of arrival', async () => {
+  it('a queue delivers in the order of arrival', async () => {
     const { queue } = await start(createScriptedSource(clock));
     const { outcomes, count } = await collect(queue, () => turn());
     await queue.add(pages(1, 12));
@@ -102,7 +102,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(ids(outcomes)).toEqual(pages(1, 12).map(taskId));
   });
 
-  it('delivers one outcome at a time', async () => {
+  it('a queue delivers one outcome at a time', async () => {
     const { queue } = await start(createScriptedSource(clock), { concurrency: 4 });
     let handling = 0;
     let most = 0;
@@ -117,7 +117,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(most).toBe(1);
   });
 
-  it('continues after the consumer threw', async () => {
+  it('a queue continues after the consumer threw', async () => {
     const { queue } = await start(createScriptedSource(clock));
     const { count } = await collect(queue, () => {
       throw new Error('not accepted');
@@ -126,7 +126,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     await count(3);
   });
 
-  it('ignores a task that waits, is in flight, or is being delivered', async () => {
+  it('a queue ignores a task that waits, is in flight, or is being delivered', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async ({ window }) => {
@@ -147,7 +147,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests.filter(({ id }) => id === taskId(task(2)))).toHaveLength(1);
   });
 
-  it('accepts a task again after its outcome was delivered', async () => {
+  it('a queue accepts a task again after its outcome was delivered', async () => {
     const source = createScriptedSource(clock);
     const { queue } = await start(source);
     const { count } = await collect(queue);
@@ -161,7 +161,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     await count(2);
   });
 
-  it('retries a retryable error', async () => {
+  it('a queue retries a retryable error', async () => {
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth < 3) throw unavailable();
     });
@@ -173,7 +173,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(3);
   });
 
-  it('delivers the error of the last attempt', async () => {
+  it('a queue delivers the error of the last attempt', async () => {
     const source = createScriptedSource(clock, () => {
       throw unavailable();
     });
@@ -186,7 +186,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(2);
   });
 
-  it('delivers an error that is not retryable at once', async () => {
+  it('a queue delivers an error that is not retryable at once', async () => {
     const source = createScriptedSource(clock, ({ window }) => {
       if (window.page === 1) throw new CatchwordError('SOURCE_AUTH', 'the key was rejected', { hint: 'Check it.' });
       throw new TypeError('a fault of the program');
@@ -201,7 +201,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     ]);
   });
 
-  it('makes no request before Retry-After has passed', async () => {
+  it('a queue makes no request before Retry-After has passed', async () => {
     const retryAfterMs = 300;
     let refusedAt = 0;
     const source = createScriptedSource(clock, ({ window }, nth) => {
@@ -224,7 +224,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(again).toMatchObject({ captured: { requests: 2 } });
   });
 
-  it('keeps the rate limit, retries included', async () => {
+  it('a queue keeps the rate limit, retries included', async () => {
     const source = createScriptedSource(clock, (_, nth) => {
       if (nth === 1) throw unavailable();
     });
@@ -238,7 +238,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(7 * intervalMs - 1);
   });
 
-  it('keeps exactly as many requests in flight as its concurrency allows', async () => {
+  it('a queue keeps exactly as many requests in flight as its concurrency allows', async () => {
     const gate = createGate();
     const full = createGate();
     let most = 0;
@@ -256,7 +256,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(most).toBe(3);
   });
 
-  it('drops the waiting tasks of a run', async () => {
+  it('a queue drops the waiting tasks of a run', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async () => {
@@ -274,7 +274,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(source.requests).toHaveLength(2);
   });
 
-  it('reads lost tasks when they are added again', async () => {
+  it('a queue reads lost tasks when they are added again', async () => {
     const gate = createGate();
     const asked = createGate();
     const source = createScriptedSource(clock, async () => {
@@ -292,7 +292,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     expect(ids(outcomes).sort()).toEqual(pages(1, 4).map(taskId));
   });
 
-  it('finishes the current outcome when closed, abandons tasks in flight and delivers nothing afterwards', async () => {
+  it('a queue finishes the current outcome when closed, abandons tasks in flight and delivers nothing afterwards', async () => {
     const gate = createGate();
     const handling = createGate();
     const asked = createGate();

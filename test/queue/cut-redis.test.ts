@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { Logger } from '../../src/base/log.ts';
 import { connectRedis, cutRedis } from '../../src/queue/bullmq/redis-connection.ts';
@@ -7,8 +7,9 @@ import { makeCertificate } from '../support/certificate.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
-describe.skipIf(!redisAvailable)('cutting a connection', () => {
-  it('during its handshake logs nothing, although the server answers with an alert', async () => {
+it.skipIf(!redisAvailable)(
+  'cutting a connection during its handshake logs nothing, although the server answers with an alert',
+  async () => {
     const redis = await startRedis({ certificate: await makeCertificate(temporaryDirectory()) });
     onTestFinished(() => redis.stop());
     // NODE_EXTRA_CA_CERTS would be read only when a process starts.
@@ -28,5 +29,5 @@ describe.skipIf(!redisAvailable)('cutting a connection', () => {
     await new Promise((resolve) => connection.once('end', resolve));
     expect(errors).toEqual([expect.objectContaining({ message: expect.stringContaining('alert decode error') })]);
     expect(logged).toEqual([]);
-  });
-});
+  },
+);

@@ -11,7 +11,7 @@ import { createGate, createScriptedSource, task } from './scripted-source.ts';
 
 const log = createLog('silent');
 
-describe('embedded queue', () => {
+describe('in one process', () => {
   const clock = createVirtualClock();
 
   itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
@@ -29,7 +29,7 @@ describe('embedded queue', () => {
     };
   });
 
-  it('reads no further ahead than its concurrency while an outcome is being handled', async () => {
+  it('the embedded queue reads no further ahead than its concurrency while an outcome is being handled', async () => {
     const gate = createGate();
     const source = createScriptedSource(systemClock);
     const pacer = createPacer({ pace: null, clock: systemClock });
@@ -49,7 +49,7 @@ describe('embedded queue', () => {
     await queue.close();
   });
 
-  it('notes the pause that the source asks for, and retries as soon as that is forgotten', async () => {
+  it('the embedded queue notes the pause that the source asks for, and retries as soon as that is forgotten', async () => {
     const known = createPauses();
     const noted: Pause[] = [];
     const pauses: Pauses = {
@@ -77,7 +77,7 @@ describe('embedded queue', () => {
     await queue.close();
   });
 
-  it('does not wait for a delayed retry when it is closed', async () => {
+  it('the embedded queue does not wait for a delayed retry when it is closed', async () => {
     const refused = createGate();
     const source = createScriptedSource(systemClock, () => {
       refused.open();

@@ -1,5 +1,5 @@
 import { Queue } from 'bullmq';
-import { describe, expect, it, vi } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { startWorker } from '../../src/queue/bullmq/jobs.ts';
 import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
@@ -7,13 +7,14 @@ import { redisAvailable } from '../support/redis.ts';
 import { PASSWORD, recordingLog, startOwn } from './own-redis.ts';
 import { createGate } from './scripted-source.ts';
 
-describe.skipIf(!redisAvailable)('while Redis refuses commands', () => {
-  it.each([
-    ['it is full', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', /^OOM/],
-    ['this user may not wait', 'ACL SETUSER shop -bzpopmin', 'ACL SETUSER shop +bzpopmin', /^NOPERM/],
-    ['this user may run no scripts', 'ACL SETUSER shop -@scripting', 'ACL SETUSER shop +@scripting', /^NOPERM/],
-    ['it became a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', /^READONLY/],
-  ])('because %s, a worker tries again after growing pauses, logs one line, and goes on', async (...scene) => {
+it.skipIf(!redisAvailable).each([
+  ['it is full', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', /^OOM/],
+  ['this user may not wait', 'ACL SETUSER shop -bzpopmin', 'ACL SETUSER shop +bzpopmin', /^NOPERM/],
+  ['this user may run no scripts', 'ACL SETUSER shop -@scripting', 'ACL SETUSER shop +@scripting', /^NOPERM/],
+  ['it became a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', /^READONLY/],
+])(
+  'a worker that Redis refuses because %s tries again after growing pauses, logs one line, and goes on',
+  async (...scene) => {
     const [, begin, end, reason] = scene;
     const redis = await startOwn();
     await redis.allow('~* &* +@all');
@@ -55,5 +56,5 @@ describe.skipIf(!redisAvailable)('while Redis refuses commands', () => {
     await queue.close();
     expect(lines).toHaveLength(1);
     expect(JSON.stringify(lines)).not.toContain(PASSWORD);
-  });
-});
+  },
+);

@@ -17,59 +17,55 @@ async function refusal(url: string): Promise<unknown> {
   return error;
 }
 
-describe('the form of REDIS_URL', () => {
-  it.each([
-    'redis://127.0.0.1:6379',
-    'rediss://shop:47%2F11@cache.example/2',
-    'redis+sentinel://one.example/queue-1',
-    'redis+sentinel://one.example:26380,[::1]:26381,10.0.0.3/queue.1_b/15',
-    'rediss+sentinel://shop:a,b@one.example,two.example/queue?sentinel_user=watch&sentinel_password=4711%40+Jqh',
-  ])('takes %s', (given) => {
-    expect(checkedSettings({ REDIS_URL: given }, 'nothing').redisUrl).toBe(given);
-  });
+it.each([
+  'redis://127.0.0.1:6379',
+  'rediss://shop:47%2F11@cache.example/2',
+  'redis+sentinel://one.example/queue-1',
+  'redis+sentinel://one.example:26380,[::1]:26381,10.0.0.3/queue.1_b/15',
+  'rediss+sentinel://shop:a,b@one.example,two.example/queue?sentinel_user=watch&sentinel_password=4711%40+Jqh',
+])('the form of REDIS_URL takes %s', (given) => {
+  expect(checkedSettings({ REDIS_URL: given }, 'nothing').redisUrl).toBe(given);
+});
 
-  it.each([
-    ['redis://127.0.0.1:6379/first', /nothing but a database number/],
-    ['redis://127.0.0.1:6379/0/1', /nothing but a database number/],
-    ['redis+sentinel://127.0.0.1:26379', /name by which the sentinels know the primary/],
-    ['redis+sentinel://127.0.0.1:26379/', /name by which the sentinels know the primary/],
-    ['redis+sentinel://127.0.0.1:26379/queue/first', /at most a database number/],
-    ['redis+sentinel://127.0.0.1:26379/queue 1', /name by which the sentinels know the primary/],
-    ['redis+sentinel:///queue', /host of every sentinel/],
-    ['redis+sentinel://one.example,/queue', /host of every sentinel/],
-    ['redis+sentinel://shop:4711@/queue', /must be an address such as .*redis\+sentinel:/],
-    ['redis+sentinel://one.example:port,two.example/queue', /must be an address such as .*redis\+sentinel:/],
-    ['redis+sentinel://shop:4711/Jqh@one.example/queue', /written as %2F/],
-    ['redis+sentinel://shop:47/11@one.example,two.example/queue', /written as %2F/],
-    ['redis+sentinel://one.example/queue?sentinel_password=4711@Jqh', /written as %2F/],
-    ['redis+sentinel://one.example/queue?sentinel_password=4711#Jqh', /written as %2F/],
-    ['redis+sentinel://one.example/queue?password=4711', /options other than sentinel_user and sentinel_password/],
-    ['http+sentinel://one.example/queue', /must be an address such as/],
-  ])('rejects %s', (given, hint) => {
-    expect(() => checkedSettings({ REDIS_URL: given }, 'nothing')).toThrow(
-      expect.objectContaining({
-        code: 'CONFIG_INVALID',
-        message: expect.not.stringMatching(SECRET),
-        hint: expect.stringMatching(hint),
-      }),
-    );
+it.each([
+  ['redis://127.0.0.1:6379/first', /nothing but a database number/],
+  ['redis://127.0.0.1:6379/0/1', /nothing but a database number/],
+  ['redis+sentinel://127.0.0.1:26379', /name by which the sentinels know the primary/],
+  ['redis+sentinel://127.0.0.1:26379/', /name by which the sentinels know the primary/],
+  ['redis+sentinel://127.0.0.1:26379/queue/first', /at most a database number/],
+  ['redis+sentinel://127.0.0.1:26379/queue 1', /name by which the sentinels know the primary/],
+  ['redis+sentinel:///queue', /host of every sentinel/],
+  ['redis+sentinel://one.example,/queue', /host of every sentinel/],
+  ['redis+sentinel://shop:4711@/queue', /must be an address such as .*redis\+sentinel:/],
+  ['redis+sentinel://one.example:port,two.example/queue', /must be an address such as .*redis\+sentinel:/],
+  ['redis+sentinel://shop:4711/Jqh@one.example/queue', /written as %2F/],
+  ['redis+sentinel://shop:47/11@one.example,two.example/queue', /written as %2F/],
+  ['redis+sentinel://one.example/queue?sentinel_password=4711@Jqh', /written as %2F/],
+  ['redis+sentinel://one.example/queue?sentinel_password=4711#Jqh', /written as %2F/],
+  ['redis+sentinel://one.example/queue?password=4711', /options other than sentinel_user and sentinel_password/],
+  ['http+sentinel://one.example/queue', /must be an address such as/],
+])('the form of REDIS_URL rejects %s', (given, hint) => {
+  expect(() => checkedSettings({ REDIS_URL: given }, 'nothing')).toThrow(
+    expect.objectContaining({
+      code: 'CONFIG_INVALID',
+      message: expect.not.stringMatching(SECRET),
+      hint: expect.stringMatching(hint),
+    }),
+  );
+});
+
+it('sentinels that cannot be reached are all named in the error', async () => {
+  const [one, two] = [await freePort(), await freePort()];
+  const url = `redis+sentinel://shop:4711@127.0.0.1:${one},127.0.0.1:${two}/queue-1?sentinel_password=Jqh`;
+  const refused = (port: number) => `the sentinel at 127.0.0.1:${port} cannot be reached: .*ECONNREFUSED.*`;
+  expect(await refusal(url)).toMatchObject({
+    code: 'QUEUE_UNAVAILABLE',
+    exitCode: 1,
+    message: expect.stringMatching(new RegExp(`^${refused(one)}; ${refused(two)}$`)),
   });
 });
 
-describe('sentinels that cannot be reached', () => {
-  it('are all named in the error', async () => {
-    const [one, two] = [await freePort(), await freePort()];
-    const url = `redis+sentinel://shop:4711@127.0.0.1:${one},127.0.0.1:${two}/queue-1?sentinel_password=Jqh`;
-    const refused = (port: number) => `the sentinel at 127.0.0.1:${port} cannot be reached: .*ECONNREFUSED.*`;
-    expect(await refusal(url)).toMatchObject({
-      code: 'QUEUE_UNAVAILABLE',
-      exitCode: 1,
-      message: expect.stringMatching(new RegExp(`^${refused(one)}; ${refused(two)}$`)),
-    });
-  });
-});
-
-describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
+describe.skipIf(!redisAvailable)('with sentinels', () => {
   /** Starts a primary and one sentinel, both with the given arguments. @returns the part of an address after its login */
   async function behindSentinel(redisArgs: readonly string[] = [], sentinelArgs: readonly string[] = []) {
     const redis = await startRedis({ args: redisArgs });
@@ -79,7 +75,7 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
     return { redis, sentinel, hosts: `127.0.0.1:${sentinel.port}` };
   }
 
-  it('is found if one sentinel knows it, and the others are reported', async () => {
+  it('Redis behind sentinels is found if one sentinel knows it, and the others are reported', async () => {
     const { redis, hosts } = await behindSentinel();
     const gone = await freePort();
     expect(await checkRedis(`redis+sentinel://127.0.0.1:${gone},${hosts}/${PRIMARY}`)).toEqual({
@@ -88,7 +84,7 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
     });
   });
 
-  it('is not found by another name', async () => {
+  it('Redis behind sentinels is not found by another name', async () => {
     const { sentinel, hosts } = await behindSentinel();
     expect(await refusal(`redis+sentinel://${hosts}/other`)).toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
@@ -97,7 +93,7 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
     });
   });
 
-  it('is not mistaken for a sentinel, nor a sentinel for Redis', async () => {
+  it('Redis behind sentinels is not mistaken for a sentinel, nor a sentinel for Redis', async () => {
     const { redis, hosts } = await behindSentinel();
     expect(await refusal(`redis+sentinel://127.0.0.1:${redis.port}/${PRIMARY}`)).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
@@ -109,13 +105,13 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
     });
   });
 
-  it('is not found if the sentinel is frozen', async () => {
+  it('Redis behind sentinels is not found if the sentinel is frozen', async () => {
     const { sentinel, hosts } = await behindSentinel();
     await sentinel.kill('SIGSTOP');
     expect(await refusal(`redis+sentinel://${hosts}/${PRIMARY}`)).toMatchObject({ code: 'QUEUE_UNAVAILABLE' });
   });
 
-  it('is named in the error if it is gone, because the sentinels did not promote another', async () => {
+  it('Redis behind sentinels is named in the error if it is gone, because the sentinels did not promote another', async () => {
     const { redis, hosts } = await behindSentinel();
     await redis.kill('SIGKILL');
     expect(await refusal(`redis+sentinel://shop:4711@${hosts}/${PRIMARY}`)).toMatchObject({
@@ -124,7 +120,7 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
     });
   });
 
-  it('gets the password of the address, and the sentinel only its own', async () => {
+  it('Redis behind sentinels gets the password of the address, and the sentinel only its own', async () => {
     const { hosts } = await behindSentinel(['--requirepass', '4711'], ['--requirepass', 'Jqh+1']);
     const options = '?sentinel_password=Jqh+1';
     expect(await checkRedis(`redis+sentinel://:4711@${hosts}/${PRIMARY}/3${options}`)).toMatchObject({ silent: [] });
@@ -140,22 +136,23 @@ describe.skipIf(!redisAvailable)('Redis behind sentinels', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('Redis with TLS', () => {
-  it('is shown by doctor, with the sentinels that do not answer', async () => {
-    const directory = temporaryDirectory();
-    const certificate = await makeCertificate(directory);
-    const redis = await startRedis({ certificate });
-    onTestFinished(() => redis.stop());
-    const sentinel = await startSentinel({ primary: redis.port, quorum: 1, certificate });
-    onTestFinished(() => sentinel.stop());
-    const gone = await freePort();
-    const REDIS_URL = `rediss+sentinel://127.0.0.1:${sentinel.port},127.0.0.1:${gone}/${PRIMARY}`;
-    const { stdout } = await run(['doctor'], { REDIS_URL, NODE_EXTRA_CA_CERTS: certificate.cert }, directory);
-    expect(stdout).toContain(`note   Redis      reachable at 127.0.0.1:${redis.port}, as the sentinels say`);
-    expect(stdout).toContain(`the sentinel at 127.0.0.1:${gone} cannot be reached`);
-  });
+it.skipIf(!redisAvailable)('Redis with TLS is shown by doctor, with the sentinels that do not answer', async () => {
+  const directory = temporaryDirectory();
+  const certificate = await makeCertificate(directory);
+  const redis = await startRedis({ certificate });
+  onTestFinished(() => redis.stop());
+  const sentinel = await startSentinel({ primary: redis.port, quorum: 1, certificate });
+  onTestFinished(() => sentinel.stop());
+  const gone = await freePort();
+  const REDIS_URL = `rediss+sentinel://127.0.0.1:${sentinel.port},127.0.0.1:${gone}/${PRIMARY}`;
+  const { stdout } = await run(['doctor'], { REDIS_URL, NODE_EXTRA_CA_CERTS: certificate.cert }, directory);
+  expect(stdout).toContain(`note   Redis      reachable at 127.0.0.1:${redis.port}, as the sentinels say`);
+  expect(stdout).toContain(`the sentinel at 127.0.0.1:${gone} cannot be reached`);
+});
 
-  it.each(['rediss', 'rediss+sentinel'])('is used if NODE_EXTRA_CA_CERTS names its authority (%s)', async (scheme) => {
+it.skipIf(!redisAvailable).each(['rediss', 'rediss+sentinel'])(
+  'Redis with TLS is used if NODE_EXTRA_CA_CERTS names its authority (%s)',
+  async (scheme) => {
     const { sandbox, directory, db } = await place({ items: 300 });
     const certificate = await makeCertificate(directory);
     const redis = await startRedis({ certificate });
@@ -176,5 +173,5 @@ describe.skipIf(!redisAvailable)('Redis with TLS', () => {
     const loaded = await run(['sync', '--full', '--json'], trusted, directory);
     expect(loaded).toMatchObject({ code: 0, stderr: '' });
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
-  });
-});
+  },
+);

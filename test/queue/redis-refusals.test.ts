@@ -28,7 +28,7 @@ async function refusal(url: string): Promise<unknown> {
   return error;
 }
 
-describe.skipIf(!redisAvailable)('the check of a Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', () => {
   it.each([
     ['runs no scripts for this user', '~* +@all -@scripting', /NOPERM.*eval/],
     ['does not let this user wait', '~* +@all -bzpopmin', /NOPERM.*bzpopmin/],
@@ -36,7 +36,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     ['keeps its keys from this user', '~other:* +@all', /NOPERM.*keys/],
     ['does not tell this user the time', `~catchword:* ${documentedRights()} -time`, /NOPERM.*time/],
     ['does not let this user ask for its state', '~* +@all -info', /NOPERM.*info/],
-  ])('fails for good if it %s', async (_what, rights, words) => {
+  ])('the check of a Redis fails for good if it %s', async (_what, rights, words) => {
     const redis = await startOwn();
     await redis.allow(rights);
     expect(await refusal(redis.shop)).toMatchObject({
@@ -47,7 +47,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     expect(await redis.admin.keys('*')).toEqual([]);
   });
 
-  it('fails for good if its database does not exist', async () => {
+  it('the check of a Redis fails for good if its database does not exist', async () => {
     const redis = await startOwn();
     expect(await refusal(`${redis.url}/99`)).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
@@ -55,7 +55,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     });
   });
 
-  it('fails for good at a replica, at a node of a cluster, and without EVAL', async () => {
+  it('the check of a Redis fails for good at a replica, at a node of a cluster, and without EVAL', async () => {
     const primary = await startOwn();
     const replica = await startOwn(['--replicaof', '127.0.0.1', String(primary.port)]);
     const node = await startOwn(['--cluster-enabled', 'yes']);
@@ -70,7 +70,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     );
   });
 
-  it('may pass later if it is full, or busy', async () => {
+  it('the check of a Redis may pass later if it is full, or busy', async () => {
     const full = await startOwn(['--maxmemory', '1']);
     expect(await refusal(full.url)).toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
@@ -91,7 +91,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     await running;
   });
 
-  it('may pass later while it loads its data', async () => {
+  it('the check of a Redis may pass later while it loads its data', async () => {
     const info = 'redis_version:7.0.0\r\nmaxmemory_policy:noeviction\r\nloading:1\r\n';
     const server = createServer((socket) => {
       socket.on('error', () => {});
@@ -110,7 +110,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     });
   });
 
-  it('passes with the rights that the documents name, and so does everything else', async () => {
+  it('the check of a Redis passes with the rights that the documents name, and so does everything else', async () => {
     const redis = await startOwn();
     await redis.allow(documentedRights());
     const { lines, log } = recordingLog();
@@ -132,7 +132,7 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
     expect(await redis.admin.acl('LOG')).toEqual([]);
   });
 
-  it('leaves nothing behind, and fails doctor and the start', async () => {
+  it('the check of a Redis leaves nothing behind, and fails doctor and the start', async () => {
     const redis = await startOwn();
     await checkRedis(redis.url);
     expect(await redis.admin.keys('*')).toEqual([]);
@@ -150,21 +150,19 @@ describe.skipIf(!redisAvailable)('the check of a Redis', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('while Redis refuses commands', () => {
-  it('a role says so at /healthz', async () => {
-    const redis = await startOwn();
-    const directory = temporaryDirectory();
-    const more = { REDIS_URL: redis.url, CATCHWORD_METRICS_PORT: '0', LOG_LEVEL: 'info' };
-    const fetcher = startService(['fetcher'], settingsFor('http://127.0.0.1:1', `${directory}/c.db`, more), directory);
-    const health = `${await addressOf(fetcher)}/healthz`;
-    const answer = async () => (await fetch(health)).json();
-    expect(await answer()).toEqual({ alive: true });
-    await fetcher.shows('"msg":"started"');
-    await redis.admin.config('SET', 'maxmemory', '1');
-    await expect.poll(answer, { timeout: 20_000 }).toEqual({ alive: true, problem: 'problems with Redis: OOM' });
-    await redis.admin.config('SET', 'maxmemory', '0');
-    await redis.kill('SIGKILL');
-    await expect.poll(answer).toMatchObject({ problem: expect.stringContaining('connection') });
-    expect(await fetcher.stop()).toMatchObject({ code: 0 });
-  });
+it.skipIf(!redisAvailable)('a role says so at /healthz', async () => {
+  const redis = await startOwn();
+  const directory = temporaryDirectory();
+  const more = { REDIS_URL: redis.url, CATCHWORD_METRICS_PORT: '0', LOG_LEVEL: 'info' };
+  const fetcher = startService(['fetcher'], settingsFor('http://127.0.0.1:1', `${directory}/c.db`, more), directory);
+  const health = `${await addressOf(fetcher)}/healthz`;
+  const answer = async () => (await fetch(health)).json();
+  expect(await answer()).toEqual({ alive: true });
+  await fetcher.shows('"msg":"started"');
+  await redis.admin.config('SET', 'maxmemory', '1');
+  await expect.poll(answer, { timeout: 20_000 }).toEqual({ alive: true, problem: 'problems with Redis: OOM' });
+  await redis.admin.config('SET', 'maxmemory', '0');
+  await redis.kill('SIGKILL');
+  await expect.poll(answer).toMatchObject({ problem: expect.stringContaining('connection') });
+  expect(await fetcher.stop()).toMatchObject({ code: 0 });
 });

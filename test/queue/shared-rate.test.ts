@@ -12,7 +12,7 @@ import { createScriptedSource, task } from './scripted-source.ts';
 
 const trouble = createRedisTrouble({ clock, log: createLog('silent') });
 
-describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', () => {
+describe.skipIf(!redisAvailable)('with Redis', () => {
   const redis = useRedis();
   const toKey = (source: string) => (part: string) => `catchword:fetch-${source}:${part}`;
   const keepersOf = (source: string) => toKey(source)('keepers');
@@ -27,7 +27,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     return next === 0 ? 0 : next - (seconds * 1_000 + micros / 1_000);
   }
 
-  it('is the lowest of their keepers, also if another one knows no limit', async () => {
+  it('the rate of a source with several mirrors is the lowest of their keepers, also if another one knows no limit', async () => {
     const slow = await openPlace(redis.url(), { intervalMs: 2_000 });
     const others = [
       await openPlace(redis.url(), { source: slow.source, mirror: 'mirror-b' }),
@@ -44,7 +44,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     for (const place of [slow, ...others]) await place.close();
   });
 
-  it('is kept when Redis has lost it, and a keeper without a limit is the first to state its own', async () => {
+  it('the rate of a source with several mirrors is kept when Redis has lost it, and a keeper without a limit is the first to state its own', async () => {
     const slow = await openPlace(redis.url(), { intervalMs: 2_000 });
     const other = await openPlace(redis.url(), { source: slow.source, mirror: 'mirror-b' });
     for (const place of [slow, other]) await place.queue.add([]);
@@ -56,7 +56,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     for (const place of [slow, other]) await place.close();
   });
 
-  it('is unknown to a Redis that was flushed, so no request is made until a keeper states it', async () => {
+  it('the rate of a source with several mirrors is unknown to a Redis that was flushed, so no request is made until a keeper states it', async () => {
     const place = await openPlace(redis.url());
     const waits: number[] = [];
     const sleep = async (ms: number): Promise<void> => {
@@ -69,7 +69,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     await place.close();
   });
 
-  it('is shared with commands, which take turns with the fetchers', async () => {
+  it('the rate of a source is shared with commands, which take turns with the fetchers', async () => {
     const intervalMs = 40;
     const place = await openPlace(redis.url(), { intervalMs });
     const source = createScriptedSource(clock);
@@ -92,7 +92,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     await place.close();
   });
 
-  it('is kept by a command alone, without a keeper; the first error of Redis is named', async () => {
+  it('the rate of a source is kept by a command alone, without a keeper; the first error of Redis is named', async () => {
     const { reserve, close } = connectReserve({ redisUrl: redis.url(), source: 'lone' });
     const pace = { intervalMs: 60_000, slackMs: 0, slots: 1 };
     expect(await reserve(1_000, pace)).toBe(1_000);
@@ -105,7 +105,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     gone.close();
   });
 
-  it('lets a whole interval pass after Redis has forgotten the last request', async () => {
+  it('the rate of a source with several mirrors lets a whole interval pass after Redis has forgotten the last request', async () => {
     const place = await openPlace(redis.url(), { intervalMs: 600 });
     const source = createScriptedSource(clock);
     await place.fetcher({ read: () => source.read });
@@ -121,7 +121,7 @@ describe.skipIf(!redisAvailable)('the rate of a source with several mirrors', ()
     await place.close();
   });
 
-  it('deletes the pages of a mirror for which none was asked for in a day', async () => {
+  it('the rate of a source with several mirrors deletes the pages of a mirror for which none was asked for in a day', async () => {
     const place = await openPlace(redis.url());
     const killed = await openPlace(redis.url(), { source: place.source, mirror: 'mirror-b' });
     await killed.queue.add([{ ...task(1), mirror: 'mirror-b' }]);

@@ -15,7 +15,7 @@ const RUNS = 20;
 const KEEPER_SEEDS = [28, 27, 45];
 const KEEPER_RUNS = 10;
 
-it('hides no living product from a sealed run, whatever it moves between two requests', () => {
+it('the adversary hides no living product from a sealed run, whatever it moves between two requests', () => {
   let sealed = 0;
   for (const seed of [...SEEDS, FOUND]) {
     const outcome = disturb(seed, RUNS);
@@ -25,7 +25,7 @@ it('hides no living product from a sealed run, whatever it moves between two req
   expect(sealed).toBeGreaterThan(SEEDS.length);
 });
 
-it('hides no living product from the keeper, whenever processes end and clocks jump', async () => {
+it('the adversary hides no living product from the keeper, whenever processes end and clocks jump', async () => {
   let resumed = 0;
   for (const seed of KEEPER_SEEDS) {
     const outcome = await disturbKeeper(seed, KEEPER_RUNS);

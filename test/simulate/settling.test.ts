@@ -68,7 +68,7 @@ async function untilSettling(world: World): Promise<number> {
   return world.now();
 }
 
-it('waits for the overlap after its last response, then reads its last delta', async () => {
+it('a run waits for the overlap after its last response, then reads its last delta', async () => {
   const { world, first, source } = await setUp();
   const begun = world.now();
   const run = await world.until(first.run('full'));
@@ -78,7 +78,7 @@ it('waits for the overlap after its last response, then reads its last delta', a
   expect(world.now() - begun).toBeLessThan(OVERLAP_MS + 10_000);
 });
 
-it('waits for the remaining time after a crash, not counting the time without a process', async () => {
+it('a run waits for the remaining time after a crash, not counting the time without a process', async () => {
   const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   const begun = await untilSettling(world);
@@ -92,7 +92,7 @@ it('waits for the remaining time after a crash, not counting the time without a 
   expect(world.now()).toBeLessThan(begun + OVERLAP_MS + 60_000 + 2 * STEP_MS);
 });
 
-it('waits for the remaining time after each of many crashes, and finishes', async () => {
+it('a run waits for the remaining time after each of many crashes, and finishes', async () => {
   const { world, first, begin } = await setUp();
   void first.run('full').catch(() => {});
   await untilSettling(world);
@@ -107,7 +107,7 @@ it('waits for the remaining time after each of many crashes, and finishes', asyn
   expect(process.store.runs.get(2)).toMatchObject({ state: 'complete', proof: 'sealed', removed: 5 });
 });
 
-it('does not count a long pass before the wait as part of it when the clock jumps ahead during a crash', async () => {
+it('a run does not count a long pass before its wait as part of the wait when the clock jumps ahead during a crash', async () => {
   const { world, first, begin, source, catalog, behaviour } = await setUp();
   for (let n = 0; n < 60; n++) catalog.update();
   behaviour.latencyMs = 280_000;
@@ -123,7 +123,7 @@ it('does not count a long pass before the wait as part of it when the clock jump
   expect(Math.max(...delta) - Math.min(...delta)).toBeGreaterThan(0.9 * OVERLAP_MS);
 });
 
-it('waits again after the resuming process read another window', async () => {
+it('a run waits again after the resuming process read another window', async () => {
   const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   await untilSettling(world);
@@ -139,7 +139,7 @@ it('waits again after the resuming process read another window', async () => {
   expect(source.requests.at(-1)?.at ?? 0).toBeGreaterThanOrEqual(begun + OVERLAP_MS);
 });
 
-it.each([7_200_000, -7_200_000])('waits as long if the clock jumped by %i ms during a crash', async (skewMs) => {
+it.each([7_200_000, -7_200_000])('a run waits as long if the clock jumped by %i ms during a crash', async (skewMs) => {
   const { world, first, begin, source } = await setUp();
   void first.run('full').catch(() => {});
   await world.advance(20_000);

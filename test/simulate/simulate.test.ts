@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { simulate } from './history.ts';
 import { SABOTAGES } from './sabotage.ts';
 import { drawScenario, latenessOf, type Scenario, UNDISTURBED } from './scenario.ts';
@@ -74,80 +74,79 @@ const SETTLING = Array.from({ length: DRAWN }, (_, n) => n + 1)
  */
 const UNUSUAL = [49, 71, 60_065];
 
-describe('simulated histories', () => {
-  it.each(Array.from({ length: PARTS }, (_, part) => part))('keep every invariant, part %i', async (part) => {
+it.each(Array.from({ length: PARTS }, (_, part) => part))(
+  'simulated histories keep every invariant, part %i',
+  async (part) => {
     for (let n = 0; n < SEEDS / PARTS; n++) {
       const seed = 1 + part * (SEEDS / PARTS) + n;
       const { violation } = await simulate(seed);
       expect(violation, `npm run simulate -- --seeds ${seed} --trace`).toBeNull();
     }
-  });
+  },
+);
 
-  it('that once found a defect keep every invariant', async () => {
-    for (const [seed, kept] of KEPT) {
-      const { behaviour } = drawScenario(seed);
-      // Without late sources, jumping clocks and deaths while settling, which were added later.
-      const later = { ...ORDINARY, overlapMs: 300_000, localJumps: [], bulk: 0, settlingDeaths: 0 };
-      const scenario = { ...later, behaviour: { ...behaviour, ...IN_TIME }, ...kept };
-      expect((await simulate(seed, { scenario })).violation, `seed ${seed}`).toBeNull();
-    }
-  });
-
-  it('keep every invariant when processes die while a run settles and the clock is ahead afterwards', async () => {
-    for (const seed of SETTLING) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
-  });
-
-  it('in unusual worlds that once found a defect keep every invariant', async () => {
-    // In the worlds that there were then.
-    for (const seed of UNUSUAL) {
-      const { violation } = await simulate(seed, { scenario: drawScenario(seed, WORLDS.slice(0, 10)) });
-      expect(violation, `seed ${seed}`).toBeNull();
-    }
-  });
-
-  it('keep every invariant when the source shows changes late', async () => {
-    for (const [seed, order, lateness] of LATE) {
-      const { violation } = await simulate(seed, { scenario: lateSource(seed, order, lateness) });
-      expect(violation, `seed ${seed}, ${order}, ${JSON.stringify(lateness)}`).toBeNull();
-    }
-  });
-
-  it('include late sources, caches without Age, clocks that jump, and every world', () => {
-    const drawn = Array.from({ length: DRAWN }, (_, n) => drawScenario(n + 1));
-    const included: readonly ((scenario: Scenario) => boolean)[] = [
-      ({ behaviour }) => behaviour.deltaLagMs > 0,
-      ({ behaviour }) => behaviour.replicaLagMs > 0,
-      ({ behaviour }) => behaviour.cacheMs > 0 && behaviour.cacheTellsAge,
-      ({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge,
-      ({ localJumps }) => localJumps.length > 0,
-      ({ settlingDeaths }) => settlingDeaths > 0,
-      ...WORLDS.map((name) => (scenario: Scenario) => scenario.world === name),
-    ];
-    for (const isIncluded of included) expect(drawn.filter(isIncluded).length, String(isIncluded)).toBeGreaterThan(10);
-    for (const { behaviour, lagMs, overlapMs, world } of drawn) {
-      if (world === 'a cache that keeps old pages') continue;
-      expect(latenessOf(behaviour) + lagMs).toBeLessThan(overlapMs);
-    }
-  });
-
-  it('are identical for the same seed, byte for byte', async () => {
-    for (const seed of [3, 8, 15]) {
-      const [first, second] = [await simulate(seed), await simulate(seed)];
-      expect(first.trace.length).toBeGreaterThan(1_000);
-      expect(second.trace).toBe(first.trace);
-    }
-  });
+it('simulated histories that once found a defect keep every invariant', async () => {
+  for (const [seed, kept] of KEPT) {
+    const { behaviour } = drawScenario(seed);
+    // Without late sources, jumping clocks and deaths while settling, which were added later.
+    const later = { ...ORDINARY, overlapMs: 300_000, localJumps: [], bulk: 0, settlingDeaths: 0 };
+    const scenario = { ...later, behaviour: { ...behaviour, ...IN_TIME }, ...kept };
+    expect((await simulate(seed, { scenario })).violation, `seed ${seed}`).toBeNull();
+  }
 });
 
-describe('the deliberate bugs', () => {
-  it('are at least forty, and each still applies to the source', () => {
-    expect(SABOTAGES.length).toBeGreaterThanOrEqual(40);
-    for (const { name, edits } of SABOTAGES) {
-      for (const { file, find, replace } of edits) {
-        const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
-        expect(text.split(find), `${name}: ${file}`).toHaveLength(2);
-        expect(replace).not.toBe(find);
-      }
+it('simulated histories keep every invariant when processes die while a run settles and the clock is ahead afterwards', async () => {
+  for (const seed of SETTLING) expect((await simulate(seed)).violation, `seed ${seed}`).toBeNull();
+});
+
+it('simulated histories in unusual worlds that once found a defect keep every invariant', async () => {
+  // In the worlds that there were then.
+  for (const seed of UNUSUAL) {
+    const { violation } = await simulate(seed, { scenario: drawScenario(seed, WORLDS.slice(0, 10)) });
+    expect(violation, `seed ${seed}`).toBeNull();
+  }
+});
+
+it('simulated histories keep every invariant when the source shows changes late', async () => {
+  for (const [seed, order, lateness] of LATE) {
+    const { violation } = await simulate(seed, { scenario: lateSource(seed, order, lateness) });
+    expect(violation, `seed ${seed}, ${order}, ${JSON.stringify(lateness)}`).toBeNull();
+  }
+});
+
+it('simulated histories include late sources, caches without Age, clocks that jump, and every world', () => {
+  const drawn = Array.from({ length: DRAWN }, (_, n) => drawScenario(n + 1));
+  const included: readonly ((scenario: Scenario) => boolean)[] = [
+    ({ behaviour }) => behaviour.deltaLagMs > 0,
+    ({ behaviour }) => behaviour.replicaLagMs > 0,
+    ({ behaviour }) => behaviour.cacheMs > 0 && behaviour.cacheTellsAge,
+    ({ behaviour }) => behaviour.cacheMs > 0 && !behaviour.cacheTellsAge,
+    ({ localJumps }) => localJumps.length > 0,
+    ({ settlingDeaths }) => settlingDeaths > 0,
+    ...WORLDS.map((name) => (scenario: Scenario) => scenario.world === name),
+  ];
+  for (const isIncluded of included) expect(drawn.filter(isIncluded).length, String(isIncluded)).toBeGreaterThan(10);
+  for (const { behaviour, lagMs, overlapMs, world } of drawn) {
+    if (world === 'a cache that keeps old pages') continue;
+    expect(latenessOf(behaviour) + lagMs).toBeLessThan(overlapMs);
+  }
+});
+
+it('simulated histories are identical for the same seed, byte for byte', async () => {
+  for (const seed of [3, 8, 15]) {
+    const [first, second] = [await simulate(seed), await simulate(seed)];
+    expect(first.trace.length).toBeGreaterThan(1_000);
+    expect(second.trace).toBe(first.trace);
+  }
+});
+
+it('the deliberate bugs are at least forty, and each still applies to the source', () => {
+  expect(SABOTAGES.length).toBeGreaterThanOrEqual(40);
+  for (const { name, edits } of SABOTAGES) {
+    for (const { file, find, replace } of edits) {
+      const text = readFileSync(new URL(`../../${file}`, import.meta.url), 'utf8');
+      expect(text.split(find), `${name}: ${file}`).toHaveLength(2);
+      expect(replace).not.toBe(find);
     }
-  });
+  }
 });

@@ -14,7 +14,7 @@ function open() {
   return { store, add };
 }
 
-it('keeps the newest 10,000 decisions, and those that wait', () => {
+it('the store keeps the newest 10,000 decisions, and all that wait', () => {
   const { store, add } = open();
   store.request(() => {
     add({ state: 'asked', outcome: null });
@@ -27,7 +27,7 @@ it('keeps the newest 10,000 decisions, and those that wait', () => {
   expect(store.actions.lastId()).toBe(10_005);
 });
 
-it('ends a decision once', () => {
+it('a decision ends once', () => {
   const { store, add } = open();
   add({ state: 'asked', outcome: null });
   add({ state: 'asked', outcome: null });
@@ -40,7 +40,7 @@ it('ends a decision once', () => {
   expect(store.actions.asked(2)).toEqual([]);
 });
 
-it('lists the decisions about a run apart from those about a sink of the same name', () => {
+it('decisions about a run are listed apart from decisions about a sink of the same name', () => {
   const { store, add } = open();
   add({ target: '12' });
   add({ action: 'approve', target: '12' });

@@ -11,7 +11,7 @@ import { query } from '../support/sqlite.ts';
 import { serve } from '../web/place.ts';
 import { get } from '../web/reader.ts';
 
-it('writes an ISBN with 10 and with 13 digits', () => {
+it('an ISBN is written with 10 and with 13 digits', () => {
   const both = ['9780306406157', '0306406152'];
   for (const text of ['9780306406157', '978-0-306-40615-7', ' 0-306-40615-2 ', '0306406152']) {
     expect([...isbnForms(text)].sort()).toEqual([...both].sort());
@@ -47,7 +47,7 @@ function filledMirror(): string {
   return db;
 }
 
-it('knows a changed product by its new ISBNs only', () => {
+it('a changed product is known by its new ISBNs only', () => {
   const db = filledMirror();
   const store = openStore(db);
   const [one, other] = ['9780306406157', '9780306406188'];
@@ -74,7 +74,7 @@ it('knows a changed product by its new ISBNs only', () => {
   expect(query(db, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
 });
 
-it('finds a product by its vbid first, then by a print or electronic ISBN', () => {
+it('a product is found by its vbid first, then by a print or electronic ISBN', () => {
   const store = openStore(filledMirror());
   const found = (text: string) => findProduct(store, text)?.vbid;
   for (const text of ['9780306406157', '0-306-40615-2', 'A']) expect(found(text)).toBe('A');
@@ -90,7 +90,7 @@ it('finds a product by its vbid first, then by a print or electronic ISBN', () =
   store.close();
 });
 
-it('finds products by ISBN in the product command and in the API', async () => {
+it('products are found by ISBN in the product command and in the API', async () => {
   const db = filledMirror();
   const { web } = await serve(db);
   const { status, text } = await get(`${web.url}/api/products/0-306-40615-2`);

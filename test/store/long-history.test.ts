@@ -30,7 +30,7 @@ function counted(store: Reader): { store: Reader; rows: () => number } {
 
 const bodyOf = (version: number): string => JSON.stringify({ vbid: 'P', version, title: `Book ${version % 7}` });
 
-describe(`a product that changed ${CHANGES} times`, () => {
+describe(`${CHANGES} changes of one product`, () => {
   let harness: ReturnType<typeof openHarness>;
 
   beforeAll(() => {
@@ -41,21 +41,24 @@ describe(`a product that changed ${CHANGES} times`, () => {
 
   const row = (): ProductRow => harness.store.products.get('P') as ProductRow;
 
-  it.each([1, 97, 250])('is read from the log, %d changes at a time, with a cost linear in its changes', (limit) => {
-    const { store, rows } = counted(harness.store);
-    const history = createHistory(store);
-    const wrong: number[] = [];
-    for (let seq = 0; seq < CHANGES; ) {
-      for (const change of history.after(seq, limit)) {
-        if (change.body !== bodyOf(seq)) wrong.push(change.seq);
-        seq = change.seq;
+  it.each([1, 97, 250])(
+    'a product with a long history is read from the log, %d changes at a time, with a cost linear in its changes',
+    (limit) => {
+      const { store, rows } = counted(harness.store);
+      const history = createHistory(store);
+      const wrong: number[] = [];
+      for (let seq = 0; seq < CHANGES; ) {
+        for (const change of history.after(seq, limit)) {
+          if (change.body !== bodyOf(seq)) wrong.push(change.seq);
+          seq = change.seq;
+        }
       }
-    }
-    expect(wrong).toEqual([]);
-    expect(rows()).toBeLessThan(READS * CHANGES);
-  });
+      expect(wrong).toEqual([]);
+      expect(rows()).toBeLessThan(READS * CHANGES);
+    },
+  );
 
-  it('fills a sink as of each of its changes with a cost of one record', () => {
+  it('a product with a long history fills a sink as of each of its changes with a cost of one record', () => {
     const { store, rows } = counted(harness.store);
     const history = createHistory(store);
     // Changed again after the fill began: the log has all its changes.
@@ -67,7 +70,7 @@ describe(`a product that changed ${CHANGES} times`, () => {
     expect(rows()).toBeLessThan(3);
   });
 
-  it('is read by readers at different places, at the same cost each', () => {
+  it('a product with a long history is read by readers at different places, at the same cost each', () => {
     const { store, rows } = counted(harness.store);
     const history = createHistory(store);
     for (let seq = 0; seq < CHANGES / 2; seq += 50) {
@@ -78,7 +81,7 @@ describe(`a product that changed ${CHANGES} times`, () => {
     expect(rows()).toBeLessThan(2 * READS * CHANGES);
   });
 
-  it('has a history that reads each change once', () => {
+  it('a product with a long history has a history that reads each change once', () => {
     const { store, rows } = counted(harness.store);
     const changes = createHistory(store).of('P');
     expect(changes.map(({ body }) => body)).toEqual(
@@ -87,7 +90,7 @@ describe(`a product that changed ${CHANGES} times`, () => {
     expect(rows()).toBe(CHANGES);
   });
 
-  it('has pages of its history, and former states, that read each later change once', () => {
+  it('a product with a long history has pages of its history, and former states, that read each later change once', () => {
     const { store, rows } = counted(harness.store);
     const { changes, hasOlder } = productChanges(store, row(), 101, 50);
     expect(changes.map(({ seq }) => seq)).toEqual(Array.from({ length: 50 }, (_, index) => 100 - index));

@@ -47,8 +47,9 @@ function locksOf({ child }: Running, path: string): string[] {
     .map((words) => words[3] ?? '');
 }
 
-describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Python read', () => {
-  it('keeps the daemon’s locks while other programs read it: they see new changes, and a kill loses nothing', async () => {
+it.skipIf(!sqliteToolsAvailable || !isLinux)(
+  'a mirror that other programs read keeps the locks of the daemon: they see new changes, and a kill loses nothing',
+  async () => {
     const source = await place({ items: 500, churnPerSecond: 20 }, { ...SERVING, ...EVERY_SECOND });
     const daemon = begin(['daemon'], source);
     await daemon.shows('run complete');
@@ -64,9 +65,12 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
     expect(deletedFilesOf(daemon)).toEqual([]);
     await daemon.stop('SIGKILL');
     expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(seen);
-  });
+  },
+);
 
-  it('stays protected by the lease: a second load is rejected while the daemon loads', async () => {
+it.skipIf(!sqliteToolsAvailable || !isLinux)(
+  'a mirror that other programs read stays protected by the lease: a second load is rejected while the daemon loads',
+  async () => {
     const source = await place(
       { items: 20_000, latencyMs: 200 },
       { ...SERVING, ...IDLE, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2' },
@@ -78,8 +82,8 @@ describe.skipIf(!sqliteToolsAvailable || !isLinux)('a mirror that sqlite3 and Py
     expect(second).toMatchObject({ code: 1, stdout: '' });
     expect(second.stderr).toContain('MIRROR_BUSY');
     expect(deletedFilesOf(daemon)).toEqual([]);
-  });
-});
+  },
+);
 
 type Happen = (place: Place, backup: string) => unknown;
 
@@ -120,8 +124,8 @@ async function reaches(source: Place, seq: number): Promise<void> {
   await expect.poll(() => lastOf(source)).toBeGreaterThan(seq);
 }
 
-describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
-  it('is compacted or checkpointed by sqlite3 continues', async () => {
+describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
+  it('a daemon whose mirror is compacted or checkpointed by sqlite3 continues', async () => {
     const source = await filled({ items: 2_000, churnPerSecond: 20 });
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await daemon.shows('run complete');
@@ -134,7 +138,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expectExactLog(source.db);
   });
 
-  it('is deleted, moved away or left without its WAL ends with an error', async () => {
+  it('a daemon whose mirror is deleted, moved away or left without its WAL ends with an error', async () => {
     const sources = [];
     for (const [accident, happen] of Object.entries(ACCIDENTS)) {
       sources.push({ accident, happen, source: await filled({ items: 50 }) });
@@ -169,12 +173,15 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expectExactLog(source.db);
   }
 
-  it.each(Object.entries(RESTORES))('is restored, a backup %s, ends and leaves it intact', async (_name, happen) => {
-    const source = await filled({ items: 50, churnPerSecond: 20 });
-    await expectRestoreIsNoticed(source, begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND }), happen);
-  });
+  it.each(Object.entries(RESTORES))(
+    'a daemon whose mirror is restored, a backup %s, ends and leaves it intact',
+    async (_name, happen) => {
+      const source = await filled({ items: 50, churnPerSecond: 20 });
+      await expectRestoreIsNoticed(source, begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND }), happen);
+    },
+  );
 
-  it('has a backup copied over it, while the WAL holds newer changes, ends and loses nothing', async () => {
+  it('a daemon whose mirror has a backup copied over it, while the WAL holds newer changes, ends and loses nothing', async () => {
     const source = await place({ items: 50, churnPerSecond: 20 }, { LOG_LEVEL: 'info' });
     const daemon = begin(['daemon'], source, EVERY_SECOND);
     await daemon.shows('run complete');
@@ -189,7 +196,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expect(expectExactLog(source.db)).toBeGreaterThanOrEqual(before);
   });
 
-  it('has a backup copied over it from before the WAL began ends and leaves the backup intact', async () => {
+  it('a daemon whose mirror has a backup copied over it from before the WAL began ends and leaves the backup intact', async () => {
     const source = await filled({ items: 2_000, churnPerSecond: 600 });
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await expectRestoreIsNoticed(source, daemon, async ({ db }, backup) => {
@@ -200,7 +207,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     });
   });
 
-  it('is restored by sqlite3 itself ends, and does not assign a number to two changes', async () => {
+  it('a daemon whose mirror is restored by sqlite3 itself ends, and does not assign a number to two changes', async () => {
     const source = await filled({ items: 50, churnPerSecond: 20 });
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
@@ -211,7 +218,7 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
     expect(await sqlite3(source.db, LAST)).toEqual(await sqlite3(backup, LAST));
   });
 
-  it('is replaced is not ready, and ends the roles that only read it or deliver to sinks', async () => {
+  it('a daemon whose mirror is replaced is not ready, and ends the roles that only read it or deliver to sinks', async () => {
     const source = await filled({ items: 50 });
     const web = begin(['web'], source, SERVING);
     const relay = begin(['relay'], source, { ...SERVING, CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' });
@@ -230,17 +237,15 @@ describe.skipIf(!sqliteToolsAvailable)('a daemon whose mirror', () => {
   });
 });
 
-describe('a load', () => {
-  it('ends when its mirror is deleted, before it writes another page', async () => {
-    const source = await place(
-      { items: 20_000, latencyMs: 200 },
-      { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
-    );
-    const sync = begin(['sync'], source);
-    await expect.poll(() => source.sandbox.requests.length).toBeGreaterThan(10);
-    for (const end of ['', '-wal', '-shm']) rmSync(`${source.db}${end}`, { force: true });
-    await expectReplaced(sync);
-    expect(existsSync(source.db)).toBe(false);
-    await load({ ...source.settings, CATCHWORD_PER_PAGE: '1000' }, 'full');
-  });
+it('a load ends when its mirror is deleted, before it writes another page', async () => {
+  const source = await place(
+    { items: 20_000, latencyMs: 200 },
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: '' },
+  );
+  const sync = begin(['sync'], source);
+  await expect.poll(() => source.sandbox.requests.length).toBeGreaterThan(10);
+  for (const end of ['', '-wal', '-shm']) rmSync(`${source.db}${end}`, { force: true });
+  await expectReplaced(sync);
+  expect(existsSync(source.db)).toBe(false);
+  await load({ ...source.settings, CATCHWORD_PER_PAGE: '1000' }, 'full');
 });

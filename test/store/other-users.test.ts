@@ -61,48 +61,46 @@ it.skipIf(!canBeAnother)('restore by a user who is not the owner says who can', 
   expect(existsSync(`${source.db}.restoring`)).toBe(false);
 });
 
-describe('CATCHWORD_DB_MODE', () => {
-  it('gives the mirror, its WAL, its shared memory and new folders their modes', () => {
-    const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');
-    const { sqlite, close } = openMirrorFile(path, { mode: 0o640 });
-    sqlite.exec('CREATE TABLE more (a)');
-    for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
-    expect(modeOf(dirname(path))).toBe(0o750);
-    expect(modeOf(dirname(dirname(path)))).toBe(0o750);
-    close();
-  });
-
-  it('does not depend on the umask', () => {
-    const path = join(temporaryDirectory(), 'new', 'catalog.db');
-    const umask = process.umask(0o077);
-    onTestFinished(() => {
-      process.umask(umask);
-    });
-    openMirrorFile(path, { mode: 0o664 }).close();
-    expect([modeOf(path), modeOf(dirname(path))]).toEqual([0o664, 0o775]);
-  });
-
-  it('changes an existing mirror that is open elsewhere; without it the mode stays', () => {
-    const path = join(temporaryDirectory(), 'catalog.db');
-    const first = openStore(path);
-    openStore(path, { mode: 0o640 }).close();
-    for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
-    openStore(path).close();
-    expect(modeOf(path)).toBe(0o640);
-    first.close();
-  });
-
-  it('rejects modes with which the owner could not use the file', async () => {
-    for (const value of ['0400', '640x', '777', '8', '0o640']) {
-      const { code, stderr } = await runHere(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
-      expect(code).toBe(2);
-      expect(stderr).toContain(`CATCHWORD_DB_MODE: "${value}" cannot be used`);
-    }
-  });
+it('CATCHWORD_DB_MODE gives the mirror, its WAL, its shared memory and new folders their modes', () => {
+  const path = join(temporaryDirectory(), 'deep', 'er', 'catalog.db');
+  const { sqlite, close } = openMirrorFile(path, { mode: 0o640 });
+  sqlite.exec('CREATE TABLE more (a)');
+  for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
+  expect(modeOf(dirname(path))).toBe(0o750);
+  expect(modeOf(dirname(dirname(path)))).toBe(0o750);
+  close();
 });
 
-describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the machine', () => {
-  it('reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
+it('CATCHWORD_DB_MODE does not depend on the umask', () => {
+  const path = join(temporaryDirectory(), 'new', 'catalog.db');
+  const umask = process.umask(0o077);
+  onTestFinished(() => {
+    process.umask(umask);
+  });
+  openMirrorFile(path, { mode: 0o664 }).close();
+  expect([modeOf(path), modeOf(dirname(path))]).toEqual([0o664, 0o775]);
+});
+
+it('CATCHWORD_DB_MODE changes an existing mirror that is open elsewhere; without it the mode stays', () => {
+  const path = join(temporaryDirectory(), 'catalog.db');
+  const first = openStore(path);
+  openStore(path, { mode: 0o640 }).close();
+  for (const end of ['', '-wal', '-shm']) expect(modeOf(`${path}${end}`)).toBe(0o640);
+  openStore(path).close();
+  expect(modeOf(path)).toBe(0o640);
+  first.close();
+});
+
+it('CATCHWORD_DB_MODE rejects modes with which the owner could not use the file', async () => {
+  for (const value of ['0400', '640x', '777', '8', '0o640']) {
+    const { code, stderr } = await runHere(['status'], { CATCHWORD_DB_MODE: value }, temporaryDirectory());
+    expect(code).toBe(2);
+    expect(stderr).toContain(`CATCHWORD_DB_MODE: "${value}" cannot be used`);
+  }
+});
+
+describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', () => {
+  it('another user of the machine reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
     const source = await shared(30);
     const uri = `file:${source.db}?mode=ro`;
     const daemon = startService(['daemon'], { ...source.settings, LOG_LEVEL: 'info' }, source.directory);
@@ -114,7 +112,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(await python(uri, 'SELECT count(*) FROM change_log', OTHER)).toEqual(['30']);
   });
 
-  it('reads a shared mirror with every verb that only reads', async () => {
+  it('another user of the machine reads a shared mirror with every verb that only reads', async () => {
     const source = await shared(30);
     const [vbid = ''] = await sqlite3(`file:${source.db}?mode=ro`, 'SELECT vbid FROM catalog LIMIT 1');
     for (const args of [
@@ -142,7 +140,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect((await web.stop()).code).toBe(0);
   });
 
-  it('compares a shared mirror with its source, and keeps the rate limit by itself', async () => {
+  it('another user of the machine compares a shared mirror with its source, and keeps the rate limit by itself', async () => {
     const source = await shared(30);
     const settings = { ...source.settings, CATCHWORD_RATE_LIMIT: '50/s', LOG_LEVEL: '' };
     const noted = openStore(source.db);
@@ -164,7 +162,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     after.close();
   });
 
-  it('gets an error when it tries to write, and changes nothing', async () => {
+  it('another user of the machine gets an error when it tries to write, and changes nothing', async () => {
     const source = await shared(5);
     for (const args of [
       ['cancel', '1'],
@@ -177,7 +175,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(statSync(source.db).uid).toBe(0);
   });
 
-  it('gets an error that it may not read, instead of that the mirror does not exist', async () => {
+  it('another user of the machine gets an error that it may not read, instead of that the mirror does not exist', async () => {
     const source = await shared(5, {});
     const unread = asOther(source, 'status');
     expect(unread.code).toBe(2);
@@ -194,7 +192,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(absent.stderr).toContain('NOT_FOUND');
   });
 
-  it('gets an error that names the missing -wal and -shm if no process has the mirror open', async () => {
+  it('another user of the machine gets an error that names the missing -wal and -shm if no process has the mirror open', async () => {
     const source = await shared(5);
     // Like a program that deletes the WAL when it is the last one to close the mirror.
     await sqlite3(source.db, 'CREATE TABLE IF NOT EXISTS gone (a); DROP TABLE gone');
@@ -207,7 +205,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('another user of the mac
     expect(asOther(source, 'status')).toMatchObject({ code: 0 });
   });
 
-  it('gets an error that the owner has to upgrade an older schema', async () => {
+  it('another user of the machine gets an error that the owner has to upgrade an older schema', async () => {
     const directory = join(temporaryDirectory(), 'shared');
     mkdirSync(directory);
     const db = join(directory, 'catalog.db');

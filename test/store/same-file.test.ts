@@ -140,7 +140,7 @@ it('a file that is copied over the mirror after a commit of another program ends
   outside.close();
 });
 
-it('does not change a file that is copied over the mirror during a write and does not fit the WAL', () => {
+it('a write does not change a file that is copied over the mirror meanwhile and does not fit the WAL', () => {
   const { db, stores } = openStores(1);
   const store = stores[0] as Store;
   const other = Buffer.alloc(2 ** 20, 'not a database, ');

@@ -34,8 +34,8 @@ it('docs/sql.md lists the columns of the view catalog, in their order', () => {
   expect(listed).toEqual(columns);
 });
 
-describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
-  it('has examples that work while the mirror is open', async () => {
+describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
+  it('docs/sql.md has examples that work while the mirror is open', async () => {
     const sandbox = await startSandbox({ items: 30, details: true, withdrawnForMs: 0 });
     onTestFinished(() => sandbox.stop());
     const cwd = temporaryDirectory();
@@ -63,7 +63,7 @@ describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
     expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
   });
 
-  it('has examples, like the README, that wait while another program locks the mirror for a moment', async () => {
+  it('docs/sql.md has examples, like the README, that wait while another program locks the mirror for a moment', async () => {
     const cwd = temporaryDirectory();
     mkdirSync(join(cwd, 'data'));
     const db = join(cwd, 'data/catalog.db');
@@ -84,7 +84,7 @@ describe.skipIf(!sqliteToolsAvailable)('docs/sql.md', () => {
     for (const result of await ended) expect(result).toMatchObject({ status: 'fulfilled', value: { stderr: '' } });
   });
 
-  it('names every column of the views of products and changes', () => {
+  it('docs/sql.md names every column of the views of products and changes', () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     const sqlite = new Database(db, { readonly: true });

@@ -45,10 +45,10 @@ const RICH = `{"vbid":"A","title":"Tides","subtitle":"of the North","language":"
 const ODD = `{"vbid":"B","subtitle":"null","edition":0,"language":"","contributors":"unknown","resource_links":"none",
   "on_sale_date":null,"distributable":"false","variants":null}`;
 
-describe.skipIf(!sqliteToolsAvailable)('the view', () => {
+describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
   const COLUMNS = 'subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date';
 
-  it('catalog has the fields that a shop needs, with old and new versions of SQLite', async () => {
+  it('the view catalog has the fields that a shop needs, with old and new versions of SQLite', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     put(store, 'A', RICH);
@@ -89,7 +89,7 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
     ]);
   });
 
-  it('prices has a row for each price of a living product', async () => {
+  it('the view prices has a row for each price of a living product', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     put(store, 'A', RICH);
@@ -116,7 +116,7 @@ describe.skipIf(!sqliteToolsAvailable)('the view', () => {
     store.close();
   });
 
-  it('change_log names the changed fields, and keeps removed products', async () => {
+  it('the view change_log names the changed fields, and keeps removed products', async () => {
     const db = join(temporaryDirectory(), 'catalog.db');
     const store = openStore(db);
     put(store, 'A', '{"vbid":"A","v":1.50,"a~/b":1}');

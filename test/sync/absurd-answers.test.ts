@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { run } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -44,73 +44,65 @@ const FIVE = ['A', 'B', 'C', 'D', 'E'];
 /** A heap large enough for any run, but not for a plan of the claimed products. */
 const SMALL_HEAP = { NODE_OPTIONS: '--max-old-space-size=120' };
 
-describe('a source that says that it has 2^53 products', () => {
-  it('but shows five, on one short page: the run ends open', async () => {
-    const source = await sourceOf((asked, response) => {
-      const found = asked.page === 1 && asked.list ? FIVE : [];
-      response.end(page(asked, found, asked.list ? MOST : 0));
-    });
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
-    const { code, stdout } = await run(
-      ['sync', '--json'],
-      { ...settingsFor(source.url, db), ...SMALL_HEAP },
-      directory,
-    );
-    expect([0, 5]).toContain(code);
-    const done = JSON.parse(stdout) as { proof: string; reasons: string[]; items: number };
-    expect(done).toMatchObject({ proof: 'open', items: 5 });
-    expect(done.reasons.join()).toContain('and 5 were read');
-    expect(catalogOf(db).size).toBe(5);
-    expect(source.requests()).toBeLessThan(400);
+it('a source that says that it has 2^53 products but shows five, on one short page: the run ends open', async () => {
+  const source = await sourceOf((asked, response) => {
+    const found = asked.page === 1 && asked.list ? FIVE : [];
+    response.end(page(asked, found, asked.list ? MOST : 0));
   });
-
-  it.each([
-    ['the same five on every page', () => FIVE],
-    ['full pages of the same products', ({ perPage }: Asked) => Array.from({ length: perPage }, (_, at) => `V${at}`)],
-    ['three pages in turn', ({ page: number }: Asked) => FIVE.map((vbid) => `${vbid}${number % 3}`)],
-  ])('and shows %s fails, and says why', async (_, shown) => {
-    const source = await sourceOf((asked, response) => response.end(page(asked, shown(asked))));
-    const directory = temporaryDirectory();
-    const settings = { ...settingsFor(source.url, join(directory, 'catalog.db')), ...SMALL_HEAP };
-    const { code, stderr } = await run(['sync'], settings, directory);
-    expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
-    expect(stderr).toContain('goes on without anything new');
-    expect(source.requests()).toBeLessThan(400);
-  });
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  const { code, stdout } = await run(['sync', '--json'], { ...settingsFor(source.url, db), ...SMALL_HEAP }, directory);
+  expect([0, 5]).toContain(code);
+  const done = JSON.parse(stdout) as { proof: string; reasons: string[]; items: number };
+  expect(done).toMatchObject({ proof: 'open', items: 5 });
+  expect(done.reasons.join()).toContain('and 5 were read');
+  expect(catalogOf(db).size).toBe(5);
+  expect(source.requests()).toBeLessThan(400);
 });
 
-describe('Retry-After', () => {
-  it.each([
-    ['9'.repeat(400), /Retry-After: 9{40}…; catchword waits at most 24 h/],
-    ['Mon, 07 Jan 2036 00:00:00 GMT', /Retry-After: Mon, 07 Jan 2036 00:00:00 GMT; catchword waits at most 24 h/],
-  ])('of %s is believed for a day, and --now asks again', async (retryAfter, said) => {
-    let isBusy = true;
-    const source = await sourceOf((asked, response) => {
-      if (isBusy) response.writeHead(429, { 'retry-after': retryAfter }).end('{}');
-      else response.end(page(asked, asked.page === 1 ? FIVE : [], 5));
-    });
-    const directory = temporaryDirectory();
-    const settings = settingsFor(source.url, join(directory, 'catalog.db'));
+it.each([
+  ['the same five on every page', () => FIVE],
+  ['full pages of the same products', ({ perPage }: Asked) => Array.from({ length: perPage }, (_, at) => `V${at}`)],
+  ['three pages in turn', ({ page: number }: Asked) => FIVE.map((vbid) => `${vbid}${number % 3}`)],
+])('a source that says that it has 2^53 products and shows %s fails, and says why', async (_, shown) => {
+  const source = await sourceOf((asked, response) => response.end(page(asked, shown(asked))));
+  const directory = temporaryDirectory();
+  const settings = { ...settingsFor(source.url, join(directory, 'catalog.db')), ...SMALL_HEAP };
+  const { code, stderr } = await run(['sync'], settings, directory);
+  expect({ code, stderr }).toMatchObject({ code: 1, stderr: expect.stringContaining('PAGE_INVALID') as string });
+  expect(stderr).toContain('goes on without anything new');
+  expect(source.requests()).toBeLessThan(400);
+});
 
-    const refused = await runHere(['sync'], settings, directory);
-    expect(refused).toMatchObject({ code: 75, stderr: expect.stringMatching(said) as string });
-    isBusy = false;
-    const asked = source.requests();
-
-    const paused = await runHere(['sync'], settings, directory);
-    expect(paused).toMatchObject({
-      code: 75,
-      stderr: expect.stringContaining('asked for no request before') as string,
-    });
-    const until = /no request before ([\d-]+ [\d:]+) UTC/.exec(paused.stderr)?.[1] ?? '';
-    expect(Date.parse(`${until.replace(' ', 'T')}Z`) - Date.now()).toBeLessThanOrEqual(86_400_000);
-    const status = await runHere(['status'], settings, directory);
-    expect(status.stdout).toContain(`asks for no request before ${until}`);
-    expect(source.requests()).toBe(asked);
-
-    const now = await runHere(['sync', '--now'], settings, directory);
-    expect(now).toMatchObject({ code: 0 });
-    expect(await runHere(['sync', '--full'], settings, directory)).toMatchObject({ code: 0 });
+it.each([
+  ['9'.repeat(400), /Retry-After: 9{40}…; catchword waits at most 24 h/],
+  ['Mon, 07 Jan 2036 00:00:00 GMT', /Retry-After: Mon, 07 Jan 2036 00:00:00 GMT; catchword waits at most 24 h/],
+])('Retry-After of %s is believed for a day, and --now asks again', async (retryAfter, said) => {
+  let isBusy = true;
+  const source = await sourceOf((asked, response) => {
+    if (isBusy) response.writeHead(429, { 'retry-after': retryAfter }).end('{}');
+    else response.end(page(asked, asked.page === 1 ? FIVE : [], 5));
   });
+  const directory = temporaryDirectory();
+  const settings = settingsFor(source.url, join(directory, 'catalog.db'));
+
+  const refused = await runHere(['sync'], settings, directory);
+  expect(refused).toMatchObject({ code: 75, stderr: expect.stringMatching(said) as string });
+  isBusy = false;
+  const asked = source.requests();
+
+  const paused = await runHere(['sync'], settings, directory);
+  expect(paused).toMatchObject({
+    code: 75,
+    stderr: expect.stringContaining('asked for no request before') as string,
+  });
+  const until = /no request before ([\d-]+ [\d:]+) UTC/.exec(paused.stderr)?.[1] ?? '';
+  expect(Date.parse(`${until.replace(' ', 'T')}Z`) - Date.now()).toBeLessThanOrEqual(86_400_000);
+  const status = await runHere(['status'], settings, directory);
+  expect(status.stdout).toContain(`asks for no request before ${until}`);
+  expect(source.requests()).toBe(asked);
+
+  const now = await runHere(['sync', '--now'], settings, directory);
+  expect(now).toMatchObject({ code: 0 });
+  expect(await runHere(['sync', '--full'], settings, directory)).toMatchObject({ code: 0 });
 });

@@ -22,7 +22,7 @@ function checkpointsOf(reads: readonly Read[]) {
 
 const read = fc.record({ moment: fc.nat(20), ids: fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 5 }) });
 
-it('finds the products of later windows, in whatever order they were read, after a restart too', () => {
+it('applied reads show the products of later windows, in whatever order they were read, after a restart too', () => {
   fc.assert(
     fc.property(fc.array(read, { maxLength: 30 }), fc.nat(30), fc.nat(21), (made, restart, moment) => {
       const reads = made.map((one, page) => ({ ...one, page }));

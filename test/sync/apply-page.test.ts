@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { CapturedPage } from '../../src/catalog/page-types.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
@@ -76,159 +76,155 @@ function titleOf({ store }: Place, vbid: string): unknown {
   return (JSON.parse(store.products.get(vbid)?.body ?? '{}') as { title?: string }).title;
 }
 
-describe('applying pages', () => {
-  it('applies a window once', () => {
-    const at = place();
-    expect(apply(at, captured(at, [product('A', '1')]))).toMatchObject([{ created: 1, updated: 0 }]);
-    expect(apply(at, captured(at, [product('A', '2')]))).toEqual([]);
-    expect(titleOf(at, 'A')).toBe('1');
-    expect(expectExactLog(at.db)).toBe(1);
-  });
-
-  it('writes nothing for unchanged products, whatever the order of their keys', () => {
-    const at = place();
-    const items = ['{"vbid":"A","n":{"x":1,"y":[2]}}', '{"vbid":"B"}'];
-    apply(at, captured(at, items));
-    const again = captured(at, ['{"n": {"y":[2],"x":1}, "vbid":"A"}', '{"vbid":"B"}'], { page: 2 });
-    expect(apply(at, again)).toMatchObject([{ created: 0, updated: 0, items: 2 }]);
-    expect(expectExactLog(at.db)).toBe(2);
-  });
-
-  it('does not compare ignored fields', () => {
-    const at = place(undefined, [['views']]);
-    apply(at, captured(at, ['{"vbid":"A","views":1}']));
-    expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
-  });
-
-  it('writes at most one version and one record of a product that comes twice', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', '1'), product('A', '2')]));
-    expect(titleOf(at, 'A')).toBe('2');
-    // First on two pages of a batch, then twice on one page.
-    apply(at, captured(at, [product('B', '1')], { page: 2 }), captured(at, [product('B', '1')], { page: 3 }));
-    expect(expectExactLog(at.db)).toBe(2);
-    apply(at, captured(at, [product('B', '5'), product('B', '1')], { page: 4, at: 2_000 }));
-    expect(expectExactLog(at.db)).toBe(2);
-  });
-
-  it.each(['in order', 'late', 'in one batch', 'late in one batch'])('keeps the read that started later, %s', (how) => {
-    const at = place();
-    apply(at, captured(at, [product('A', 'first')], { page: 1, at: 1_000 }));
-    const earlier = captured(at, [product('A', 'earlier')], { page: 2, at: 2_000 });
-    const later = captured(at, [product('A', 'later')], { page: 3, at: 3_000 });
-    const pages = how.startsWith('late') ? [later, earlier] : [earlier, later];
-    if (how.endsWith('batch')) apply(at, ...pages);
-    else for (const page of pages) apply(at, page);
-    expect(titleOf(at, 'A')).toBe('later');
-    expectExactLog(at.db);
-  });
-
-  it('counts a later read without changes as a read', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', 'now')], { page: 1, at: 1_000 }));
-    const later = captured(at, [product('A', 'now')], { page: 3, at: 3_000 });
-    const earlier = captured(at, [product('A', 'before')], { page: 2, at: 2_000 });
-    expect(apply(at, later, earlier)).toMatchObject([{ updated: 0 }, { updated: 0 }]);
-    expect(titleOf(at, 'A')).toBe('now');
-  });
-
-  it('compares again what was changed after a page was compared', () => {
-    const at = place();
-    const both = [product('A', '1'), product('B', '1')];
-    apply(at, captured(at, both));
-    const comparer = createPageComparer(at.db);
-    onTestFinished(() => comparer.close());
-    const late = captured(at, both, { page: 2, at: 3_000 });
-    const page = comparer.compare(late.page.items.bytes, late.task);
-    if (page === null) throw new Error('the page was not compared');
-    expect([...(page.matched?.ids ?? [])]).toEqual([1, 2]);
-    apply(at, captured(at, [product('A', '2')], { page: 3, at: 2_000 }));
-    expect(apply(at, { ...late, page })).toMatchObject([{ items: 2, updated: 1 }]);
-    expect([titleOf(at, 'A'), titleOf(at, 'B')]).toEqual(['1', '1']);
-    expect(expectExactLog(at.db)).toBe(4);
-  });
-
-  it('writes a batch when its rejected items are large, so that memory stays flat', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', '1')]));
-    const rejected = `{"title":"${'x'.repeat(900_000)}"}`;
-    const written = Array.from(
-      { length: 10 },
-      (_, page) => at.applier.take(captured(at, [rejected], { page: page + 2 })).length,
-    );
-    expect(Math.max(...written)).toBe(9);
-  });
-
-  it('restores a removed product', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', '1'), product('B', '1')]));
-    execute(
-      at.db,
-      `
-      INSERT INTO changes (at, run_id, op, product_id, prev_seq) SELECT 1, 1, 2, id, changed_seq FROM products WHERE vbid = 'A';
-      UPDATE products SET removed_at = 1, changed_seq = 3 WHERE vbid = 'A'; UPDATE mirror SET living = 1`,
-    );
-    expectExactLog(at.db);
-    expect(apply(at, captured(at, [product('A', '1')], { page: 2 }))).toMatchObject([{ restored: 1, updated: 0 }]);
-    expect(titleOf(at, 'A')).toBe('1');
-    expect(expectExactLog(at.db)).toBe(4);
-  });
-
-  it('keeps rejected items, with the reason', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
-    expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
-    expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
-  });
-
-  it('writes nothing after the lease was lost or the run was cancelled', () => {
-    const at = place();
-    apply(at, captured(at, [product('A', '1')]));
-    at.leased.release();
-    const leased = at.store.keeperLease.acquire(systemClock.now());
-    expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
-      expect.objectContaining({ code: 'LEASE_LOST' }),
-    );
-    const applier = applierOf(at.store, at.runId, leased);
-    cancelRun(at.store, at.runId, systemClock.now());
-    expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
-      expect.objectContaining({ code: 'RUN_CANCELLED' }),
-    );
-    expect(at.store.products.get('B')).toBeUndefined();
-    expect(expectExactLog(at.db)).toBe(1);
-  });
+it('a window is applied once', () => {
+  const at = place();
+  expect(apply(at, captured(at, [product('A', '1')]))).toMatchObject([{ created: 1, updated: 0 }]);
+  expect(apply(at, captured(at, [product('A', '2')]))).toEqual([]);
+  expect(titleOf(at, 'A')).toBe('1');
+  expect(expectExactLog(at.db)).toBe(1);
 });
 
-describe('the lease', () => {
-  const other = { pid: 1, host: 'elsewhere', boot: 'b', pidNamespace: 'n' };
-  const holders = (self: typeof other) => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    return [openStore(db), openStore(db, { self })] as const;
-  };
+it('a page writes nothing for unchanged products, whatever the order of their keys', () => {
+  const at = place();
+  const items = ['{"vbid":"A","n":{"x":1,"y":[2]}}', '{"vbid":"B"}'];
+  apply(at, captured(at, items));
+  const again = captured(at, ['{"n": {"y":[2],"x":1}, "vbid":"A"}', '{"vbid":"B"}'], { page: 2 });
+  expect(apply(at, again)).toMatchObject([{ created: 0, updated: 0, items: 2 }]);
+  expect(expectExactLog(at.db)).toBe(2);
+});
 
-  it('is held by one process at a time, until it is released or expires', () => {
-    const [mine, theirs] = holders(other);
-    const first = mine.keeperLease.acquire(1_000);
-    expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
-    expect(first.renew(20_000)).toBe(true);
-    expect(() => theirs.keeperLease.acquire(40_000)).toThrow(/is running a run/);
-    const next = theirs.keeperLease.acquire(50_001);
-    expect(first.renew(50_002)).toBe(false);
-    expect(() => first.check()).toThrow(LOST);
-    expect(() => first.write(() => 'nothing')).toThrow(LOST);
-    first.release();
-    expect(theirs.keeperLease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
-    expect(next.write(() => 'written')).toBe('written');
-    next.release();
-    expect(() => next.write(() => 'nothing')).toThrow(LOST);
-    expect(() => mine.keeperLease.acquire(50_004)).not.toThrow();
-    for (const store of [mine, theirs]) store.close();
-  });
+it('a page is not compared by ignored fields', () => {
+  const at = place(undefined, [['views']]);
+  apply(at, captured(at, ['{"vbid":"A","views":1}']));
+  expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
+});
 
-  it('does not hold forever if the clock was set back', () => {
-    const [mine, theirs] = holders(other);
-    mine.keeperLease.acquire(1_000_000_000);
-    expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();
-    for (const store of [mine, theirs]) store.close();
-  });
+it('a product that comes twice gets at most one version and one record of a product that comes twice', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1'), product('A', '2')]));
+  expect(titleOf(at, 'A')).toBe('2');
+  // First on two pages of a batch, then twice on one page.
+  apply(at, captured(at, [product('B', '1')], { page: 2 }), captured(at, [product('B', '1')], { page: 3 }));
+  expect(expectExactLog(at.db)).toBe(2);
+  apply(at, captured(at, [product('B', '5'), product('B', '1')], { page: 4, at: 2_000 }));
+  expect(expectExactLog(at.db)).toBe(2);
+});
+
+it.each(['in order', 'late', 'in one batch', 'late in one batch'])('the read that started later is kept, %s', (how) => {
+  const at = place();
+  apply(at, captured(at, [product('A', 'first')], { page: 1, at: 1_000 }));
+  const earlier = captured(at, [product('A', 'earlier')], { page: 2, at: 2_000 });
+  const later = captured(at, [product('A', 'later')], { page: 3, at: 3_000 });
+  const pages = how.startsWith('late') ? [later, earlier] : [earlier, later];
+  if (how.endsWith('batch')) apply(at, ...pages);
+  else for (const page of pages) apply(at, page);
+  expect(titleOf(at, 'A')).toBe('later');
+  expectExactLog(at.db);
+});
+
+it('a later read without changes counts as a read', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', 'now')], { page: 1, at: 1_000 }));
+  const later = captured(at, [product('A', 'now')], { page: 3, at: 3_000 });
+  const earlier = captured(at, [product('A', 'before')], { page: 2, at: 2_000 });
+  expect(apply(at, later, earlier)).toMatchObject([{ updated: 0 }, { updated: 0 }]);
+  expect(titleOf(at, 'A')).toBe('now');
+});
+
+it('a product is compared again that was changed after a page was compared', () => {
+  const at = place();
+  const both = [product('A', '1'), product('B', '1')];
+  apply(at, captured(at, both));
+  const comparer = createPageComparer(at.db);
+  onTestFinished(() => comparer.close());
+  const late = captured(at, both, { page: 2, at: 3_000 });
+  const page = comparer.compare(late.page.items.bytes, late.task);
+  if (page === null) throw new Error('the page was not compared');
+  expect([...(page.matched?.ids ?? [])]).toEqual([1, 2]);
+  apply(at, captured(at, [product('A', '2')], { page: 3, at: 2_000 }));
+  expect(apply(at, { ...late, page })).toMatchObject([{ items: 2, updated: 1 }]);
+  expect([titleOf(at, 'A'), titleOf(at, 'B')]).toEqual(['1', '1']);
+  expect(expectExactLog(at.db)).toBe(4);
+});
+
+it('a batch is written when its rejected items are large, so that memory stays flat', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1')]));
+  const rejected = `{"title":"${'x'.repeat(900_000)}"}`;
+  const written = Array.from(
+    { length: 10 },
+    (_, page) => at.applier.take(captured(at, [rejected], { page: page + 2 })).length,
+  );
+  expect(Math.max(...written)).toBe(9);
+});
+
+it('a page restores a removed product', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1'), product('B', '1')]));
+  execute(
+    at.db,
+    `
+      INSERT INTO changes (at, run_id, op, product_id, prev_seq) SELECT 1, 1, 2, id, changed_seq FROM products WHERE vbid = 'A';
+      UPDATE products SET removed_at = 1, changed_seq = 3 WHERE vbid = 'A'; UPDATE mirror SET living = 1`,
+  );
+  expectExactLog(at.db);
+  expect(apply(at, captured(at, [product('A', '1')], { page: 2 }))).toMatchObject([{ restored: 1, updated: 0 }]);
+  expect(titleOf(at, 'A')).toBe('1');
+  expect(expectExactLog(at.db)).toBe(4);
+});
+
+it('rejected items are kept, with the reason', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1'), '{"title":"no key"}', product('B', '1')]));
+  expect(at.store.runs.rejected(at.runId, 10)).toMatchObject([{ page: 1, position: 1, body: '{"title":"no key"}' }]);
+  expect([...at.store.runs.eachIds(at.runId)]).toEqual([[1, 0, 2]]);
+});
+
+it('a page writes nothing after the lease was lost or the run was cancelled', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1')]));
+  at.leased.release();
+  const leased = at.store.keeperLease.acquire(systemClock.now());
+  expect(() => apply(at, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
+    expect.objectContaining({ code: 'LEASE_LOST' }),
+  );
+  const applier = applierOf(at.store, at.runId, leased);
+  cancelRun(at.store, at.runId, systemClock.now());
+  expect(() => apply({ ...at, applier }, captured(at, [product('B', '1')], { page: 2 }))).toThrow(
+    expect.objectContaining({ code: 'RUN_CANCELLED' }),
+  );
+  expect(at.store.products.get('B')).toBeUndefined();
+  expect(expectExactLog(at.db)).toBe(1);
+});
+
+const other = { pid: 1, host: 'elsewhere', boot: 'b', pidNamespace: 'n' };
+const holders = (self: typeof other) => {
+  const db = join(temporaryDirectory(), 'catalog.db');
+  return [openStore(db), openStore(db, { self })] as const;
+};
+
+it('the lease is held by one process at a time, until it is released or expires', () => {
+  const [mine, theirs] = holders(other);
+  const first = mine.keeperLease.acquire(1_000);
+  expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+  expect(first.renew(20_000)).toBe(true);
+  expect(() => theirs.keeperLease.acquire(40_000)).toThrow(/is running a run/);
+  const next = theirs.keeperLease.acquire(50_001);
+  expect(first.renew(50_002)).toBe(false);
+  expect(() => first.check()).toThrow(LOST);
+  expect(() => first.write(() => 'nothing')).toThrow(LOST);
+  first.release();
+  expect(theirs.keeperLease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
+  expect(next.write(() => 'written')).toBe('written');
+  next.release();
+  expect(() => next.write(() => 'nothing')).toThrow(LOST);
+  expect(() => mine.keeperLease.acquire(50_004)).not.toThrow();
+  for (const store of [mine, theirs]) store.close();
+});
+
+it('the lease does not hold forever if the clock was set back', () => {
+  const [mine, theirs] = holders(other);
+  mine.keeperLease.acquire(1_000_000_000);
+  expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();
+  for (const store of [mine, theirs]) store.close();
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { assessRun, isClosed, repairsOf } from '../../src/sync/evidence.ts';
 import { conclude } from '../../src/sync/verdict.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun, type WindowSketch } from './run-sketch.ts';
@@ -28,192 +28,187 @@ function concluded(
   return conclude(store, run, assessRun(store, run.id), settled, { withdrawnAs, untoldFields: [] });
 }
 
-describe('the proof of a full run', () => {
-  it.each<[string, readonly PassSketch[]]>([
-    ['one response', [EXACT]],
-    ['joined windows', [list(), DELTA]],
+it.each<[string, readonly PassSketch[]]>([
+  ['one response', [EXACT]],
+  ['joined windows', [list(), DELTA]],
+  [
+    'a repaired gap',
     [
-      'a repaired gap',
-      [
-        list({ ids: ids(11, 14) }),
-        DELTA,
-        {
-          kind: 'repair',
-          root: 0,
-          windows: [
-            { page: 3, perPage: 5, ids: ids(10, 11) },
-            { page: 2, perPage: 9, ids: [10, 11, 12] },
-          ],
-        },
-        DELTA,
-      ],
+      list({ ids: ids(11, 14) }),
+      DELTA,
+      {
+        kind: 'repair',
+        root: 0,
+        windows: [
+          { page: 3, perPage: 5, ids: ids(10, 11) },
+          { page: 2, perPage: 9, ids: [10, 11, 12] },
+        ],
+      },
+      DELTA,
     ],
-  ])('is sealed by %s', (_what, passes) => {
-    expect(concluded(passes)).toMatchObject({ proof: 'sealed', reasons: [], countAgrees: true, deltasRead: true });
-  });
+  ],
+])('the proof of a full run is sealed by %s', (_what, passes) => {
+  expect(concluded(passes)).toMatchObject({ proof: 'sealed', reasons: [], countAgrees: true, deltasRead: true });
+});
 
-  it.each<[string, readonly PassSketch[], string]>([
-    [
-      'a gap',
-      [list({ ids: ids(11, 14) }), DELTA],
-      '1 of 2 seams did not close: the windows there share no product that stayed as it was',
-    ],
-    [
-      'a joint that a delta shows as modified',
-      [list(), { ...DELTA, windows: [{ ids: [9, 10] }] }],
-      '1 of 2 seams did not close: the windows there share no product that stayed as it was',
-    ],
-    [
-      'products in another order',
-      [list({ ids: [10, 9, ...ids(11, 14)] }), DELTA],
-      'the source lists products in no stable order',
-    ],
-    [
-      'plain pages',
-      [list({}, { seam: 0 }), DELTA],
-      'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them',
-    ],
-    [
-      'a fixed page size',
-      [list({}, { seam: 0, sizeIgnored: true }), DELTA],
-      'the source answers 10 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=10)',
-    ],
-    ['a missing delta', [list()], 'the source changed faster than its deltas could be read'],
-    [
-      'a doubted delta',
-      [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'page 1 of 2 holds 1 item' }] }],
-      'the source contradicts itself: page 1 of 2 holds 1 item',
-    ],
-    [
-      'a page from a cache',
-      [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'a cache answered with an old page' }] }],
-      'a cache answered with an old page',
-    ],
-    [
-      'a larger total',
-      [{ perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] }],
-      'the source says that it has 15 products, and 14 were read',
-    ],
-    [
-      'a rejected item',
-      [{ perPage: 20, windows: [{ ids: ids(1, 13), total: 14, rejected: 1 }] }],
-      'items were rejected, and each may be a product that was not seen',
-    ],
-    [
-      'an item that only its delta rejected',
-      [EXACT, { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] }],
-      'items were rejected, and each may be a product that was not seen',
-    ],
-  ])('is open after %s', (_what, passes, reason) => {
-    const { proof, reasons } = concluded(passes);
-    expect(proof).toBe('open');
-    expect(reasons).toContain(reason);
+it.each<[string, readonly PassSketch[], string]>([
+  [
+    'a gap',
+    [list({ ids: ids(11, 14) }), DELTA],
+    '1 of 2 seams did not close: the windows there share no product that stayed as it was',
+  ],
+  [
+    'a joint that a delta shows as modified',
+    [list(), { ...DELTA, windows: [{ ids: [9, 10] }] }],
+    '1 of 2 seams did not close: the windows there share no product that stayed as it was',
+  ],
+  [
+    'products in another order',
+    [list({ ids: [10, 9, ...ids(11, 14)] }), DELTA],
+    'the source lists products in no stable order',
+  ],
+  [
+    'plain pages',
+    [list({}, { seam: 0 }), DELTA],
+    'CATCHWORD_SEAM is off: plain pages do not overlap, and a product may slip between them',
+  ],
+  [
+    'a fixed page size',
+    [list({}, { seam: 0, sizeIgnored: true }), DELTA],
+    'the source answers 10 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=10)',
+  ],
+  ['a missing delta', [list()], 'the source changed faster than its deltas could be read'],
+  [
+    'a doubted delta',
+    [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'page 1 of 2 holds 1 item' }] }],
+    'the source contradicts itself: page 1 of 2 holds 1 item',
+  ],
+  [
+    'a page from a cache',
+    [list(), { ...DELTA, windows: [{ ids: [1], doubt: 'a cache answered with an old page' }] }],
+    'a cache answered with an old page',
+  ],
+  [
+    'a larger total',
+    [{ perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] }],
+    'the source says that it has 15 products, and 14 were read',
+  ],
+  [
+    'a rejected item',
+    [{ perPage: 20, windows: [{ ids: ids(1, 13), total: 14, rejected: 1 }] }],
+    'items were rejected, and each may be a product that was not seen',
+  ],
+  [
+    'an item that only its delta rejected',
+    [EXACT, { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] }],
+    'items were rejected, and each may be a product that was not seen',
+  ],
+])('the proof of a full run is open after %s', (_what, passes, reason) => {
+  const { proof, reasons } = concluded(passes);
+  expect(proof).toBe('open');
+  expect(reasons).toContain(reason);
+});
+
+const run = { kind: 'delta' as const };
+
+it('the proof of a delta run is not needed for one response', () => {
+  expect(concluded([DELTA], run)).toMatchObject({ proof: null, reasons: [], deltasRead: true });
+});
+
+it('the proof of a delta run is sealed by joined windows and a delta of the delta', () => {
+  expect(concluded([list({}, { kind: 'delta' }), DELTA], run)).toMatchObject({ proof: 'sealed', deltasRead: true });
+});
+
+it('the proof of a delta run is open while the delta moves', () => {
+  expect(concluded([list({ ids: ids(11, 14) }, { kind: 'delta' })], run)).toMatchObject({
+    proof: 'open',
+    deltasRead: false,
   });
 });
 
-describe('the proof of a delta run', () => {
-  const run = { kind: 'delta' as const };
+const reason = 'the source says that it has 14 products, and 13 were read';
 
-  it('is not needed for one response', () => {
-    expect(concluded([DELTA], run)).toMatchObject({ proof: null, reasons: [], deltasRead: true });
-  });
-
-  it('is sealed by joined windows and a delta of the delta', () => {
-    expect(concluded([list({}, { kind: 'delta' }), DELTA], run)).toMatchObject({ proof: 'sealed', deltasRead: true });
-  });
-
-  it('is open while the delta moves', () => {
-    expect(concluded([list({ ids: ids(11, 14) }, { kind: 'delta' })], run)).toMatchObject({
-      proof: 'open',
-      deltasRead: false,
-    });
-  });
+it('the count of products leaves out withdrawn products that only a delta shows: as many living ones may be unseen', () => {
+  const passes = [EXACT_BUT_ONE, { ...DELTA, windows: [{ ids: [14] }] }];
+  expect(concluded(passes, { withdrawn: [14] })).toMatchObject({ proof: 'open', reasons: [reason] });
+  expect(concluded(passes)).toMatchObject({ proof: 'sealed' });
+  // The list counts those that it shows.
+  const listed = [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }];
+  expect(concluded(listed, { withdrawn: [14] })).toMatchObject({ proof: 'sealed' });
 });
 
-describe('the count of products', () => {
-  const reason = 'the source says that it has 14 products, and 13 were read';
+it('the count of products leaves out a product that a later delta from the same time does not show any more: it is erased', () => {
+  const first = { ...DELTA, from: START, windows: [{ ids: [14] }] };
+  const later = (from: number, shown: number[]) => [
+    EXACT_BUT_ONE,
+    first,
+    { ...DELTA, kind: 'settle' as const, from, windows: [{ ids: shown }] },
+  ];
+  expect(concluded(later(START, []))).toMatchObject({ proof: 'open', reasons: [reason] });
+  expect(concluded(later(START - 1, []))).toMatchObject({ proof: 'open', reasons: [reason] });
+  expect(concluded(later(START, [14]))).toMatchObject({ proof: 'sealed' });
+  // It does not tell what changed before.
+  expect(concluded(later(START + 1, []))).toMatchObject({ proof: 'sealed' });
+});
 
-  it('leaves out withdrawn products that only a delta shows: as many living ones may be unseen', () => {
-    const passes = [EXACT_BUT_ONE, { ...DELTA, windows: [{ ids: [14] }] }];
-    expect(concluded(passes, { withdrawn: [14] })).toMatchObject({ proof: 'open', reasons: [reason] });
-    expect(concluded(passes)).toMatchObject({ proof: 'sealed' });
-    // The list counts those that it shows.
-    const listed = [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }];
-    expect(concluded(listed, { withdrawn: [14] })).toMatchObject({ proof: 'sealed' });
-  });
-
-  it('leaves out a product that a later delta from the same time does not show any more: it is erased', () => {
-    const first = { ...DELTA, from: START, windows: [{ ids: [14] }] };
-    const later = (from: number, shown: number[]) => [
-      EXACT_BUT_ONE,
-      first,
-      { ...DELTA, kind: 'settle' as const, from, windows: [{ ids: shown }] },
-    ];
-    expect(concluded(later(START, []))).toMatchObject({ proof: 'open', reasons: [reason] });
-    expect(concluded(later(START - 1, []))).toMatchObject({ proof: 'open', reasons: [reason] });
-    expect(concluded(later(START, [14]))).toMatchObject({ proof: 'sealed' });
-    // It does not tell what changed before.
-    expect(concluded(later(START + 1, []))).toMatchObject({ proof: 'sealed' });
-  });
-
-  it.each<[string, readonly PassSketch[]]>([
-    ['a lookup', [EXACT_BUT_ONE, DELTA, { kind: 'lookup', windows: [{ page: 14, perPage: 1, ids: [14] }] }, DELTA]],
-    ['an earlier reading', [list(), DELTA, list({ ids: ids(9, 13) }), DELTA]],
-  ])('leaves out a product that only %s shows: the list may not hold it any more', (_what, passes) => {
+it.each<[string, readonly PassSketch[]]>([
+  ['a lookup', [EXACT_BUT_ONE, DELTA, { kind: 'lookup', windows: [{ page: 14, perPage: 1, ids: [14] }] }, DELTA]],
+  ['an earlier reading', [list(), DELTA, list({ ids: ids(9, 13) }), DELTA]],
+])(
+  'the count of products leaves out a product that only %s shows: the list may not hold it any more',
+  (_what, passes) => {
     expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason] });
-  });
+  },
+);
 
-  it('includes products that were withdrawn before the mirror knew them, if it does not take up these', () => {
-    const passes = [list({ ids: [...ids(9, 13), 0] }), DELTA];
-    expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason], countAgrees: false });
-    const removed = concluded(passes, { products: 13 }, true, 'removed');
-    expect(removed).toMatchObject({ proof: 'sealed', countAgrees: true });
-    // Once, where two windows cover it.
-    const twice: PassSketch = {
-      windows: [
-        { ids: [...ids(1, 9), 0], total: 15 },
-        { page: 2, perPage: 8, ids: [9, 0, ...ids(10, 13)], total: 15 },
-      ],
-    };
-    expect(concluded([twice, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
-    // Also if the list moves by one between the two.
-    const moved: PassSketch = {
-      windows: [
-        { ids: [...ids(1, 9), 0], total: 16 },
-        { page: 2, perPage: 8, ids: [8, 9, 0, ...ids(10, 13)], total: 16 },
-      ],
-    };
-    expect(concluded([moved, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
-    const all: PassSketch = { windows: moved.windows.map((window) => ({ ...window, total: 14 })) };
-    expect(concluded([all, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'sealed' });
-  });
+it('the count of products includes products that were withdrawn before the mirror knew them, if it does not take up these', () => {
+  const passes = [list({ ids: [...ids(9, 13), 0] }), DELTA];
+  expect(concluded(passes)).toMatchObject({ proof: 'open', reasons: [reason], countAgrees: false });
+  const removed = concluded(passes, { products: 13 }, true, 'removed');
+  expect(removed).toMatchObject({ proof: 'sealed', countAgrees: true });
+  // Once, where two windows cover it.
+  const twice: PassSketch = {
+    windows: [
+      { ids: [...ids(1, 9), 0], total: 15 },
+      { page: 2, perPage: 8, ids: [9, 0, ...ids(10, 13)], total: 15 },
+    ],
+  };
+  expect(concluded([twice, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
+  // Also if the list moves by one between the two.
+  const moved: PassSketch = {
+    windows: [
+      { ids: [...ids(1, 9), 0], total: 16 },
+      { page: 2, perPage: 8, ids: [8, 9, 0, ...ids(10, 13)], total: 16 },
+    ],
+  };
+  expect(concluded([moved, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'open' });
+  const all: PassSketch = { windows: moved.windows.map((window) => ({ ...window, total: 14 })) };
+  expect(concluded([all, DELTA], { products: 13 }, true, 'removed')).toMatchObject({ proof: 'sealed' });
 });
 
-describe('a conclusion', () => {
-  it.each<[string, readonly PassSketch[], number, boolean]>([
-    ['rests on joints', [list(), DELTA], 14, true],
-    ['rests on one response that holds every product', [EXACT], 14, false],
-    ['rests on the absence of a product', [EXACT], 15, true],
-  ])('that %s: must settle is %4$s', (_what, passes, products, mustSettle) => {
-    expect(concluded(passes, { products }, false).mustSettle).toBe(mustSettle);
-    expect(concluded(passes, { products }, true).mustSettle).toBe(false);
-  });
-
-  it('does not confirm missing products if items were rejected or the total is larger', () => {
-    const rejected = { perPage: 20, windows: [{ ids: ids(1, 14), total: 14, rejected: 1 }] };
-    const larger = { perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] };
-    expect([EXACT, rejected, larger].map((pass) => concluded([pass]).countAgrees)).toEqual([true, false, false]);
-    const untold = { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] };
-    expect(concluded([EXACT, untold]).countAgrees).toBe(false);
-  });
-
-  it('starts at the earliest delta', () => {
-    const deltas = [3, 7, 5].map((minutes) => ({ ...DELTA, from: START - minutes * MINUTE }));
-    expect(concluded([list(), ...deltas]).deltaFrom).toBe(START - 7 * MINUTE);
-  });
+it.each<[string, readonly PassSketch[], number, boolean]>([
+  ['rests on joints', [list(), DELTA], 14, true],
+  ['rests on one response that holds every product', [EXACT], 14, false],
+  ['rests on the absence of a product', [EXACT], 15, true],
+])('a conclusion that %s: must settle is %4$s', (_what, passes, products, mustSettle) => {
+  expect(concluded(passes, { products }, false).mustSettle).toBe(mustSettle);
+  expect(concluded(passes, { products }, true).mustSettle).toBe(false);
 });
 
-it('counts products of deltas and lookups as seen, but not as listed', () => {
+it('a conclusion does not confirm missing products if items were rejected or the total is larger', () => {
+  const rejected = { perPage: 20, windows: [{ ids: ids(1, 14), total: 14, rejected: 1 }] };
+  const larger = { perPage: 20, windows: [{ ids: ids(1, 14), total: 15 }] };
+  expect([EXACT, rejected, larger].map((pass) => concluded([pass]).countAgrees)).toEqual([true, false, false]);
+  const untold = { ...DELTA, windows: [{ ids: [], total: 1, rejected: 1 }] };
+  expect(concluded([EXACT, untold]).countAgrees).toBe(false);
+});
+
+it('a conclusion starts at the earliest delta', () => {
+  const deltas = [3, 7, 5].map((minutes) => ({ ...DELTA, from: START - minutes * MINUTE }));
+  expect(concluded([list(), ...deltas]).deltaFrom).toBe(START - 7 * MINUTE);
+});
+
+it('products of deltas and lookups count as seen, but not as listed', () => {
   const { store, run } = sketchRun({
     products: 20,
     passes: [
@@ -256,32 +251,30 @@ it.each<[string, PassSketch, boolean]>([
   expect(store.runs.passes(run.id).map((pass) => isClosed(store, pass))).toEqual([closed]);
 });
 
-describe('repairs of a list', () => {
-  function repairsAfter(...passes: PassSketch[]): string[] {
-    const { store, run } = sketchRun({ products: 160, passes });
-    const { list: read } = assessRun(store, run.id);
-    const windows = read === undefined ? [] : repairsOf(read);
-    return windows.map(({ page, perPage }) => `${(page - 1) * perPage}-${page * perPage - 1}`);
-  }
+function repairsAfter(...passes: PassSketch[]): string[] {
+  const { store, run } = sketchRun({ products: 160, passes });
+  const { list: read } = assessRun(store, run.id);
+  const windows = read === undefined ? [] : repairsOf(read);
+  return windows.map(({ page, perPage }) => `${(page - 1) * perPage}-${page * perPage - 1}`);
+}
 
-  /** A list of 160 products with a gap at offset 90. */
-  const torn: PassSketch = {
-    perPage: 100,
-    windows: [
-      { ids: ids(1, 100), total: 160 },
-      { page: 2, perPage: 90, ids: ids(101, 160), total: 160 },
-    ],
-  };
-  const useless: PassSketch = { kind: 'repair', root: 0, windows: [{ page: 3, perPage: 40, ids: [] }] };
+/** A list of 160 products with a gap at offset 90. */
+const torn: PassSketch = {
+  perPage: 100,
+  windows: [
+    { ids: ids(1, 100), total: 160 },
+    { page: 2, perPage: 90, ids: ids(101, 160), total: 160 },
+  ],
+};
+const useless: PassSketch = { kind: 'repair', root: 0, windows: [{ page: 3, perPage: 40, ids: [] }] };
 
-  it('cover the gap, with a larger overlap each time', () => {
-    expect(repairsAfter(torn, DELTA)).toEqual(['0-99', '96-191']);
-    expect(repairsAfter(torn, DELTA, useless, DELTA)).toEqual(['0-99', '92-183']);
-  });
+it('repairs of a list cover the gap, with a larger overlap each time', () => {
+  expect(repairsAfter(torn, DELTA)).toEqual(['0-99', '96-191']);
+  expect(repairsAfter(torn, DELTA, useless, DELTA)).toEqual(['0-99', '92-183']);
+});
 
-  it('are not made for a list without gaps, without a stable order, or with many doubted pages', () => {
-    expect(repairsAfter(list(), DELTA)).toEqual([]);
-    expect(repairsAfter(list({ ids: [10, 9, ...ids(11, 14)] }), DELTA)).toEqual([]);
-    expect(repairsAfter(list({ ids: ids(11, 14), doubt: 'too short' }), DELTA)).toEqual([]);
-  });
+it('repairs of a list are not made for a list without gaps, without a stable order, or with many doubted pages', () => {
+  expect(repairsAfter(list(), DELTA)).toEqual([]);
+  expect(repairsAfter(list({ ids: [10, 9, ...ids(11, 14)] }), DELTA)).toEqual([]);
+  expect(repairsAfter(list({ ids: ids(11, 14), doubt: 'too short' }), DELTA)).toEqual([]);
 });

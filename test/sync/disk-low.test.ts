@@ -27,7 +27,7 @@ async function requestsTo(url: string): Promise<number> {
   return (await response.text()).split('\n').filter((line) => line.includes('/v4/products')).length;
 }
 
-it('requests nothing while less is free than the setting asks for, and goes on when there is', async () => {
+it('a run requests nothing while less is free than the setting asks for, and goes on when there is', async () => {
   const { sandbox, settings, directory, db } = await filled({ items: 30 });
   const before = await requestsTo(sandbox.url);
   const low = { ...settings, CATCHWORD_MIN_FREE: '100000GB' };
@@ -44,7 +44,7 @@ it('requests nothing while less is free than the setting asks for, and goes on w
   expect(expectExactLog(db)).toBe(30);
 });
 
-it('stops a run while there is still room, and keeps what was read', async ({ skip }) => {
+it('a run stops while there is still room, and keeps what was read', async ({ skip }) => {
   const { sandbox, settings, directory } = await place({ items: 10_000, details: true }, { CATCHWORD_PER_PAGE: '100' });
   const disk = smallDisk(directory, 200);
   if (disk === null) return skip('this user may not mount a small disk');

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { load } from '../support/load.ts';
 import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
@@ -19,8 +19,9 @@ async function filledMirror() {
   return { source, db, settings, isDelta, asked };
 }
 
-describe('an empty delta', () => {
-  it.each([{ status: 204 }, NOTHING])('may be answered with $status, in deltas and full runs', async (instead) => {
+it.each([{ status: 204 }, NOTHING])(
+  'an empty delta may be answered with $status, in deltas and full runs',
+  async (instead) => {
     const { source, db, settings, isDelta } = await filledMirror();
     source.instead = (one) => (isDelta(one) ? instead : null);
     const delta = await load(settings, 'delta');
@@ -32,44 +33,44 @@ describe('an empty delta', () => {
       reasons: [],
     });
     expect(catalogOf(db).size).toBe(2);
-  });
+  },
+);
 
-  it('is believed with 404 only after the list, which is at the same address, was read', async () => {
-    const { source, settings, isDelta, asked } = await filledMirror();
-    source.instead = (one) => (isDelta(one) ? NOTHING : null);
-    await load(settings, 'delta');
-    expect(asked().slice(0, 3)).toEqual(['delta', 'list', 'delta']);
-  });
+it('an empty delta is believed with 404 only after the list, which is at the same address, was read', async () => {
+  const { source, settings, isDelta, asked } = await filledMirror();
+  source.instead = (one) => (isDelta(one) ? NOTHING : null);
+  await load(settings, 'delta');
+  expect(asked().slice(0, 3)).toEqual(['delta', 'list', 'delta']);
+});
 
-  it.each([
-    ['the page of a proxy', { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>Not found</html>' }],
-    ['no body', { status: 404 }],
-    ['an answer of a gateway', { status: 404, body: '{"message":"no Route matched with those values"}' }],
-    ['a missing catalog', { status: 404, body: '{"errors":["Catalog not found"]}' }],
-  ])('is not 404 with %s', async (_what, instead) => {
-    const { source, settings, isDelta, asked } = await filledMirror();
-    source.instead = (one) => (isDelta(one) ? instead : null);
-    await expect(load(settings, 'delta')).rejects.toMatchObject({ status: 404, retryable: false });
-    expect(asked()).toEqual(['delta']);
-  });
+it.each([
+  ['the page of a proxy', { status: 404, headers: { 'content-type': 'text/html' }, body: '<html>Not found</html>' }],
+  ['no body', { status: 404 }],
+  ['an answer of a gateway', { status: 404, body: '{"message":"no Route matched with those values"}' }],
+  ['a missing catalog', { status: 404, body: '{"errors":["Catalog not found"]}' }],
+])('an empty delta is not 404 with %s', async (_what, instead) => {
+  const { source, settings, isDelta, asked } = await filledMirror();
+  source.instead = (one) => (isDelta(one) ? instead : null);
+  await expect(load(settings, 'delta')).rejects.toMatchObject({ status: 404, retryable: false });
+  expect(asked()).toEqual(['delta']);
+});
 
-  it('is not 404 if the list is not there either', async () => {
-    const { source, settings } = await filledMirror();
-    source.instead = () => NOTHING;
-    await expect(load(settings, 'delta')).rejects.toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 404 });
-  });
+it('an empty delta is not 404 if the list is not there either', async () => {
+  const { source, settings } = await filledMirror();
+  source.instead = () => NOTHING;
+  await expect(load(settings, 'delta')).rejects.toMatchObject({ code: 'SOURCE_NOT_SERVICE', status: 404 });
+});
 
-  it('is not a single 404: the delta is read after it', async () => {
-    const { source, db, settings, isDelta } = await filledMirror();
-    let left = 1;
-    const page = '{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"C"}]}';
-    source.instead = (one) => {
-      if (!isDelta(one)) return null;
-      return left-- > 0 ? NOTHING : { status: 200, body: page };
-    };
-    expect(await load(settings, 'delta')).toMatchObject({ state: 'complete', created: 1 });
-    expect([...catalogOf(db).keys()]).toContain('C');
-  });
+it('an empty delta is not a single 404: the delta is read after it', async () => {
+  const { source, db, settings, isDelta } = await filledMirror();
+  let left = 1;
+  const page = '{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"C"}]}';
+  source.instead = (one) => {
+    if (!isDelta(one)) return null;
+    return left-- > 0 ? NOTHING : { status: 200, body: page };
+  };
+  expect(await load(settings, 'delta')).toMatchObject({ state: 'complete', created: 1 });
+  expect([...catalogOf(db).keys()]).toContain('C');
 });
 
 it('a list that is answered with 204 is not an empty catalog', async () => {

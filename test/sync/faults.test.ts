@@ -23,7 +23,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
   const timeout = kind === 'slow-body' ? '500ms' : '10s';
   const more = { CATCHWORD_PER_PAGE: '200', CATCHWORD_REQUEST_TIMEOUT: timeout, LOG_LEVEL: 'silent' };
 
-  it('in some requests: the load is complete and exact', async () => {
+  it('a load is complete and exact after the fault in some requests', async () => {
     const faults = [2, 3, 5, 8].map((nth) => `${kind}@${nth}`).join(',');
     const { sandbox, db, settings } = await place({ items: 2_000, faults, slowBodyMs: 1_500 }, more);
     const run = await load(settings, 'full');
@@ -35,7 +35,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
 
   if (!(kind in ENDS_WITH)) return;
 
-  it('in every request: the run ends with a clear error and nothing is written', async () => {
+  it('a load ends with a clear error and writes nothing after the fault in every request', async () => {
     const { db, settings } = await place({ items: 2_000, faults: `${kind}:1`, slowBodyMs: 1_500 }, more);
     await expect(load(settings, 'full')).rejects.toMatchObject({
       code: ENDS_WITH[kind as keyof typeof ENDS_WITH],

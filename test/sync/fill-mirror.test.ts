@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
@@ -92,8 +92,9 @@ const item = fc
   .map((made) => JSON.stringify(made));
 const broken = fc.constantFrom('{}', '[]', '{"vbid":""}');
 
-describe('filling an empty mirror', () => {
-  it.each(['updated', 'removed'] as const)('page by page is the same as product by product (%s)', (withdrawnAs) => {
+it.each(['updated', 'removed'] as const)(
+  'filling an empty mirror page by page is the same as product by product (%s)',
+  (withdrawnAs) => {
     const page = fc.array(fc.oneof({ weight: 30, arbitrary: item }, { weight: 1, arbitrary: broken }), {
       maxLength: PER_PAGE,
     });
@@ -105,33 +106,33 @@ describe('filling an empty mirror', () => {
       }),
       { numRuns: 60 },
     );
-  });
+  },
+);
 
-  it('withdraws a new product that comes withdrawn a second time on the same page', () => {
-    const items = ['{"vbid":"V1","title":"A book"}', '{"vbid":"V1","distributable":false}', '{"vbid":"V2"}'];
-    for (const filling of [true, false]) {
-      const { living, products } = applied([items], filling, 'removed');
-      expect(living).toBe(1);
-      expect(products).toMatchObject([
-        { vbid: 'V1', living: 0 },
-        { vbid: 'V2', living: 1 },
-      ]);
-    }
-    const back = applied([[...items, '{"vbid":"V1","title":"A book"}']], true, 'removed');
-    expect(back.products).toMatchObject([
-      { vbid: 'V1', living: 1 },
+it('filling an empty mirror withdraws a new product that comes withdrawn a second time on the same page', () => {
+  const items = ['{"vbid":"V1","title":"A book"}', '{"vbid":"V1","distributable":false}', '{"vbid":"V2"}'];
+  for (const filling of [true, false]) {
+    const { living, products } = applied([items], filling, 'removed');
+    expect(living).toBe(1);
+    expect(products).toMatchObject([
+      { vbid: 'V1', living: 0 },
       { vbid: 'V2', living: 1 },
     ]);
-  });
+  }
+  const back = applied([[...items, '{"vbid":"V1","title":"A book"}']], true, 'removed');
+  expect(back.products).toMatchObject([
+    { vbid: 'V1', living: 1 },
+    { vbid: 'V2', living: 1 },
+  ]);
+});
 
-  it('stores whole parts of a page between products that it knows', () => {
-    const items = (from: number, to: number) =>
-      Array.from({ length: to - from }, (_, at) => JSON.stringify({ vbid: `V${1_000 + from + at}`, title: 'A book' }));
-    const pages = [items(0, 40), items(30, 80), [...items(79, 110), ...items(0, 5), ...items(110, 130)]];
-    const made = applied(pages, true, 'updated');
-    expect(made.living).toBe(130);
-    expect(made).toEqual(applied(pages, false, 'updated'));
-  });
+it('filling an empty mirror stores whole parts of a page between products that it knows', () => {
+  const items = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, at) => JSON.stringify({ vbid: `V${1_000 + from + at}`, title: 'A book' }));
+  const pages = [items(0, 40), items(30, 80), [...items(79, 110), ...items(0, 5), ...items(110, 130)]];
+  const made = applied(pages, true, 'updated');
+  expect(made.living).toBe(130);
+  expect(made).toEqual(applied(pages, false, 'updated'));
 });
 
 it.each(['fails', 'is cancelled'])('a first run that %s leaves the indexes for readers', (how) => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { type RawSource, startRawSource } from '../support/raw-source.ts';
@@ -52,15 +52,16 @@ function answerLookups(source: RawSource, isThere: (vbid: string) => boolean): v
   };
 }
 
-describe('a living product that is in no window', () => {
-  const P = names('p', 15);
-  const G = names('G', 5);
-  const left = P.filter((vbid) => vbid !== 'p03');
+const P = names('p', 15);
+const G = names('G', 5);
+const left = P.filter((vbid) => vbid !== 'p03');
 
-  it.each<[string, object]>([
-    ['edits', { edited: true }],
-    ['touches', {}],
-  ])('is kept if a job %s the products at a seam in turn, so that they return to their places', async (_what, edit) => {
+it.each<[string, object]>([
+  ['edits', { edited: true }],
+  ['touches', {}],
+])(
+  'a living product that is in no window is kept if a job %s the products at a seam in turn, so that they return to their places',
+  async (_what, edit) => {
     const { source, db, settings } = await mirrored([...P, ...G, 'z']);
     duringRead(source, () => {
       const edited = G.map((vbid) => book(vbid, edit));
@@ -70,48 +71,48 @@ describe('a living product that is in no window', () => {
     expect(await load(settings, 'full')).toMatchObject({ proof: 'open', removed: 0 });
     expect(catalogOf(db).has('z')).toBe(true);
     expectExactLog(db);
-  });
+  },
+);
 
-  it('is kept if such products were edited, then erased before a delta could tell of it', async () => {
-    const { source, db, settings } = await mirrored([...P, ...G, 'z']);
-    duringRead(source, () => {
-      source.items = [...[...left, 'z'].map((vbid) => book(vbid)), ...G.map((vbid) => book(vbid, { edited: true }))];
-      const shown = source.items;
-      source.instead = ({ searchParams }) => {
-        if (searchParams.has('from')) source.items = shown.slice(0, -G.length);
-        return null;
-      };
-    });
-    await load(settings, 'full');
-    expect(catalogOf(db).has('z')).toBe(true);
-    expectExactLog(db);
-  });
-
-  it('is kept if it changed places with another one, and a delta shows one more that was withdrawn', async () => {
-    const all = names('p', 39);
-    const { source, db, settings } = await mirrored([...all, 'withdrawn']);
-    source.items = all.map((vbid) => book(vbid));
-    source.changed = [book('withdrawn', { distributable: false })];
-    const swapped = all.map((vbid) => (vbid === 'p03' ? 'p37' : vbid === 'p37' ? 'p03' : vbid));
-    // Whenever the end of the list is read, the two are where they do not show that p37 is there.
+it('a living product that is in no window is kept if such products were edited, then erased before a delta could tell of it', async () => {
+  const { source, db, settings } = await mirrored([...P, ...G, 'z']);
+  duringRead(source, () => {
+    source.items = [...[...left, 'z'].map((vbid) => book(vbid)), ...G.map((vbid) => book(vbid, { edited: true }))];
+    const shown = source.items;
     source.instead = ({ searchParams }) => {
-      if (searchParams.has('from')) return null;
-      const isEnd = Number(searchParams.get('page')) * Number(searchParams.get('per_page')) > 30;
-      source.items = (isEnd ? swapped : all).map((vbid) => book(vbid));
+      if (searchParams.has('from')) source.items = shown.slice(0, -G.length);
       return null;
     };
-    const why = [
-      'the source says that it has 39 products, and 38 were read',
-      'p03 is at two distant places: the list has it twice, or has no stable order',
-    ];
-    for (let night = 1; night <= 3; night++) {
-      expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: why, removed: 0 });
-    }
-    expect(catalogOf(db).has('p37')).toBe(true);
   });
+  await load(settings, 'full');
+  expect(catalogOf(db).has('z')).toBe(true);
+  expectExactLog(db);
 });
 
-it('names a product that the list has twice, and removes what a lookup does not find', async () => {
+it('a living product that is in no window is kept if it changed places with another one, and a delta shows one more that was withdrawn', async () => {
+  const all = names('p', 39);
+  const { source, db, settings } = await mirrored([...all, 'withdrawn']);
+  source.items = all.map((vbid) => book(vbid));
+  source.changed = [book('withdrawn', { distributable: false })];
+  const swapped = all.map((vbid) => (vbid === 'p03' ? 'p37' : vbid === 'p37' ? 'p03' : vbid));
+  // Whenever the end of the list is read, the two are where they do not show that p37 is there.
+  source.instead = ({ searchParams }) => {
+    if (searchParams.has('from')) return null;
+    const isEnd = Number(searchParams.get('page')) * Number(searchParams.get('per_page')) > 30;
+    source.items = (isEnd ? swapped : all).map((vbid) => book(vbid));
+    return null;
+  };
+  const why = [
+    'the source says that it has 39 products, and 38 were read',
+    'p03 is at two distant places: the list has it twice, or has no stable order',
+  ];
+  for (let night = 1; night <= 3; night++) {
+    expect(await load(settings, 'full')).toMatchObject({ proof: 'open', reasons: why, removed: 0 });
+  }
+  expect(catalogOf(db).has('p37')).toBe(true);
+});
+
+it('a run names a product that the list has twice, and removes what a lookup does not find', async () => {
   const all = names('p', 60);
   const { source, db, settings } = await mirrored([...all, 'gone']);
   // A row for each territory.
@@ -126,14 +127,14 @@ it('names a product that the list has twice, and removes what a lookup does not 
   expect(catalogOf(db).has('gone')).toBe(false);
 });
 
-it('is sealed although the list has a product that was withdrawn before the mirror knew it', async () => {
+it('a run is sealed although the list has a product that was withdrawn before the mirror knew it', async () => {
   const { source, db, settings } = await mirrored(names('p', 45), { CATCHWORD_WITHDRAWN_AS: 'removed' });
   source.items = [...source.items.slice(0, 17), book('gone', { distributable: false }), ...source.items.slice(18)];
   expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1, missing: 0 });
   expect(catalogOf(db).has('gone')).toBe(false);
 });
 
-it('adds nothing for a withdrawn product that a delta shows after a run has removed it', async () => {
+it('a delta adds nothing for a withdrawn product that a run has removed before', async () => {
   const { source, db, settings } = await mirrored(names('p', 10));
   source.items = source.items.slice(0, 9);
   expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
@@ -142,7 +143,7 @@ it('adds nothing for a withdrawn product that a delta shows after a run has remo
   expect(catalogOf(db).size).toBe(9);
 });
 
-it('removes nothing because of lookups that stop finding anything', async () => {
+it('a run removes nothing because of lookups that stop finding anything', async () => {
   const all = names('p', 45);
   const lookups = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_SEAM: 'off' };
   const { source, db, settings } = await mirrored(all, lookups);

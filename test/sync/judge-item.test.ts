@@ -46,6 +46,6 @@ it.each<
   ['a product that is withdrawn, and removed then', withdrawn, living, removing, 'withdrawn'],
   ['a withdrawal that a later read contradicts', withdrawn, living, { ...removing, ...late }, 'same'],
   ['a withdrawal of what was removed', withdrawn, tombstone, removing, 'same'],
-])('judges %s', (_what, item, known, given, kind) => {
+])('an item is judged: %s', (_what, item, known, given, kind) => {
   expect(judgeItem(product(item), known, given).kind).toBe(kind);
 });

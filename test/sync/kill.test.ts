@@ -9,7 +9,9 @@ import { place } from '../support/place.ts';
 const KILLS = process.env.CI === undefined ? 10 : 50;
 const WINDOWS = 200;
 
-it(`resumes after ${KILLS} kills at random moments, and ends in the same state`, { timeout: 900_000 }, async () => {
+it(`a load resumes after ${KILLS} kills at random moments, and ends in the same state`, {
+  timeout: 900_000,
+}, async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 20 },
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },
@@ -42,7 +44,7 @@ it(`resumes after ${KILLS} kills at random moments, and ends in the same state`,
   expect(expectExactLog(db)).toBeGreaterThanOrEqual(20_000);
 });
 
-it('reads only the missing pages after a kill', async () => {
+it('a load reads only the missing pages after a kill', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 10 },
     { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },

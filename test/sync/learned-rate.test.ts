@@ -70,23 +70,26 @@ const LIMITS: readonly (readonly [string, Rate, boolean])[] = [
   ['50/min without Retry-After', { requests: 50, windowMs: MINUTE_MS }, false],
 ];
 
-it.each(LIMITS)('learns a limit of %s, uses most of it and is seldom refused', async (_, rate, sendsRetryAfter) => {
-  const clock = createVirtualClock();
-  const store = openMirror();
-  const source = limitedSource(rate, clock, sendsRetryAfter);
-  const options = { config: { rateLimit: null }, clock, tell: () => {} };
-  await use(mirrorPacer(options, store), source, clock, 5);
-  const learnedFrom = { refused: source.refused.length, accepted: source.accepted.length };
-  // A process that starts later begins with what the one before has learned.
-  await use(mirrorPacer(options, store), source, clock, MINUTES);
-  const perMinute = (rate.requests * MINUTE_MS) / rate.windowMs;
-  const accepted = source.accepted.length - learnedFrom.accepted;
-  const refusals = source.refused.length - learnedFrom.refused;
-  expect(accepted).toBeGreaterThan(0.7 * MINUTES * perMinute);
-  expect(refusals).toBeLessThan(0.02 * accepted + MINUTES);
-});
+it.each(LIMITS)(
+  'a process learns a limit of %s, uses most of it and is seldom refused',
+  async (_, rate, sendsRetryAfter) => {
+    const clock = createVirtualClock();
+    const store = openMirror();
+    const source = limitedSource(rate, clock, sendsRetryAfter);
+    const options = { config: { rateLimit: null }, clock, tell: () => {} };
+    await use(mirrorPacer(options, store), source, clock, 5);
+    const learnedFrom = { refused: source.refused.length, accepted: source.accepted.length };
+    // A process that starts later begins with what the one before has learned.
+    await use(mirrorPacer(options, store), source, clock, MINUTES);
+    const perMinute = (rate.requests * MINUTE_MS) / rate.windowMs;
+    const accepted = source.accepted.length - learnedFrom.accepted;
+    const refusals = source.refused.length - learnedFrom.refused;
+    expect(accepted).toBeGreaterThan(0.7 * MINUTES * perMinute);
+    expect(refusals).toBeLessThan(0.02 * accepted + MINUTES);
+  },
+);
 
-it('is not lowered further while another program uses the quota up, and grows again afterwards', async () => {
+it('a learned limit is not lowered further while another program uses the quota up, and grows again afterwards', async () => {
   const clock = createVirtualClock();
   const store = openMirror();
   const outage = { from: clock.now() + 15 * MINUTE_MS, until: clock.now() + 45 * MINUTE_MS };
@@ -127,7 +130,7 @@ it('a process whose requests have all been refused learns nothing from that', as
   expect(store.source.learnedRate()).toBeNull();
 });
 
-it.each([0, 20, 980])('measures the last second, %s ms after one began', async (offsetMs) => {
+it.each([0, 20, 980])('a refusal measures the last second, %s ms after one began', async (offsetMs) => {
   const clock = createVirtualClock();
   const store = openMirror();
   const pacer = mirrorPacer({ config: { rateLimit: null }, clock, tell: () => {} }, store);
@@ -145,7 +148,7 @@ it.each([0, 20, 980])('measures the last second, %s ms after one began', async (
   expect(refusedAt).toBeLessThanOrEqual(3_000);
 });
 
-it('knows no limit until the source refuses a request', async () => {
+it('a process knows no limit until the source refuses a request', async () => {
   const clock = createVirtualClock();
   const store = openMirror();
   const source = limitedSource({ requests: Number.POSITIVE_INFINITY, windowMs: MINUTE_MS }, clock, true);

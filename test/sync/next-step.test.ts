@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import type { Pass } from '../../src/store/rows/runs.ts';
 import { nextStep, ownFrom, type StepSettings } from '../../src/sync/next-step.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
@@ -64,7 +64,7 @@ function stepAfter(
 
 const SECOND = 1_000 / MINUTE;
 
-it('reads no two deltas from the same time, in one run or in several that start alike', () => {
+it('a run reads no two deltas from the same time, in one run or in several that start alike', () => {
   const { store, run } = sketchRun({ products: 14, passes: [LIST] });
   const starts = [0, 1, 2].flatMap((later) => {
     const { pass } = nextStep(store, run, SETTINGS) as { pass: Pass };
@@ -74,84 +74,80 @@ it('reads no two deltas from the same time, in one run or in several that start 
   expect(Math.min(...starts.map(Number))).toBeGreaterThan(START - OVERLAP - 1_000);
 });
 
-describe('the next step of a full run', () => {
-  it.each<[string, readonly PassSketch[], string]>([
-    ['a list in one response', [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }], 'finish'],
-    ['a list in several windows', [LIST], 'delta since -5 min'],
-    ['a delta that moved', [LIST, MOVING], `delta since ${1 - SECOND} min`],
-    ['a delta that moved after another', [LIST, MOVING, MOVING], `delta since ${2 - SECOND} min`],
-    ['twelve deltas that moved', [LIST, ...times(12, MOVING)], 'finish'],
-    ['a joined list', [LIST, DELTA], 'settle since -5 min, missing 0'],
-    ['a list with a gap', [TORN, DELTA], 'repair, of pass 0'],
-    ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
-    ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'repair, of pass 0'],
-    ['five repairs that did not help', [TORN, DELTA, ...times(5, REPAIR, DELTA)], 'finish'],
-    ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
-  ])('after %s', (_what, passes, step) => {
-    expect(stepAfter(passes)).toBe(step);
-  });
-
-  it('finishes without settling if the list stood still and every product was seen', () => {
-    expect(stepAfter([STILL, DELTA], { products: 25 })).toBe('finish');
-    expect(stepAfter([STILL, DELTA], { products: 26 })).toMatch(/^settle .* missing 1$/);
-  });
-
-  it('reads plain pages with a delta that reaches back to the watermark', () => {
-    expect(stepAfter([{ ...LIST, seam: 0 }], { watermarkAgo: 60 * MINUTE })).toBe('delta since -65 min');
-  });
-
-  it('reads the list again in reverse, then looks products up, while an open run has not seen all', () => {
-    const again = [UNORDERED, DELTA, { ...UNORDERED, reversed: true }, DELTA];
-    const more = { products: 20 };
-    expect(stepAfter([UNORDERED, DELTA], more)).toBe('list, reversed');
-    expect(stepAfter([UNORDERED, DELTA], more, { maxPasses: 1 })).toMatch(/^settle .* missing 6$/);
-    expect(stepAfter(again, more)).toMatch(/^settle .* missing 6$/);
-    expect(stepAfter(again, more, { maxPasses: 3 })).toBe('list');
-    expect(stepAfter(again, more, { lookups: true })).toBe('lookup');
-    expect(stepAfter([...again, LOOKUP], more, { lookups: true })).toMatch(/^delta since/);
-    expect(stepAfter([...again, LOOKUP, DELTA], more, { lookups: true })).toMatch(/^settle .* missing 6$/);
-  });
-
-  it('reads a delta from an earlier time if the source put its clock back', () => {
-    expect(stepAfter([LIST, { ...DELTA, behind: 10 * MINUTE }])).toBe('delta since -15 min');
-    const asked = { ...DELTA, from: START - 15 * MINUTE, behind: 10 * MINUTE };
-    expect(stepAfter([LIST, asked])).toMatch(/^settle/);
-  });
+it.each<[string, readonly PassSketch[], string]>([
+  ['a list in one response', [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }], 'finish'],
+  ['a list in several windows', [LIST], 'delta since -5 min'],
+  ['a delta that moved', [LIST, MOVING], `delta since ${1 - SECOND} min`],
+  ['a delta that moved after another', [LIST, MOVING, MOVING], `delta since ${2 - SECOND} min`],
+  ['twelve deltas that moved', [LIST, ...times(12, MOVING)], 'finish'],
+  ['a joined list', [LIST, DELTA], 'settle since -5 min, missing 0'],
+  ['a list with a gap', [TORN, DELTA], 'repair, of pass 0'],
+  ['a repair', [TORN, DELTA, REPAIR], 'delta since -4 min'],
+  ['a repair that did not help', [TORN, DELTA, REPAIR, DELTA], 'repair, of pass 0'],
+  ['five repairs that did not help', [TORN, DELTA, ...times(5, REPAIR, DELTA)], 'finish'],
+  ['an unordered list of every product', [UNORDERED, DELTA], 'finish'],
+])('the next step of a full run after %s', (_what, passes, step) => {
+  expect(stepAfter(passes)).toBe(step);
 });
 
-describe('a run that settles', () => {
-  const early = { ...SETTLE, at: 2 * MINUTE };
-  const late = { ...SETTLE, at: 8 * MINUTE };
-
-  it('finishes after a delta that was read late enough', () => {
-    expect(stepAfter([LIST, DELTA, late])).toBe('finish');
-  });
-
-  it.each<[string, PassSketch]>([
-    ['was read too early', early],
-    ['moved while it was read', { ...MOVING, kind: 'settle', at: 8 * MINUTE }],
-    ['has an early time by the source', { ...late, behind: 5 * MINUTE }],
-  ])('settles again after a delta that %s', (_what, settle) => {
-    expect(stepAfter([LIST, DELTA, settle])).toMatch(/^settle since .* missing 0$/);
-  });
-
-  it('starts the next delta from the last one that was late enough', () => {
-    const moved = { ...MOVING, kind: 'settle' as const, at: 8 * MINUTE };
-    expect(stepAfter([LIST, DELTA, moved])).toBe('settle since 3 min, missing 0');
-  });
-
-  it('gives up after four deltas', () => {
-    expect(stepAfter([LIST, DELTA, ...times(3, early)])).toMatch(/^settle/);
-    expect(stepAfter([LIST, DELTA, ...times(4, early)])).toBe('finish');
-  });
-
-  it('repairs a gap that the settling delta shows', () => {
-    const modified = { ...SETTLE, at: 8 * MINUTE, windows: [{ ids: [9, 10] }] };
-    expect(stepAfter([LIST, DELTA, modified])).toBe('repair, of pass 0');
-  });
+it('the next step of a full run finishes without settling if the list stood still and every product was seen', () => {
+  expect(stepAfter([STILL, DELTA], { products: 25 })).toBe('finish');
+  expect(stepAfter([STILL, DELTA], { products: 26 })).toMatch(/^settle .* missing 1$/);
 });
 
-it('tells the seams that it had to judge', () => {
+it('the next step of a full run reads plain pages with a delta that reaches back to the watermark', () => {
+  expect(stepAfter([{ ...LIST, seam: 0 }], { watermarkAgo: 60 * MINUTE })).toBe('delta since -65 min');
+});
+
+it('the next step of a full run reads the list again in reverse, then looks products up, while an open run has not seen all', () => {
+  const again = [UNORDERED, DELTA, { ...UNORDERED, reversed: true }, DELTA];
+  const more = { products: 20 };
+  expect(stepAfter([UNORDERED, DELTA], more)).toBe('list, reversed');
+  expect(stepAfter([UNORDERED, DELTA], more, { maxPasses: 1 })).toMatch(/^settle .* missing 6$/);
+  expect(stepAfter(again, more)).toMatch(/^settle .* missing 6$/);
+  expect(stepAfter(again, more, { maxPasses: 3 })).toBe('list');
+  expect(stepAfter(again, more, { lookups: true })).toBe('lookup');
+  expect(stepAfter([...again, LOOKUP], more, { lookups: true })).toMatch(/^delta since/);
+  expect(stepAfter([...again, LOOKUP, DELTA], more, { lookups: true })).toMatch(/^settle .* missing 6$/);
+});
+
+it('the next step of a full run reads a delta from an earlier time if the source put its clock back', () => {
+  expect(stepAfter([LIST, { ...DELTA, behind: 10 * MINUTE }])).toBe('delta since -15 min');
+  const asked = { ...DELTA, from: START - 15 * MINUTE, behind: 10 * MINUTE };
+  expect(stepAfter([LIST, asked])).toMatch(/^settle/);
+});
+
+const early = { ...SETTLE, at: 2 * MINUTE };
+const late = { ...SETTLE, at: 8 * MINUTE };
+
+it('a run that settles finishes after a delta that was read late enough', () => {
+  expect(stepAfter([LIST, DELTA, late])).toBe('finish');
+});
+
+it.each<[string, PassSketch]>([
+  ['was read too early', early],
+  ['moved while it was read', { ...MOVING, kind: 'settle', at: 8 * MINUTE }],
+  ['has an early time by the source', { ...late, behind: 5 * MINUTE }],
+])('a run that settles settles again after a delta that %s', (_what, settle) => {
+  expect(stepAfter([LIST, DELTA, settle])).toMatch(/^settle since .* missing 0$/);
+});
+
+it('a run that settles starts the next delta from the last one that was late enough', () => {
+  const moved = { ...MOVING, kind: 'settle' as const, at: 8 * MINUTE };
+  expect(stepAfter([LIST, DELTA, moved])).toBe('settle since 3 min, missing 0');
+});
+
+it('a run that settles gives up after four deltas', () => {
+  expect(stepAfter([LIST, DELTA, ...times(3, early)])).toMatch(/^settle/);
+  expect(stepAfter([LIST, DELTA, ...times(4, early)])).toBe('finish');
+});
+
+it('a run that settles repairs a gap that the settling delta shows', () => {
+  const modified = { ...SETTLE, at: 8 * MINUTE, windows: [{ ids: [9, 10] }] };
+  expect(stepAfter([LIST, DELTA, modified])).toBe('repair, of pass 0');
+});
+
+it('a step tells the seams that it had to judge', () => {
   function seamsAfter(...passes: PassSketch[]) {
     const { store, run } = sketchRun({ products: 14, passes });
     const step = nextStep(store, run, SETTINGS);
@@ -164,22 +160,20 @@ it('tells the seams that it had to judge', () => {
   expect(seamsAfter(TORN, DELTA, MOVING)).toBeNull();
 });
 
-describe('the next step of a delta run', () => {
-  const run = { kind: 'delta' as const, watermarkAgo: 60 * MINUTE };
+const run = { kind: 'delta' as const, watermarkAgo: 60 * MINUTE };
 
-  it.each<[string, readonly PassSketch[], string]>([
-    ['one response', [DELTA], 'finish'],
-    ['a delta that moved', [MOVING], `delta since ${-SECOND} min`],
-    ['a clock that was put back since the watermark', [{ ...DELTA, behind: 10 * MINUTE }], 'catchup since -75 min'],
+it.each<[string, readonly PassSketch[], string]>([
+  ['one response', [DELTA], 'finish'],
+  ['a delta that moved', [MOVING], `delta since ${-SECOND} min`],
+  ['a clock that was put back since the watermark', [{ ...DELTA, behind: 10 * MINUTE }], 'catchup since -75 min'],
+  [
+    'the delta that this needs',
     [
-      'the delta that this needs',
-      [
-        { ...DELTA, behind: 10 * MINUTE },
-        { ...DELTA, kind: 'catchup', from: START - 75 * MINUTE, behind: 10 * MINUTE },
-      ],
-      'finish',
+      { ...DELTA, behind: 10 * MINUTE },
+      { ...DELTA, kind: 'catchup', from: START - 75 * MINUTE, behind: 10 * MINUTE },
     ],
-  ])('after %s', (_what, passes, step) => {
-    expect(stepAfter(passes, run)).toBe(step);
-  });
+    'finish',
+  ],
+])('the next step of a delta run after %s', (_what, passes, step) => {
+  expect(stepAfter(passes, run)).toBe(step);
 });

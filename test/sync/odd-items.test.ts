@@ -39,37 +39,40 @@ async function throughQueue(name: string, url: string, db: string): Promise<Reco
 }
 
 describe.each(['embedded', ...(redisAvailable ? ['BullMQ'] : [])])('through the queue %s', (queue) => {
-  it.each([false, true])('rejects the one item that is not UTF-8, and reads all others (gzip: %s)', async (gzip) => {
-    const items = [book('A', 'Café'), book('B', 'Café', 'latin1'), book('C', 'Über \ufffd 😀')];
-    const source = await startRawSource(items, { gzip });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = await throughQueue(queue, source.url, db);
-    const run = await load(settings, 'full');
-    expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2, rejected: 1 });
-    expect(catalogOf(db)).toEqual(
-      new Map([
-        ['A', '{"vbid":"A","title":"Café"}'],
-        ['C', '{"vbid":"C","title":"Über \ufffd 😀"}'],
-      ]),
-    );
-    expect(rejectedOf(db, run.id)).toMatchObject([
-      {
-        position: 1,
-        reason: 'invalid UTF-8: byte 0xe9 after 24 characters',
-        body: '{"vbid":"B","title":"Caf\ufffd"}',
-      },
-    ]);
-    // It was read again before it was rejected, because bytes may be damaged on the way.
-    expect(source.requests.filter((url) => !url.searchParams.has('from'))).toHaveLength(3);
+  it.each([false, true])(
+    'a run rejects the one item that is not UTF-8, and reads all others (gzip: %s)',
+    async (gzip) => {
+      const items = [book('A', 'Café'), book('B', 'Café', 'latin1'), book('C', 'Über \ufffd 😀')];
+      const source = await startRawSource(items, { gzip });
+      const db = join(temporaryDirectory(), 'catalog.db');
+      const settings = await throughQueue(queue, source.url, db);
+      const run = await load(settings, 'full');
+      expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2, rejected: 1 });
+      expect(catalogOf(db)).toEqual(
+        new Map([
+          ['A', '{"vbid":"A","title":"Café"}'],
+          ['C', '{"vbid":"C","title":"Über \ufffd 😀"}'],
+        ]),
+      );
+      expect(rejectedOf(db, run.id)).toMatchObject([
+        {
+          position: 1,
+          reason: 'invalid UTF-8: byte 0xe9 after 24 characters',
+          body: '{"vbid":"B","title":"Caf\ufffd"}',
+        },
+      ]);
+      // It was read again before it was rejected, because bytes may be damaged on the way.
+      expect(source.requests.filter((url) => !url.searchParams.has('from'))).toHaveLength(3);
 
-    source.items = [book('A', 'Café'), book('B', 'Café'), book('C', 'Über \ufffd 😀')];
-    expect(await load(settings, 'full')).toMatchObject({ state: 'complete', created: 1, rejected: 0 });
-    expect(catalogOf(db).get('B')).toBe('{"vbid":"B","title":"Café"}');
-    expectExactLog(db);
-  });
+      source.items = [book('A', 'Café'), book('B', 'Café'), book('C', 'Über \ufffd 😀')];
+      expect(await load(settings, 'full')).toMatchObject({ state: 'complete', created: 1, rejected: 0 });
+      expect(catalogOf(db).get('B')).toBe('{"vbid":"B","title":"Café"}');
+      expectExactLog(db);
+    },
+  );
 });
 
-it('never removes a product because its title has become invalid UTF-8', async () => {
+it('a run never removes a product because its title has become invalid UTF-8', async () => {
   const source = await startRawSource([book('A', 'Café'), book('B', 'Café')]);
   const db = join(temporaryDirectory(), 'catalog.db');
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
@@ -81,7 +84,7 @@ it('never removes a product because its title has become invalid UTF-8', async (
   expect([...catalogOf(db).keys()]).toEqual(['A', 'B']);
 });
 
-it('removes nothing because of a run whose delta held an item that it rejected: the item may be the product', async () => {
+it('a run whose delta held a rejected item removes nothing: the item may be the product', async () => {
   const source = await startRawSource(['A', 'B', 'C'].map((vbid) => book(vbid, 'Café')));
   const db = join(temporaryDirectory(), 'catalog.db');
   const settings = settingsFor(source.url, db, { LOG_LEVEL: 'silent' });
@@ -97,7 +100,7 @@ it('removes nothing because of a run whose delta held an item that it rejected: 
   expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1 });
 });
 
-it('fails if most items are rejected, reads no further, and keeps a few of them', async () => {
+it('a run fails if most items are rejected, reads no further, and keeps a few of them', async () => {
   const other = Array.from({ length: 5_000 }, (_, at) => Buffer.from(`{"sku":"S${at}"}`));
   const source = await startRawSource(['A', 'B'].map((vbid) => book(vbid, 'Café')));
   const db = join(temporaryDirectory(), 'catalog.db');
@@ -120,7 +123,7 @@ it('fails if most items are rejected, reads no further, and keeps a few of them'
   expect(await load(settings, 'delta')).toMatchObject({ from: first.from });
 });
 
-it('keeps products apart whose numeric keys are equal as doubles', async () => {
+it('products whose numeric keys are equal as doubles are kept apart', async () => {
   const items = ['9007199254740993', '9007199254740992', '0', '"1.50"'].map((vbid) =>
     Buffer.from(`{"vbid":${vbid},"title":"T"}`),
   );
@@ -138,7 +141,7 @@ it('keeps products apart whose numeric keys are equal as doubles', async () => {
   );
 });
 
-it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere unchanged', async () => {
+it('keys with half of a surrogate pair are rejected, and such texts elsewhere are kept unchanged', async () => {
   const kept = '{"vbid":"A","title":"\\ud800","\\udfff":["\\ud83d", "\\ud83d\\ude00"]}';
   const source = await startRawSource(
     [kept, '{"vbid":"\\ud800"}', '{"vbid":"\\udc00"}', '{"vbid":"\\ud83d\\ude00"}'].map((item) => Buffer.from(item)),
@@ -166,7 +169,7 @@ it('rejects keys with half of a surrogate pair, and keeps such texts elsewhere u
   ]);
 });
 
-it('finds a change in the digits of a number even if both are equal as doubles', async () => {
+it('a run finds a change in the digits of a number even if both are equal as doubles', async () => {
   const numbers = ['1', '12345678901234567890', '12345678901234567891', '1e400', 'null', '0.10000000000000000001'];
   const bodyOf = (number: string, seen: number): string => `{"vbid":"A","id":${number},"seen":${seen}}`;
   const source = await startRawSource([Buffer.from(bodyOf('0', 0))]);

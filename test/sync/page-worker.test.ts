@@ -19,7 +19,7 @@ function started(program = PROGRAM) {
   return thread;
 }
 
-it('validates pages as the main thread does, whichever is used', async () => {
+it('a page worker validates pages as the main thread does, whichever is used', async () => {
   const { validate } = started();
   const pages = await Promise.all(
     PAGES.map(async (page) => await validate(bytesOf(pageText(task(page).window)), task(page, { filling: page > 15 }))),
@@ -34,7 +34,7 @@ it('validates pages as the main thread does, whichever is used', async () => {
   }
 });
 
-it('compares pages with the mirror, and closes it when it is stopped', async () => {
+it('a page worker compares pages with the mirror, and closes it when it is stopped', async () => {
   const db = join(temporaryDirectory(), 'catalog.db');
   const store = openStore(db);
   const leased = store.keeperLease.acquire(0);
@@ -57,7 +57,7 @@ it('compares pages with the mirror, and closes it when it is stopped', async () 
   expect(existsSync(`${db}-wal`)).toBe(false);
 });
 
-it('validates large pages in the thread from the second one on', async () => {
+it('a page worker validates large pages in the thread from the second one on', async () => {
   const { validate } = started();
   const large = () => new Uint8Array(Buffer.from(pageText(task(1).window).padEnd(600_000)));
   const [first, second] = [large(), large()];
@@ -66,7 +66,7 @@ it('validates large pages in the thread from the second one on', async () => {
   expect([first, second].map(({ length }) => length)).toEqual([600_000, 0]);
 });
 
-it('accepts bytes that are part of a larger buffer, and leaves the rest of it alone', async () => {
+it('a page worker accepts bytes that are part of a larger buffer, and leaves the rest of it alone', async () => {
   const { validate } = started();
   const pool = bytesOf(`before${pageText(task(1).window)}after`);
   for (const _ of PAGES) {
@@ -76,7 +76,7 @@ it('accepts bytes that are part of a larger buffer, and leaves the rest of it al
   expect(Buffer.from(pool).toString()).toMatch(/^before\{.*\}after$/);
 });
 
-it('reports why a page is invalid, with the code of the error', async () => {
+it('a page worker reports why a page is invalid, with the code of the error', async () => {
   const { validate } = started();
   const error = { code: 'PAGE_INVALID', retryable: true, message: 'requested page 2, got page 1' };
   for (const _ of PAGES) {

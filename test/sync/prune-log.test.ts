@@ -47,7 +47,7 @@ function addSink(bench: Harness, name: string, cursor: number): number {
   });
 }
 
-it('judges records that a clock ahead has dated by the age of the next record', () => {
+it('records that a clock ahead has dated are judged by the age of the next record', () => {
   const bench = open();
   thirty(bench);
   const now = Date.now();
@@ -62,7 +62,7 @@ it('judges records that a clock ahead has dated by the age of the next record', 
   expect(seqs(bench)[0]).toBe(11);
 });
 
-it('does not drop records that are old only by a clock ahead of the source', () => {
+it('records are not dropped that are old only by a clock ahead of the source', () => {
   const bench = open();
   thirty(bench);
   const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
@@ -71,7 +71,7 @@ it('does not drop records that are old only by a clock ahead of the source', () 
   expect(prune(bench, month, ahead)).toBe(20);
 });
 
-it('keeps the newest record of each product, and drops superseded ones', () => {
+it('pruning keeps the newest record of each product, and drops superseded ones', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench)).toBe(20);
@@ -85,14 +85,14 @@ it('keeps the newest record of each product, and drops superseded ones', () => {
   ]);
 });
 
-it('keeps records that are younger than the retention', () => {
+it('pruning keeps records that are younger than the retention', () => {
   const bench = open();
   thirty(bench);
   expect(prune(bench, { ...KEEP_NOTHING, logRetentionMs: DAY_MS })).toBe(0);
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('keeps records that a paused or stopped sink has not confirmed', () => {
+it('pruning keeps records that a paused or stopped sink has not confirmed', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'fast', 30);
@@ -103,7 +103,7 @@ it('keeps records that a paused or stopped sink has not confirmed', () => {
   expect(seqs(bench)).toEqual(Array.from({ length: 28 }, (_, index) => index + 3));
 });
 
-it('does not wait for a sink that the settings do not name any more, and notes the gap', () => {
+it('pruning does not wait for a sink that the settings do not name any more, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'gone', 15);
@@ -112,7 +112,7 @@ it('does not wait for a sink that the settings do not name any more, and notes t
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 15, upTo: 30 }]);
 });
 
-it('disables a sink beyond the cap, says so, and notes the gap', () => {
+it('pruning disables a sink beyond the cap, says so, and notes the gap', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'dead', 5);
@@ -127,7 +127,7 @@ it('disables a sink beyond the cap, says so, and notes the gap', () => {
   expect(bench.store.sinks.gaps(id)).toMatchObject([{ after: 5, upTo: 30 }]);
 });
 
-it('does not disable a resumed sink again while it catches up', () => {
+it('pruning does not disable a resumed sink again while it catches up', () => {
   const bench = open();
   thirty(bench);
   const id = addSink(bench, 'late', 5);
@@ -138,7 +138,7 @@ it('does not disable a resumed sink again while it catches up', () => {
   expect(bench.store.sinks.get('late')?.state).toBe('running');
 });
 
-it('does not count the backfill of a sink against the cap', () => {
+it('pruning does not count the backfill of a sink against the cap', () => {
   const bench = open();
   thirty(bench);
   addSink(bench, 'new', 0);
@@ -147,7 +147,7 @@ it('does not count the backfill of a sink against the cap', () => {
   expect(seqs(bench)).toHaveLength(30);
 });
 
-it('reports an old state that the log no longer holds', () => {
+it('an old state that the log no longer holds is reported', () => {
   const bench = open();
   thirty(bench);
   prune(bench);

@@ -87,7 +87,7 @@ function pruningOf(bench: Harness) {
   };
 }
 
-it('deletes old runs with all that is noted of them, and still counts them', async () => {
+it('pruning deletes old runs with all notes of them, and still counts them', async () => {
   const bench = open();
   const old = addRuns(bench, { count: 250, ageMs: 200 * DAY_MS });
   const recent = addRuns(bench, { count: 120, ageMs: 80 * DAY_MS });
@@ -106,7 +106,7 @@ it('deletes old runs with all that is noted of them, and still counts them', asy
   expect(bench.store.runs.totals()).toEqual(all);
 });
 
-it('keeps the newest 100 of each kind, and the newest complete one', async () => {
+it('pruning keeps the newest 100 of each kind, and the newest complete one', async () => {
   const bench = open();
   const [complete] = addRuns(bench, { count: 1, kind: 'full', ageMs: 900 * DAY_MS });
   addRuns(bench, { count: 150, kind: 'full', state: 'failed', ageMs: 800 * DAY_MS });
@@ -120,7 +120,7 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }
 
-it('keeps runs that are held or unfinished, and those that a decision or a kept change names', async () => {
+it('pruning keeps runs that are held or unfinished, and runs that a decision or a kept change names', async () => {
   const bench = open();
   const [held = 0] = addRuns(bench, { count: 1, kind: 'full', state: 'held', ageMs: 300 * DAY_MS });
   const unfinished = write(bench, ({ runs }) =>
@@ -149,7 +149,7 @@ it('keeps runs that are held or unfinished, and those that a decision or a kept 
   expect(idsIn(bench, 'runs', 'id').slice(0, 4)).toEqual([held, unfinished, decided, changing]);
 });
 
-it('keeps rejected items for 30 days, or as long as runs if that is shorter', async () => {
+it('pruning keeps rejected items for 30 days, or as long as runs if that is shorter', async () => {
   const bench = open();
   const old = addRuns(bench, { count: 3, ageMs: 31 * DAY_MS });
   const recent = addRuns(bench, { count: 3, ageMs: 29 * DAY_MS });

@@ -6,7 +6,7 @@ import type { Reader } from '../../src/store/schema/reader.ts';
 import { recheck } from '../../src/sync/recheck-held.ts';
 import { lookupOfText } from '../support/page.ts';
 
-it('does not look up held products called . or ..', async () => {
+it('a recheck does not look up held products called . or ..', async () => {
   const held = ['.', '..', 'A'].map((vbid, at) => ({ id: at + 1, vbid, title: null }));
   const removals = { held: () => held, controls: () => [{ id: 9, vbid: 'C', title: null }] };
   const asked: (string | undefined)[] = [];

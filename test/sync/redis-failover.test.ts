@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
@@ -8,41 +8,39 @@ import { redisAvailable, startRedisGroup } from '../support/redis.ts';
 /** Minimum requests of a full load. */
 const WINDOWS = 200;
 
-describe.skipIf(!redisAvailable)('a load while Redis fails over', () => {
-  // A killed server closes its connections. A stopped one, like a machine without power, leaves them open.
-  it.each(['SIGKILL', 'SIGSTOP'] as const)(
-    'is complete and exact after the sentinels have promoted the replica (%s)',
-    { timeout: 240_000 },
-    async (signal) => {
-      const group = await startRedisGroup();
-      onTestFinished(() => group.stop());
-      const sandbox = await startSandbox({ items: WINDOWS * 100, latencyMs: 100 });
-      onTestFinished(() => sandbox.stop());
-      const directory = temporaryDirectory();
-      const db = join(directory, 'catalog.db');
-      const more = { REDIS_URL: group.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: 'info' };
-      const settings = settingsFor(sandbox.url, db, more);
-      const keeper = startService(['keeper'], settings, directory);
-      const fetchers = [1, 2].map(() =>
-        startService(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere.db' }, directory),
-      );
+// A killed server closes its connections. A stopped one, like a machine without power, leaves them open.
+it.skipIf(!redisAvailable).each(['SIGKILL', 'SIGSTOP'] as const)(
+  'a load while Redis fails over is complete and exact after the sentinels have promoted the replica (%s)',
+  { timeout: 240_000 },
+  async (signal) => {
+    const group = await startRedisGroup();
+    onTestFinished(() => group.stop());
+    const sandbox = await startSandbox({ items: WINDOWS * 100, latencyMs: 100 });
+    onTestFinished(() => sandbox.stop());
+    const directory = temporaryDirectory();
+    const db = join(directory, 'catalog.db');
+    const more = { REDIS_URL: group.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: 'info' };
+    const settings = settingsFor(sandbox.url, db, more);
+    const keeper = startService(['keeper'], settings, directory);
+    const fetchers = [1, 2].map(() =>
+      startService(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere.db' }, directory),
+    );
 
-      await expect.poll(() => sandbox.requests.length, { interval: 5 }).toBeGreaterThan(WINDOWS / 4);
-      await group.primary.kill(signal);
-      // Redis was in use.
-      expect(sandbox.requests.length).toBeLessThan(WINDOWS);
+    await expect.poll(() => sandbox.requests.length, { interval: 5 }).toBeGreaterThan(WINDOWS / 4);
+    await group.primary.kill(signal);
+    // Redis was in use.
+    expect(sandbox.requests.length).toBeLessThan(WINDOWS);
 
-      const log = await keeper.shows('run complete');
-      for (const message of ['connection to Redis lost', 'connection to Redis restored']) {
-        expect(log).toContain(`"redis":"queue-1 (sentinels 127.0.0.1:${group.sentinels[0]?.port}, `);
-        expect(log).toContain(message);
-      }
-      expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+    const log = await keeper.shows('run complete');
+    for (const message of ['connection to Redis lost', 'connection to Redis restored']) {
+      expect(log).toContain(`"redis":"queue-1 (sentinels 127.0.0.1:${group.sentinels[0]?.port}, `);
+      expect(log).toContain(message);
+    }
+    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
 
-      const ends = await Promise.all([keeper, ...fetchers].map((role) => role.stop()));
-      expect(ends.map(({ code }) => code)).toEqual([0, 0, 0]);
-      for (const { stderr } of ends) expect(stderr).toMatch(/connection to Redis restored|keep a connection/);
-      expect(expectExactLog(db)).toBe(WINDOWS * 100);
-    },
-  );
-});
+    const ends = await Promise.all([keeper, ...fetchers].map((role) => role.stop()));
+    expect(ends.map(({ code }) => code)).toEqual([0, 0, 0]);
+    for (const { stderr } of ends) expect(stderr).toMatch(/connection to Redis restored|keep a connection/);
+    expect(expectExactLog(db)).toBe(WINDOWS * 100);
+  },
+);

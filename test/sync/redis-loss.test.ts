@@ -20,29 +20,32 @@ async function place() {
   return { server, sandbox, directory, db, settings: settingsFor(sandbox.url, db, { ...more, LOG_LEVEL: 'info' }) };
 }
 
-describe.skipIf(!redisAvailable)('a load through Redis', () => {
-  it.each(['flushed', 'killed'])('is complete and exact when Redis is %s meanwhile', async (what) => {
-    const { server, sandbox, directory, db, settings } = await place();
-    const loading = start(['sync', '--full', '--json'], settings, directory);
-    await expect.poll(() => sandbox.requests.length, { interval: 5 }).toBeGreaterThan(WINDOWS / 4);
-    if (what === 'flushed') {
-      const admin = new Redis(server.url);
-      await admin.flushall();
-      await admin.quit();
-    } else {
-      await server.kill('SIGKILL');
-    }
-    // Redis was in use.
-    expect(sandbox.requests.length).toBeLessThan(WINDOWS);
-    if (what === 'killed') await server.restart();
-    const { code, stdout } = await loading.ended;
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ state: 'complete', created: 20_000 });
-    expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
-    expect(expectExactLog(db)).toBe(20_000);
-  });
+describe.skipIf(!redisAvailable)('with Redis', () => {
+  it.each(['flushed', 'killed'])(
+    'a load through Redis is complete and exact when Redis is %s meanwhile',
+    async (what) => {
+      const { server, sandbox, directory, db, settings } = await place();
+      const loading = start(['sync', '--full', '--json'], settings, directory);
+      await expect.poll(() => sandbox.requests.length, { interval: 5 }).toBeGreaterThan(WINDOWS / 4);
+      if (what === 'flushed') {
+        const admin = new Redis(server.url);
+        await admin.flushall();
+        await admin.quit();
+      } else {
+        await server.kill('SIGKILL');
+      }
+      // Redis was in use.
+      expect(sandbox.requests.length).toBeLessThan(WINDOWS);
+      if (what === 'killed') await server.restart();
+      const { code, stdout } = await loading.ended;
+      expect(code).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ state: 'complete', created: 20_000 });
+      expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
+      expect(expectExactLog(db)).toBe(20_000);
+    },
+  );
 
-  it('is shared by a scheduler, a keeper and two fetchers', async () => {
+  it('a load through Redis is shared by a scheduler, a keeper and two fetchers', async () => {
     const { sandbox, directory, db, settings } = await place();
     const roles = [
       start(['keeper'], settings, directory),
@@ -64,7 +67,7 @@ describe.skipIf(!redisAvailable)('a load through Redis', () => {
     expectExactLog(db);
   });
 
-  it('reads each page once, although another keeper of the mirror waits', async () => {
+  it('a load through Redis reads each page once, although another keeper of the mirror waits', async () => {
     const { sandbox, directory, db, settings } = await place();
     const off = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off' };
     const roles = [

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import type { RunKind } from '../../src/catalog/run-types.ts';
 import { load } from '../support/load.ts';
@@ -41,80 +41,78 @@ function runsIn(db: string) {
   return query<{ state: string; error: string | null }>(db, 'SELECT state, error FROM runs ORDER BY id');
 }
 
-describe('a refusal after the first page', () => {
-  it.each([
-    ['400', { status: 400 }],
-    ['401', { status: 401 }],
-    ['403 and the page of a firewall', { status: 403, headers: HTML, body: PROXY_PAGE }],
-    ['403 and Retry-After', { status: 403, headers: { 'retry-after': '1' } }],
-    ['403 and a code of the service', { status: 403, body: '{"errors":[{"code":904}]}' }],
-    ['404', { status: 404 }],
-    ['404 and the page of a balancer', { status: 404, headers: HTML, body: PROXY_PAGE }],
-    ['405', { status: 405 }],
-    ['422', { status: 422 }],
-    ['425', { status: 425 }],
-    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/login' } }],
-    ['304', { status: 304 }],
-  ])('is retried: %s', async (_what, refusal) => {
-    const { source, db, listed, run } = await begin();
-    let left = 2;
-    source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? refusal : null);
-    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
-    expect(catalogOf(db).size).toBe(900);
-    expect(runsIn(db)).toHaveLength(1);
-  });
+it.each([
+  ['400', { status: 400 }],
+  ['401', { status: 401 }],
+  ['403 and the page of a firewall', { status: 403, headers: HTML, body: PROXY_PAGE }],
+  ['403 and Retry-After', { status: 403, headers: { 'retry-after': '1' } }],
+  ['403 and a code of the service', { status: 403, body: '{"errors":[{"code":904}]}' }],
+  ['404', { status: 404 }],
+  ['404 and the page of a balancer', { status: 404, headers: HTML, body: PROXY_PAGE }],
+  ['405', { status: 405 }],
+  ['422', { status: 422 }],
+  ['425', { status: 425 }],
+  ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/login' } }],
+  ['304', { status: 304 }],
+])('a refusal after the first page is retried: %s', async (_what, refusal) => {
+  const { source, db, listed, run } = await begin();
+  let left = 2;
+  source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? refusal : null);
+  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+  expect(catalogOf(db).size).toBe(900);
+  expect(runsIn(db)).toHaveLength(1);
+});
 
-  it.skipIf(!redisAvailable)('is retried by fetchers behind Redis', async () => {
-    const redis = await startRedis();
-    onTestFinished(() => redis.stop());
-    const { source, listed, run } = await begin({ REDIS_URL: redis.url });
-    let left = 2;
-    source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
-    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
-  });
+it.skipIf(!redisAvailable)('a refusal after the first page is retried by fetchers behind Redis', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const { source, listed, run } = await begin({ REDIS_URL: redis.url });
+  let left = 2;
+  source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
+  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+});
 
-  it('that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
-    const { source, listed, run } = await begin();
-    refuseFrom(source, listed(5), 404);
-    const error = await errorOf(run());
-    expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', exitCode: 75, status: 404 });
-    expect(error.message).toMatch(
-      /answered 404 \(page \d of the list, offset \d+, size \d+, attempt 8 of 8\); other requests of this run were answered$/,
-    );
-    expect(error.hint).not.toMatch(/^Check/);
-    source.instead = () => null;
-    const before = source.requests.length;
-    expect(await run()).toMatchObject({ id: 1, state: 'complete', proof: 'sealed', created: 900 });
-    expect(source.requests.slice(before).filter(listed(1))).toEqual([]);
-  });
+it('a refusal after the first page that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
+  const { source, listed, run } = await begin();
+  refuseFrom(source, listed(5), 404);
+  const error = await errorOf(run());
+  expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', exitCode: 75, status: 404 });
+  expect(error.message).toMatch(
+    /answered 404 \(page \d of the list, offset \d+, size \d+, attempt 8 of 8\); other requests of this run were answered$/,
+  );
+  expect(error.hint).not.toMatch(/^Check/);
+  source.instead = () => null;
+  const before = source.requests.length;
+  expect(await run()).toMatchObject({ id: 1, state: 'complete', proof: 'sealed', created: 900 });
+  expect(source.requests.slice(before).filter(listed(1))).toEqual([]);
+});
 
-  it('that stays when the run is resumed ends it, so that other runs may begin', async () => {
-    const { source, db, listed, run } = await begin();
-    refuseFrom(source, listed(5), 400);
-    await errorOf(run());
-    expect(runsIn(db)).toMatchObject([{ state: 'reading' }]);
-    source.instead = () => ({ status: 400 });
-    expect((await errorOf(run())).message).toMatch(/page \d of the list/);
-    expect(runsIn(db)).toMatchObject([{ state: 'failed', error: expect.stringContaining('answered 400') as string }]);
-    expect(await errorOf(run())).toMatchObject({ code: 'SOURCE_REFUSED', retryable: false });
-  });
+it('a refusal after the first page that stays when the run is resumed ends it, so that other runs may begin', async () => {
+  const { source, db, listed, run } = await begin();
+  refuseFrom(source, listed(5), 400);
+  await errorOf(run());
+  expect(runsIn(db)).toMatchObject([{ state: 'reading' }]);
+  source.instead = () => ({ status: 400 });
+  expect((await errorOf(run())).message).toMatch(/page \d of the list/);
+  expect(runsIn(db)).toMatchObject([{ state: 'failed', error: expect.stringContaining('answered 400') as string }]);
+  expect(await errorOf(run())).toMatchObject({ code: 'SOURCE_REFUSED', retryable: false });
+});
 
-  it('of the key does not let the next one, which may see other products, go on with the run', async () => {
-    const { source, db, listed, run } = await begin();
-    source.instead = (asked) => (listed(5)(asked) ? { status: 403 } : null);
-    expect((await errorOf(run())).hint).toContain('Check CATCHWORD_API_KEY');
-    expect(runsIn(db)).toMatchObject([{ state: 'failed' }]);
-  });
+it('a refusal of the key after the first page does not let the next one, which may see other products, go on with the run', async () => {
+  const { source, db, listed, run } = await begin();
+  source.instead = (asked) => (listed(5)(asked) ? { status: 403 } : null);
+  expect((await errorOf(run())).hint).toContain('Check CATCHWORD_API_KEY');
+  expect(runsIn(db)).toMatchObject([{ state: 'failed' }]);
+});
 
-  it('with 601 ends the run at once', async () => {
-    const { source, listed, run } = await begin();
-    source.instead = (asked) =>
-      listed(5)(asked) ? { status: 403, body: '{"errors":["601: the token has expired"]}' } : null;
-    const error = await errorOf(run());
-    expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
-    expect(error.message).toContain('page 5 of the list');
-    expect(source.requests.filter(listed(5))).toHaveLength(1);
-  });
+it('a refusal after the first page with 601 ends the run at once', async () => {
+  const { source, listed, run } = await begin();
+  source.instead = (asked) =>
+    listed(5)(asked) ? { status: 403, body: '{"errors":["601: the token has expired"]}' } : null;
+  const error = await errorOf(run());
+  expect(error).toMatchObject({ code: 'SERVICE_TOKEN', serviceCode: 601 });
+  expect(error.message).toContain('page 5 of the list');
+  expect(source.requests.filter(listed(5))).toHaveLength(1);
 });
 
 it.each([401, 403, 404, 400])('a refusal of the first request with %i ends the run at once', async (status) => {

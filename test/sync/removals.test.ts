@@ -1,4 +1,4 @@
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { productOf } from '../../src/catalog/product.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
@@ -31,354 +31,344 @@ async function serve(answer: (path: string) => string | null): Promise<string> {
   });
 }
 
-describe('a sealed run', () => {
-  it('removes products that are gone, restores those that come back, and undoes removals', async () => {
-    const here = await place({ items: 2_500 });
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
-    const second = await load(here.settings, 'full');
-    expect(second).toMatchObject({ state: 'complete', proof: 'sealed', removed: 40, missing: 0 });
-    await expectEqual(here);
+it('a sealed run removes products that are gone, restores those that come back, and undoes removals', async () => {
+  const here = await place({ items: 2_500 });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
+  const second = await load(here.settings, 'full');
+  expect(second).toMatchObject({ state: 'complete', proof: 'sealed', removed: 40, missing: 0 });
+  await expectEqual(here);
 
-    const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
-    expect(undone).toMatchObject({ code: 0, stdout: 'restored 40 products that run 2 removed\n' });
-    expect(catalogOf(here.db).size).toBe(2_500);
-    expectExactLog(here.db);
-    const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);
-    expect(JSON.parse(again.stdout)).toEqual({ run: 2, restored: 0 });
+  const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
+  expect(undone).toMatchObject({ code: 0, stdout: 'restored 40 products that run 2 removed\n' });
+  expect(catalogOf(here.db).size).toBe(2_500);
+  expectExactLog(here.db);
+  const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);
+  expect(JSON.parse(again.stdout)).toEqual({ run: 2, restored: 0 });
 
-    const third = await load(here.settings, 'full');
-    expect(third).toMatchObject({ proof: 'sealed', removed: 40 });
-    await expectEqual(here);
-  });
-
-  it('keeps withdrawn products until they are gone, or removes them at once if the settings say so', async () => {
-    const kept = await place({ items: 500, withdrawnForMs: 86_400_000 });
-    await load(kept.settings, 'full');
-    kept.sandbox.catalog.mutate({ remove: 5, seed: 1 });
-    expect(await load(kept.settings, 'delta')).toMatchObject({ updated: 5, removed: 0 });
-    expect(catalogOf(kept.db).size).toBe(500);
-
-    const removed = { ...kept.settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
-    expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 5 });
-    expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 0, created: 0 });
-    expect(await load(removed, 'full')).toMatchObject({ proof: 'sealed', removed: 0 });
-    await expectEqual(kept);
-  });
-
-  it('removes vanished products even if as many were withdrawn, and verify agrees', async () => {
-    const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
-    const verified = await cli(['verify'], here.settings, here.directory);
-    expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
-    // One product more than the source has; as many as were announced.
-    const store = openStore(here.db);
-    const stranger = '{"vbid":"STRANGER"}';
-    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-      const id = products.lastId() + 1;
-      const seq = changes.lastSeq() + 1;
-      products.insert([{ id, seq, product: productOf('STRANGER', { vbid: 'STRANGER' }, stranger) }], 1);
-      changes.appendCreated(seq, id, 1, 1, 1);
-      products.addLiving(1);
-    });
-    store.close();
-    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
-    await expectEqual(here);
-  });
-
-  it('removes any number of announced products', async () => {
-    const here = await place({ items: 1_000, withdrawnForMs: 86_400_000 });
-    await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' }, 'full');
-    here.sandbox.catalog.mutate({ remove: 300, seed: 1 });
-    await load(here.settings, 'delta');
-    // After the overlap, so that the delta does not show them any more.
-    const later = { ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' };
-    await systemClock.sleep(3_500);
-    expect(await load(later, 'full')).toMatchObject({ state: 'complete', proof: 'sealed', removed: 300 });
-    await expectEqual(here);
-  });
+  const third = await load(here.settings, 'full');
+  expect(third).toMatchObject({ proof: 'sealed', removed: 40 });
+  await expectEqual(here);
 });
 
-describe('more removals than the limit', () => {
-  async function held(more: Record<string, string> = {}): Promise<Place> {
-    const here = await place({ items: 2_500, details: true }, more);
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 150, update: 10, seed: 1 });
-    return here;
-  }
+it('a sealed run keeps withdrawn products until they are gone, or removes them at once if the settings say so', async () => {
+  const kept = await place({ items: 500, withdrawnForMs: 86_400_000 });
+  await load(kept.settings, 'full');
+  kept.sandbox.catalog.mutate({ remove: 5, seed: 1 });
+  expect(await load(kept.settings, 'delta')).toMatchObject({ updated: 5, removed: 0 });
+  expect(catalogOf(kept.db).size).toBe(500);
 
-  it('are counted apart from those that the source announced', async () => {
-    const here = await held();
-    const store = openStore(here.db);
-    writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-      const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
-      const rows = Array.from({ length: 20 }, (_, at) => {
-        const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
-        return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
-      });
-      products.insert(rows, 1);
-      changes.appendCreated(seq, id, rows.length, 1, 1);
-      products.addLiving(rows.length);
+  const removed = { ...kept.settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
+  expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 5 });
+  expect(await load(removed, 'delta')).toMatchObject({ updated: 0, removed: 0, created: 0 });
+  expect(await load(removed, 'full')).toMatchObject({ proof: 'sealed', removed: 0 });
+  await expectEqual(kept);
+});
+
+it('a sealed run removes vanished products even if as many were withdrawn, and verify agrees', async () => {
+  const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
+  const verified = await cli(['verify'], here.settings, here.directory);
+  expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
+  // One product more than the source has; as many as were announced.
+  const store = openStore(here.db);
+  const stranger = '{"vbid":"STRANGER"}';
+  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+    const id = products.lastId() + 1;
+    const seq = changes.lastSeq() + 1;
+    products.insert([{ id, seq, product: productOf('STRANGER', { vbid: 'STRANGER' }, stranger) }], 1);
+    changes.appendCreated(seq, id, 1, 1, 1);
+    products.addLiving(1);
+  });
+  store.close();
+  expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
+  await expectEqual(here);
+});
+
+it('a sealed run removes any number of announced products', async () => {
+  const here = await place({ items: 1_000, withdrawnForMs: 86_400_000 });
+  await load({ ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' }, 'full');
+  here.sandbox.catalog.mutate({ remove: 300, seed: 1 });
+  await load(here.settings, 'delta');
+  // After the overlap, so that the delta does not show them any more.
+  const later = { ...here.settings, CATCHWORD_DELTA_OVERLAP: '0s' };
+  await systemClock.sleep(3_500);
+  expect(await load(later, 'full')).toMatchObject({ state: 'complete', proof: 'sealed', removed: 300 });
+  await expectEqual(here);
+});
+
+async function held(more: Record<string, string> = {}): Promise<Place> {
+  const here = await place({ items: 2_500, details: true }, more);
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 150, update: 10, seed: 1 });
+  return here;
+}
+
+it('more removals than the limit are counted apart from those that the source announced', async () => {
+  const here = await held();
+  const store = openStore(here.db);
+  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
+    const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
+    const rows = Array.from({ length: 20 }, (_, at) => {
+      const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
+      return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
     });
-    store.close();
-    const run = await cli(['sync', '--full'], here.settings, here.directory);
-    expect(run.code).toBe(5);
-    expect(run.stdout).toContain(
-      'held: 150 removals are more than the limit of 100; the source announced 20 more, 170 in all\n',
-    );
-    expect(run.stdout).toContain('would remove 170 products:');
+    products.insert(rows, 1);
+    changes.appendCreated(seq, id, rows.length, 1, 1);
+    products.addLiving(rows.length);
   });
-
-  it('are held, listed with titles, and applied when approved', async () => {
-    const here = await held();
-    const run = await cli(['sync', '--full'], here.settings, here.directory);
-    expect(run).toMatchObject({ code: 5, stderr: '' });
-    expect(run.stdout).toContain('held: 150 removals are more than the limit of 100');
-    expect(run.stdout).toContain('would remove 150 products:');
-    expect(catalogOf(here.db).size).toBe(2_500);
-
-    const shown = JSON.parse((await cli(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
-      state: string;
-      held_removals: { vbid: string; title: string }[];
-    };
-    expect(shown.state).toBe('held');
-    expect(shown.held_removals).toHaveLength(150);
-    expect(shown.held_removals[0]?.title).toMatch(/\w/);
-
-    const approved = await cli(['approve', '2'], here.settings, here.directory);
-    expect(approved).toMatchObject({ code: 0, stdout: 'run 2 is approved: 150 products removed\n' });
-    await expectEqual(here);
-    const twice = await cli(['approve', '2'], here.settings, here.directory);
-    expect(twice.code).toBe(1);
-    expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
-  });
-
-  it('are dropped when rejected', async () => {
-    const here = await held();
-    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
-    expect((await cli(['reject', '2'], here.settings, here.directory)).stdout).toBe(
-      'run 2 is rejected: nothing is removed\n',
-    );
-    expect(catalogOf(here.db).size).toBe(2_500);
-    expectExactLog(here.db);
-    // The next run finds the same removals, and holds them again.
-    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 150 });
-  });
-
-  it('are superseded by the next full run', async () => {
-    const here = await held();
-    await load(here.settings, 'full');
-    expect(await load({ ...here.settings, CATCHWORD_REMOVAL_LIMIT: '10%' }, 'full')).toMatchObject({
-      state: 'complete',
-      removed: 150,
-    });
-    const store = openStore(here.db);
-    onTestFinished(() => store.close());
-    expect(store.runs.get(2)).toMatchObject({ state: 'cancelled', error: 'superseded by run 3; nothing was removed' });
-    await expectEqual(here);
-  });
-
-  it('shrink by products that were seen since, or that a lookup finds', async () => {
-    const here = await held();
-    await load(here.settings, 'full');
-    const store = openStore(here.db);
-    const [first, second] = store.removals.held(2);
-    store.close();
-    if (first === undefined || second === undefined) throw new Error('nothing is held');
-    // A service that still has two of them: a delta shows one, a lookup finds the other.
-    const reopened = openStore(here.db);
-    const gone = new Set(reopened.removals.held(2).map(({ vbid }) => vbid));
-    reopened.close();
-    const url = await serve((path) => {
-      const vbid = path.split('/').at(-1) ?? '';
-      if (vbid === 'products') {
-        return `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"${first.vbid}"}]}`;
-      }
-      return gone.has(vbid) && vbid !== second.vbid ? null : JSON.stringify({ vbid });
-    });
-    const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
-    standIn(here.db, url);
-    await load(other, 'delta');
-    const approved = await cli(['approve', '2', '--json'], other, here.directory);
-    expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
-    expect(catalogOf(here.db).has(first.vbid)).toBe(true);
-    expect(catalogOf(here.db).has(second.vbid)).toBe(true);
-    expectExactLog(here.db);
-  });
-
-  it('are not approved while another run, which may have seen them, is unfinished', async () => {
-    const here = await held();
-    await load(here.settings, 'full');
-    const stop = new AbortController();
-    const reading = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
-    const store = openStore(here.db);
-    onTestFinished(() => store.close());
-    while ((store.runs.unfinished()?.pages ?? 0) === 0) await systemClock.sleep(20);
-    stop.abort();
-    await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
-    const approved = await cli(['approve', '2'], here.settings, here.directory);
-    expect(approved).toMatchObject({ code: 1, stdout: '' });
-    expect(approved.stderr).toContain(
-      'run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]',
-    );
-    expect(catalogOf(here.db).size).toBe(2_500);
-    // Products that the cancelled run has seen, in the first window, are off the list as well.
-    await cli(['cancel', '3'], here.settings, here.directory);
-    expect(store.removals.heldCount(2)).toBe(150);
-    expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
-    await expectEqual(here);
-  });
-
-  it.for([false, true])(
-    'of a catalog that was empty for a while are looked up (with Redis: %s), even if no other product is left',
-    async (hasRedis, { skip }) => {
-      if (hasRedis && !redisAvailable) skip('redis-server is not installed');
-      const redis = hasRedis ? await startRedis() : null;
-      onTestFinished(() => redis?.stop());
-      const here = await place(
-        { items: 120 },
-        { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', REDIS_URL: redis?.url ?? '' },
-      );
-      await load(here.settings, 'full');
-      const empty = await startSandbox({ items: 0 });
-      onTestFinished(() => empty.stop());
-      const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
-      standIn(here.db, empty.url);
-      expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
-      const doubted = await cli(['approve', '2'], settings, here.directory);
-      expect(doubted.code).toBe(1);
-      expect(doubted.stderr).toContain(
-        'the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]',
-      );
-      standIn(here.db, here.sandbox.url);
-      const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
-      expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
-      await expectEqual(here);
-    },
+  store.close();
+  const run = await cli(['sync', '--full'], here.settings, here.directory);
+  expect(run.code).toBe(5);
+  expect(run.stdout).toContain(
+    'held: 150 removals are more than the limit of 100; the source announced 20 more, 170 in all\n',
   );
-
-  it('of an approved run are dated after the lookups', async () => {
-    const more = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_REMOVAL_LIMIT: '1' };
-    const here = await place({ items: 60, latencyMs: 5 }, more);
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 20 });
-    expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 20 });
-    expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
-    const requests = (await (await fetch(`${here.sandbox.url}/_sandbox/requests`)).json()) as { at: number }[];
-    const { stdout } = await cli(['changes', '--after', '60'], here.settings, here.directory);
-    const events = stdout.trim().split('\n');
-    const times = events.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
-    expect(times).toHaveLength(20);
-    expect(Math.min(...times)).toBeGreaterThanOrEqual(requests.at(-1)?.at ?? Number.POSITIVE_INFINITY);
-  });
-
-  it('an empty catalog is held, however small the mirror', async () => {
-    const here = await place({ items: 20 });
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 20 });
-    const run = await load(here.settings, 'full');
-    expect(run).toMatchObject({ state: 'held', removed: 0 });
-    expect(run.reasons).toEqual(['held: the source lists no product at all']);
-    expect(catalogOf(here.db).size).toBe(20);
-  });
+  expect(run.stdout).toContain('would remove 170 products:');
 });
 
-describe('an open run', () => {
-  const plain = { CATCHWORD_SEAM: 'off', CATCHWORD_PER_PAGE: '500' };
+it('more removals than the limit are held, listed with titles, and applied when approved', async () => {
+  const here = await held();
+  const run = await cli(['sync', '--full'], here.settings, here.directory);
+  expect(run).toMatchObject({ code: 5, stderr: '' });
+  expect(run.stdout).toContain('held: 150 removals are more than the limit of 100');
+  expect(run.stdout).toContain('would remove 150 products:');
+  expect(catalogOf(here.db).size).toBe(2_500);
 
-  it('reads plain pages if the source ignores the requested page size, and says so', async () => {
-    const here = await place({ items: 2_500, maxPerPage: 300 });
-    const run = await load(here.settings, 'full');
-    expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2_500 });
-    expect(run.reasons).toEqual([
-      'the source answers 300 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=300)',
-    ]);
-    await expectEqual(here);
-    // With the size that the source answers, a run can be sealed.
-    expect(await load({ ...here.settings, CATCHWORD_PER_PAGE: '300' }, 'full')).toMatchObject({ proof: 'sealed' });
-  });
+  const shown = JSON.parse((await cli(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
+    state: string;
+    held_removals: { vbid: string; title: string }[];
+  };
+  expect(shown.state).toBe('held');
+  expect(shown.held_removals).toHaveLength(150);
+  expect(shown.held_removals[0]?.title).toMatch(/\w/);
 
-  it('moves the watermark by deltas of many plain pages, if their products stood still', async () => {
-    let aheadMs = 0;
-    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + aheadMs };
-    const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
-    await load(here.settings, 'full');
-    const store = openStore(here.db);
-    onTestFinished(() => store.close());
-    const before = store.watermark() ?? 0;
-    here.sandbox.catalog.mutate({ update: 350, seed: 1 });
-    // By the clock of the source: later deltas of the run begin after the changes, however slow its requests are.
-    aheadMs = 60_000;
-    const run = await load(here.settings, 'delta');
-    expect(run).toMatchObject({ state: 'complete', proof: 'open', updated: 350 });
-    expect(store.watermark()).toBe(run.sourceTime);
-    expect(store.watermark()).toBeGreaterThan(before);
-    await expectEqual(here);
-  });
-
-  it('removes products that several runs did not see', async () => {
-    const here = await place({ items: 2_500 }, plain);
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
-    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
-    expect(await load(here.settings, 'delta')).toMatchObject({ removed: 0 });
-    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 7, missing: 0 });
-    await expectEqual(here);
-  });
-
-  it('removes products at once that a lookup does not find', async () => {
-    const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
-    const run = await load(here.settings, 'full');
-    expect(run).toMatchObject({ proof: 'open', removed: 7, missing: 0, evidence: { lookups: 10 } });
-    await expectEqual(here);
-  });
-
-  it('ignores lookups that do not find any product', async () => {
-    const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
-    await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
-    expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
-  });
+  const approved = await cli(['approve', '2'], here.settings, here.directory);
+  expect(approved).toMatchObject({ code: 0, stdout: 'run 2 is approved: 150 products removed\n' });
+  await expectEqual(here);
+  const twice = await cli(['approve', '2'], here.settings, here.directory);
+  expect(twice.code).toBe(1);
+  expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
 });
 
-describe('the clock of the source', () => {
-  const DAY = 86_400_000;
+it('more removals than the limit are dropped when rejected', async () => {
+  const here = await held();
+  expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
+  expect((await cli(['reject', '2'], here.settings, here.directory)).stdout).toBe(
+    'run 2 is rejected: nothing is removed\n',
+  );
+  expect(catalogOf(here.db).size).toBe(2_500);
+  expectExactLog(here.db);
+  // The next run finds the same removals, and holds them again.
+  expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 150 });
+});
 
-  it.each([DAY, -DAY])('may be wrong by %i ms', async (offMs) => {
-    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
-    // With an overlap of a second, the fraction that `Date` omits may cost one more delta.
-    const here = await place({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
+it('more removals than the limit are superseded by the next full run', async () => {
+  const here = await held();
+  await load(here.settings, 'full');
+  expect(await load({ ...here.settings, CATCHWORD_REMOVAL_LIMIT: '10%' }, 'full')).toMatchObject({
+    state: 'complete',
+    removed: 150,
+  });
+  const store = openStore(here.db);
+  onTestFinished(() => store.close());
+  expect(store.runs.get(2)).toMatchObject({ state: 'cancelled', error: 'superseded by run 3; nothing was removed' });
+  await expectEqual(here);
+});
+
+it('more removals than the limit shrink by products that were seen since, or that a lookup finds', async () => {
+  const here = await held();
+  await load(here.settings, 'full');
+  const store = openStore(here.db);
+  const [first, second] = store.removals.held(2);
+  store.close();
+  if (first === undefined || second === undefined) throw new Error('nothing is held');
+  // A service that still has two of them: a delta shows one, a lookup finds the other.
+  const reopened = openStore(here.db);
+  const gone = new Set(reopened.removals.held(2).map(({ vbid }) => vbid));
+  reopened.close();
+  const url = await serve((path) => {
+    const vbid = path.split('/').at(-1) ?? '';
+    if (vbid === 'products') {
+      return `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"${first.vbid}"}]}`;
+    }
+    return gone.has(vbid) && vbid !== second.vbid ? null : JSON.stringify({ vbid });
+  });
+  const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
+  standIn(here.db, url);
+  await load(other, 'delta');
+  const approved = await cli(['approve', '2', '--json'], other, here.directory);
+  expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
+  expect(catalogOf(here.db).has(first.vbid)).toBe(true);
+  expect(catalogOf(here.db).has(second.vbid)).toBe(true);
+  expectExactLog(here.db);
+});
+
+it('more removals than the limit are not approved while another run, which may have seen them, is unfinished', async () => {
+  const here = await held();
+  await load(here.settings, 'full');
+  const stop = new AbortController();
+  const reading = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
+  const store = openStore(here.db);
+  onTestFinished(() => store.close());
+  while ((store.runs.unfinished()?.pages ?? 0) === 0) await systemClock.sleep(20);
+  stop.abort();
+  await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
+  const approved = await cli(['approve', '2'], here.settings, here.directory);
+  expect(approved).toMatchObject({ code: 1, stdout: '' });
+  expect(approved.stderr).toContain(
+    'run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]',
+  );
+  expect(catalogOf(here.db).size).toBe(2_500);
+  // Products that the cancelled run has seen, in the first window, are off the list as well.
+  await cli(['cancel', '3'], here.settings, here.directory);
+  expect(store.removals.heldCount(2)).toBe(150);
+  expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+  await expectEqual(here);
+});
+
+it.for([false, true])(
+  'removals of a catalog that was empty for a while are looked up (with Redis: %s), even if no other product is left',
+  async (hasRedis, { skip }) => {
+    if (hasRedis && !redisAvailable) skip('redis-server is not installed');
+    const redis = hasRedis ? await startRedis() : null;
+    onTestFinished(() => redis?.stop());
+    const here = await place(
+      { items: 120 },
+      { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', REDIS_URL: redis?.url ?? '' },
+    );
     await load(here.settings, 'full');
-    here.sandbox.catalog.mutate({ create: 3, update: 4, seed: 1 });
-    expect(await load(here.settings, 'delta')).toMatchObject({ created: 3, updated: 4, pages: 1 });
+    const empty = await startSandbox({ items: 0 });
+    onTestFinished(() => empty.stop());
+    const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
+    standIn(here.db, empty.url);
+    expect(await load(settings, 'full')).toMatchObject({ state: 'held', missing: 120 });
+    const doubted = await cli(['approve', '2'], settings, here.directory);
+    expect(doubted.code).toBe(1);
+    expect(doubted.stderr).toContain('the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]');
+    standIn(here.db, here.sandbox.url);
+    const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
+    expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
     await expectEqual(here);
-  });
+  },
+);
 
-  it('may be put back: changes with an earlier time than the watermark are still found', async () => {
-    let offMs = 0;
-    const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
-    const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
-    await load(here.settings, 'full');
-    // The sandbox's change times never go back, so another sandbox shows them an hour earlier.
-    offMs = -3_600_000;
-    const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });
-    onTestFinished(() => other.stop());
-    other.catalog.mutate({ create: 2, update: 5, seed: 1 });
-    const moved = { ...here, sandbox: other, settings: { ...here.settings, CATCHWORD_BASE_URL: other.url } };
-    standIn(here.db, other.url);
-    const run = await load(moved.settings, 'delta');
-    expect(run).toMatchObject({ created: 2, updated: 5, evidence: { deltas: 2 } });
-    await expectEqual(moved);
-    const store = openStore(here.db);
-    const watermark = store.watermark();
-    store.close();
-    other.catalog.mutate({ update: 3, seed: 2 });
-    expect(await load(moved.settings, 'delta')).toMatchObject({ updated: 3, evidence: { deltas: 1 } });
-    const after = openStore(here.db);
-    expect(after.watermark()).toBe(watermark);
-    after.close();
-  });
+it('removals of an approved run are dated after the lookups', async () => {
+  const more = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_REMOVAL_LIMIT: '1' };
+  const here = await place({ items: 60, latencyMs: 5 }, more);
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 20 });
+  expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 20 });
+  expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+  const requests = (await (await fetch(`${here.sandbox.url}/_sandbox/requests`)).json()) as { at: number }[];
+  const { stdout } = await cli(['changes', '--after', '60'], here.settings, here.directory);
+  const events = stdout.trim().split('\n');
+  const times = events.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
+  expect(times).toHaveLength(20);
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(requests.at(-1)?.at ?? Number.POSITIVE_INFINITY);
+});
+
+it('an empty catalog is held, however small the mirror', async () => {
+  const here = await place({ items: 20 });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 20 });
+  const run = await load(here.settings, 'full');
+  expect(run).toMatchObject({ state: 'held', removed: 0 });
+  expect(run.reasons).toEqual(['held: the source lists no product at all']);
+  expect(catalogOf(here.db).size).toBe(20);
+});
+
+const plain = { CATCHWORD_SEAM: 'off', CATCHWORD_PER_PAGE: '500' };
+
+it('an open run reads plain pages if the source ignores the requested page size, and says so', async () => {
+  const here = await place({ items: 2_500, maxPerPage: 300 });
+  const run = await load(here.settings, 'full');
+  expect(run).toMatchObject({ state: 'complete', proof: 'open', created: 2_500 });
+  expect(run.reasons).toEqual([
+    'the source answers 300 products a page whatever it is asked for, so pages cannot overlap (try CATCHWORD_PER_PAGE=300)',
+  ]);
+  await expectEqual(here);
+  // With the size that the source answers, a run can be sealed.
+  expect(await load({ ...here.settings, CATCHWORD_PER_PAGE: '300' }, 'full')).toMatchObject({ proof: 'sealed' });
+});
+
+it('an open run moves the watermark by deltas of many plain pages, if their products stood still', async () => {
+  let aheadMs = 0;
+  const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + aheadMs };
+  const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
+  await load(here.settings, 'full');
+  const store = openStore(here.db);
+  onTestFinished(() => store.close());
+  const before = store.watermark() ?? 0;
+  here.sandbox.catalog.mutate({ update: 350, seed: 1 });
+  // By the clock of the source: later deltas of the run begin after the changes, however slow its requests are.
+  aheadMs = 60_000;
+  const run = await load(here.settings, 'delta');
+  expect(run).toMatchObject({ state: 'complete', proof: 'open', updated: 350 });
+  expect(store.watermark()).toBe(run.sourceTime);
+  expect(store.watermark()).toBeGreaterThan(before);
+  await expectEqual(here);
+});
+
+it('an open run removes products that several runs did not see', async () => {
+  const here = await place({ items: 2_500 }, plain);
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+  expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
+  expect(await load(here.settings, 'delta')).toMatchObject({ removed: 0 });
+  expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 7, missing: 0 });
+  await expectEqual(here);
+});
+
+it('an open run removes products at once that a lookup does not find', async () => {
+  const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+  const run = await load(here.settings, 'full');
+  expect(run).toMatchObject({ proof: 'open', removed: 7, missing: 0, evidence: { lookups: 10 } });
+  await expectEqual(here);
+});
+
+it('an open run ignores lookups that do not find any product', async () => {
+  const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
+  expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
+});
+
+const DAY = 86_400_000;
+
+it.each([DAY, -DAY])('the clock of the source may be wrong by %i ms', async (offMs) => {
+  const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
+  // With an overlap of a second, the fraction that `Date` omits may cost one more delta.
+  const here = await place({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
+  await load(here.settings, 'full');
+  here.sandbox.catalog.mutate({ create: 3, update: 4, seed: 1 });
+  expect(await load(here.settings, 'delta')).toMatchObject({ created: 3, updated: 4, pages: 1 });
+  await expectEqual(here);
+});
+
+it('the clock of the source may be put back: changes with an earlier time than the watermark are still found', async () => {
+  let offMs = 0;
+  const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
+  const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
+  await load(here.settings, 'full');
+  // The sandbox's change times never go back, so another sandbox shows them an hour earlier.
+  offMs = -3_600_000;
+  const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });
+  onTestFinished(() => other.stop());
+  other.catalog.mutate({ create: 2, update: 5, seed: 1 });
+  const moved = { ...here, sandbox: other, settings: { ...here.settings, CATCHWORD_BASE_URL: other.url } };
+  standIn(here.db, other.url);
+  const run = await load(moved.settings, 'delta');
+  expect(run).toMatchObject({ created: 2, updated: 5, evidence: { deltas: 2 } });
+  await expectEqual(moved);
+  const store = openStore(here.db);
+  const watermark = store.watermark();
+  store.close();
+  other.catalog.mutate({ update: 3, seed: 2 });
+  expect(await load(moved.settings, 'delta')).toMatchObject({ updated: 3, evidence: { deltas: 1 } });
+  const after = openStore(here.db);
+  expect(after.watermark()).toBe(watermark);
+  after.close();
 });

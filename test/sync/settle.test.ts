@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { startService } from '../support/cli.ts';
@@ -68,137 +68,131 @@ async function serveLagging(size: number, lagMs: number) {
 
 const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
 
-describe('a source whose deltas lag behind its list', () => {
-  it('loses no living product that moved while the list was read', async () => {
-    const service = await serveLagging(100, 1_000);
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
-    await load(settings, 'full');
-    const [gone, moving] = [service.list()[3]?.vbid ?? '', service.list()[70]?.vbid ?? ''];
-    service.onList = (page) => {
-      if (page < 3) return;
-      // Moves from the unread part into the part that was read, while another one leaves that: no seam moves.
-      service.modify(moving);
-      service.remove(gone);
-      service.onList = () => {};
-    };
-    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 0, missing: 0, updated: 1 });
-    expect(catalogOf(db).has(moving)).toBe(true);
-    expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1, missing: 0, settlesAt: null });
-    expect(catalogOf(db).has(moving)).toBe(true);
-    expect(catalogOf(db).has(gone)).toBe(false);
-    expectExactLog(db);
-  });
-
-  it('is not waited for if nothing depends on it', async () => {
-    const service = await serveLagging(100, 1_000);
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
-    const stop = AbortSignal.timeout(60_000);
-    expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', created: 100 });
-    expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', removed: 0 });
-    expect(await load(settings, 'delta', stop)).toMatchObject({ state: 'complete', proof: null });
-  });
-
-  it('never gets the same address twice in a run, so that a cache cannot answer with an earlier delta', async () => {
-    const service = await serveLagging(100, 0);
-    const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
-    await load(settings, 'full', undefined, systemClock);
-    service.remove('P50');
-    service.asked.length = 0;
-    expect(await load(settings, 'full', undefined, systemClock)).toMatchObject({ proof: 'sealed', removed: 1 });
-    const deltas = service.asked.filter((url) => url.searchParams.has('from')).map(({ search }) => search);
-    expect(deltas.length).toBeGreaterThan(1);
-    expect(new Set(deltas).size).toBe(deltas.length);
-  });
+it('a source whose deltas lag behind its list costs no living product that moved while the list was read', async () => {
+  const service = await serveLagging(100, 1_000);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
+  await load(settings, 'full');
+  const [gone, moving] = [service.list()[3]?.vbid ?? '', service.list()[70]?.vbid ?? ''];
+  service.onList = (page) => {
+    if (page < 3) return;
+    // Moves from the unread part into the part that was read, while another one leaves that: no seam moves.
+    service.modify(moving);
+    service.remove(gone);
+    service.onList = () => {};
+  };
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 0, missing: 0, updated: 1 });
+  expect(catalogOf(db).has(moving)).toBe(true);
+  expect(await load(settings, 'full')).toMatchObject({ proof: 'sealed', removed: 1, missing: 0, settlesAt: null });
+  expect(catalogOf(db).has(moving)).toBe(true);
+  expect(catalogOf(db).has(gone)).toBe(false);
+  expectExactLog(db);
 });
 
-describe('a run that settles', () => {
-  /** Starts a run that has read everything, and waits. */
-  async function settling(overlap: string) {
-    const { sandbox, directory, db, settings } = await place(
-      { items: 500, withdrawnForMs: 0 },
-      { CATCHWORD_DELTA_OVERLAP: overlap },
-    );
-    await load(settings, 'full');
-    sandbox.catalog.mutate({ remove: 7, seed: 1 });
-    const program = startService(['sync', '--full'], settings, directory);
-    const store = openStore(db);
-    onTestFinished(() => store.close());
-    await expect.poll(() => store.runs.unfinished()?.settlesAt ?? null).not.toBeNull();
-    return { directory, db, settings, program, store };
-  }
+it('a source whose deltas lag behind its list is not waited for if nothing depends on it', async () => {
+  const service = await serveLagging(100, 1_000);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
+  const stop = AbortSignal.timeout(60_000);
+  expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', created: 100 });
+  expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', removed: 0 });
+  expect(await load(settings, 'delta', stop)).toMatchObject({ state: 'complete', proof: null });
+});
 
-  function settlesAt(store: Store): number {
-    return store.runs.unfinished()?.settlesAt ?? 0;
-  }
+it('a source whose deltas lag behind its list never gets the same address twice in a run, so that a cache cannot answer with an earlier delta', async () => {
+  const service = await serveLagging(100, 0);
+  const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
+  await load(settings, 'full', undefined, systemClock);
+  service.remove('P50');
+  service.asked.length = 0;
+  expect(await load(settings, 'full', undefined, systemClock)).toMatchObject({ proof: 'sealed', removed: 1 });
+  const deltas = service.asked.filter((url) => url.searchParams.has('from')).map(({ search }) => search);
+  expect(deltas.length).toBeGreaterThan(1);
+  expect(new Set(deltas).size).toBe(deltas.length);
+});
 
-  it('shows until when and why it waits, has not removed anything yet, and can be cancelled', async () => {
-    const { directory, db, settings, program } = await settling('10m');
-    const text =
-      /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
-    expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
-    expect((await cli(['run', '2'], settings, directory)).stdout).toMatch(text);
-    expect((await cli(['runs'], settings, directory)).stdout).toContain('settling');
-    const json = JSON.parse((await cli(['run', '2', '--json'], settings, directory)).stdout) as Record<string, unknown>;
-    expect(json).toMatchObject({ state: 'reading', settles_at: expect.stringMatching(/Z$/) as string, missing: 7 });
-    expect(json).not.toHaveProperty('settlesAt');
-    expect(catalogOf(db).size).toBe(500);
-    expect((await cli(['cancel', '2'], settings, directory)).code).toBe(0);
-    const ended = await program.ended;
-    expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(text) as string });
-    expect(ended.stderr).toContain('RUN_CANCELLED');
-    expect(catalogOf(db).size).toBe(500);
-    expect((await cli(['status'], settings, directory)).stdout).not.toContain('settling');
-  });
-
-  it.each(['SIGTERM', 'SIGKILL'] as const)(
-    'is resumed after %s, and then removes products that are gone',
-    async (signal) => {
-      const { db, settings, program, store } = await settling('10m');
-      const until = settlesAt(store);
-      await program.stop(signal);
-      expect(settlesAt(store)).toBe(until);
-      expect(catalogOf(db).size).toBe(500);
-      const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
-      expect(run).toMatchObject({ id: 2, state: 'complete', proof: 'sealed', removed: 7, settlesAt: null });
-      expect(catalogOf(db).size).toBe(493);
-      expectExactLog(db);
-    },
+/** Starts a run that has read everything, and waits. */
+async function settling(overlap: string) {
+  const { sandbox, directory, db, settings } = await place(
+    { items: 500, withdrawnForMs: 0 },
+    { CATCHWORD_DELTA_OVERLAP: overlap },
   );
+  await load(settings, 'full');
+  sandbox.catalog.mutate({ remove: 7, seed: 1 });
+  const program = startService(['sync', '--full'], settings, directory);
+  const store = openStore(db);
+  onTestFinished(() => store.close());
+  await expect.poll(() => store.runs.unfinished()?.settlesAt ?? null).not.toBeNull();
+  return { directory, db, settings, program, store };
+}
+
+function settlesAt(store: Store): number {
+  return store.runs.unfinished()?.settlesAt ?? 0;
+}
+
+it('a run that settles shows until when and why it waits, has not removed anything yet, and can be cancelled', async () => {
+  const { directory, db, settings, program } = await settling('10m');
+  const text =
+    /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
+  expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
+  expect((await cli(['run', '2'], settings, directory)).stdout).toMatch(text);
+  expect((await cli(['runs'], settings, directory)).stdout).toContain('settling');
+  const json = JSON.parse((await cli(['run', '2', '--json'], settings, directory)).stdout) as Record<string, unknown>;
+  expect(json).toMatchObject({ state: 'reading', settles_at: expect.stringMatching(/Z$/) as string, missing: 7 });
+  expect(json).not.toHaveProperty('settlesAt');
+  expect(catalogOf(db).size).toBe(500);
+  expect((await cli(['cancel', '2'], settings, directory)).code).toBe(0);
+  const ended = await program.ended;
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringMatching(text) as string });
+  expect(ended.stderr).toContain('RUN_CANCELLED');
+  expect(catalogOf(db).size).toBe(500);
+  expect((await cli(['status'], settings, directory)).stdout).not.toContain('settling');
 });
 
-describe('a cache in front of the source', () => {
-  async function aged(age: string) {
-    const service = await serveLagging(100, 0);
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const settings = settingsFor(service.url, db, { CATCHWORD_DELTA_OVERLAP: '2s' });
-    await load(settings, 'full');
-    service.remove('P50');
-    service.headers = { age };
-    return { service, settings, db };
-  }
+it.each(['SIGTERM', 'SIGKILL'] as const)(
+  'a run that settles is resumed after %s, and then removes products that are gone',
+  async (signal) => {
+    const { db, settings, program, store } = await settling('10m');
+    const until = settlesAt(store);
+    await program.stop(signal);
+    expect(settlesAt(store)).toBe(until);
+    expect(catalogOf(db).size).toBe(500);
+    const run = await load({ ...settings, CATCHWORD_DELTA_OVERLAP: '1s' }, 'full');
+    expect(run).toMatchObject({ id: 2, state: 'complete', proof: 'sealed', removed: 7, settlesAt: null });
+    expect(catalogOf(db).size).toBe(493);
+    expectExactLog(db);
+  },
+);
 
-  it('proves nothing with pages that are older than the overlap', async () => {
-    const { service, settings, db } = await aged('600');
-    service.asked.length = 0;
-    const run = await load(settings, 'full');
-    expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });
-    expect(run.reasons).toContain('a cache answered with a page from 600 s ago');
-    expect(catalogOf(db).has('P50')).toBe(true);
-    // Each page is read three times before it is used.
-    expect(service.asked.filter((url) => url.search === '?page=1&per_page=1000')).toHaveLength(3 * 2);
-  });
+async function aged(age: string) {
+  const service = await serveLagging(100, 0);
+  const db = join(temporaryDirectory(), 'catalog.db');
+  const settings = settingsFor(service.url, db, { CATCHWORD_DELTA_OVERLAP: '2s' });
+  await load(settings, 'full');
+  service.remove('P50');
+  service.headers = { age };
+  return { service, settings, db };
+}
 
-  it('is asked for the current state of the source', async () => {
-    const seen: (string | undefined)[] = [];
-    const url = await serveHttp((request, response) => {
-      seen.push(request.headers['cache-control']);
-      response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
-      response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');
-    });
-    const db = join(temporaryDirectory(), 'catalog.db');
-    await load(settingsFor(url, db), 'full');
-    expect(new Set(seen)).toEqual(new Set(['no-cache']));
+it('a cache in front of the source proves nothing with pages that are older than the overlap', async () => {
+  const { service, settings, db } = await aged('600');
+  service.asked.length = 0;
+  const run = await load(settings, 'full');
+  expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });
+  expect(run.reasons).toContain('a cache answered with a page from 600 s ago');
+  expect(catalogOf(db).has('P50')).toBe(true);
+  // Each page is read three times before it is used.
+  expect(service.asked.filter((url) => url.search === '?page=1&per_page=1000')).toHaveLength(3 * 2);
+});
+
+it('a cache in front of the source is asked for the current state of the source', async () => {
+  const seen: (string | undefined)[] = [];
+  const url = await serveHttp((request, response) => {
+    seen.push(request.headers['cache-control']);
+    response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
+    response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');
   });
+  const db = join(temporaryDirectory(), 'catalog.db');
+  await load(settingsFor(url, db), 'full');
+  expect(new Set(seen)).toEqual(new Set(['no-cache']));
 });

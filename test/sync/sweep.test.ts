@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { assessRun } from '../../src/sync/evidence.ts';
 import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
@@ -26,96 +26,90 @@ function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
   return sweep(store, run, concluded, { ...SETTINGS, ...settings });
 }
 
-describe('the limit of unexpected removals', () => {
-  it.each([
-    [{ products: 7 }, 1_000_000, 7],
-    [{ products: 0 }, 1_000_000, 0],
-    [{ percent: 1 }, 50_000, 500],
-    [{ percent: 1 }, 10_099, 100],
-    [{ percent: 0 }, 1_000_000, 100],
-  ])('%j of %i living products is %i', (removalLimit, living, limit) => {
-    expect(removalLimitOf({ removalLimit }, living)).toBe(limit);
+it.each([
+  [{ products: 7 }, 1_000_000, 7],
+  [{ products: 0 }, 1_000_000, 0],
+  [{ percent: 1 }, 50_000, 500],
+  [{ percent: 1 }, 10_099, 100],
+  [{ percent: 0 }, 1_000_000, 100],
+])('the limit of unexpected removals %j of %i living products is %i', (removalLimit, living, limit) => {
+  expect(removalLimitOf({ removalLimit }, living)).toBe(limit);
+});
+
+it('products that a sealed run did not see are removed', () => {
+  expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], holdReason: null });
+});
+
+it('products that a sealed run did not see are held beyond the limit, announced ones too', () => {
+  expect(sweepOf({ products: 14, withdrawn: [14] })).toMatchObject({ remove: [11, 12, 13, 14], holdReason: null });
+  expect(sweepOf({ products: 15, withdrawn: [15] })).toMatchObject({
+    remove: [11, 12, 13, 14, 15],
+    holdReason: '4 removals are more than the limit of 3; the source announced 1 more, 5 in all',
   });
 });
 
-describe('products that a sealed run did not see', () => {
-  it('are removed', () => {
-    expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], holdReason: null });
-  });
+it('products that a sealed run did not see are held if the source lists nothing', () => {
+  const passes = [{ windows: [{ ids: [] }] }];
+  expect(sweepOf({ products: 2, passes }).holdReason).toBe('the source lists no product at all');
+  expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBeNull();
+});
 
-  it('are held beyond the limit, announced ones too', () => {
-    expect(sweepOf({ products: 14, withdrawn: [14] })).toMatchObject({ remove: [11, 12, 13, 14], holdReason: null });
-    expect(sweepOf({ products: 15, withdrawn: [15] })).toMatchObject({
-      remove: [11, 12, 13, 14, 15],
-      holdReason: '4 removals are more than the limit of 3; the source announced 1 more, 5 in all',
-    });
-  });
+const open = { conclusion: { proof: 'open' as const } };
 
-  it('are held if the source lists nothing', () => {
-    const passes = [{ windows: [{ ids: [] }] }];
-    expect(sweepOf({ products: 2, passes }).holdReason).toBe('the source lists no product at all');
-    expect(sweepOf({ products: 2, passes, withdrawn: [1, 2] }).holdReason).toBeNull();
+it('products that an open run did not see are missing', () => {
+  expect(sweepOf(open)).toEqual({ remove: [], missing: [11, 12], holdReason: null });
+});
+
+it('products that an open run did not see are removed when enough runs in a row did not see them', () => {
+  expect(sweepOf({ ...open, missedBefore: [12] })).toMatchObject({ remove: [12], missing: [11] });
+  expect(sweepOf({ ...open, missedBefore: [12], settings: { confirmations: 3 } })).toMatchObject({ remove: [] });
+});
+
+it('products that an open run did not see are not confirmed by a run whose count does not agree', () => {
+  const conclusion = { ...open.conclusion, countAgrees: false };
+  expect(sweepOf({ conclusion, missedBefore: [11, 12] })).toMatchObject({ remove: [], missing: [11, 12] });
+});
+
+const found = { page: 1, perPage: 1, ids: [1] };
+const notFound = { page: 12, perPage: 1, ids: [], after: 1_000 };
+const foundLater = { page: 2, perPage: 1, ids: [2], after: 2_000 };
+function lookedUp(...windows: PassSketch['windows']): Case {
+  return { ...open, passes: [LIST, { kind: 'lookup', windows }] };
+}
+
+it('products that an open run did not see are removed when a lookup does not find them', () => {
+  expect(sweepOf(lookedUp(found, notFound, foundLater))).toMatchObject({ remove: [12], missing: [11] });
+});
+
+it('products that an open run did not see are not removed by a lookup unless others found a product before it and after it, near in time', () => {
+  expect(sweepOf(lookedUp(found, notFound))).toMatchObject({ remove: [] });
+  expect(sweepOf(lookedUp(notFound, foundLater))).toMatchObject({ remove: [] });
+  expect(sweepOf(lookedUp(found, { ...foundLater, after: 500 }, notFound))).toMatchObject({ remove: [] });
+  const hours = { after: 20 * 60 * MINUTE };
+  expect(sweepOf(lookedUp(found, { ...notFound, ...hours }, { ...foundLater, ...hours }))).toMatchObject({
+    remove: [],
   });
 });
 
-describe('products that an open run did not see', () => {
-  const open = { conclusion: { proof: 'open' as const } };
-
-  it('are missing', () => {
-    expect(sweepOf(open)).toEqual({ remove: [], missing: [11, 12], holdReason: null });
+it("products that an open run did not see are held if the source's total is far from what was read", () => {
+  const { passes = [] } = lookedUp(found, notFound, foundLater);
+  const short = { perPage: 20, windows: [{ ids: ids(1, 10), total: 14 }] };
+  expect(sweepOf({ ...open, passes: [short, ...passes.slice(1)] })).toMatchObject({
+    remove: [12],
+    holdReason: 'the source says that it has 14 products, and 10 were read',
   });
+});
 
-  it('are removed when enough runs in a row did not see them', () => {
-    expect(sweepOf({ ...open, missedBefore: [12] })).toMatchObject({ remove: [12], missing: [11] });
-    expect(sweepOf({ ...open, missedBefore: [12], settings: { confirmations: 3 } })).toMatchObject({ remove: [] });
-  });
+it('products that an open run did not see are not removed by lookups that do not find a product that exists, or are doubted', () => {
+  expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound, foundLater))).toMatchObject({ remove: [] });
+  const doubted = { ...notFound, doubt: 'a cache answered' };
+  expect(sweepOf(lookedUp(found, doubted, foundLater))).toMatchObject({ remove: [] });
+});
 
-  it('are not confirmed by a run whose count does not agree', () => {
-    const conclusion = { ...open.conclusion, countAgrees: false };
-    expect(sweepOf({ conclusion, missedBefore: [11, 12] })).toMatchObject({ remove: [], missing: [11, 12] });
-  });
-
-  const found = { page: 1, perPage: 1, ids: [1] };
-  const notFound = { page: 12, perPage: 1, ids: [], after: 1_000 };
-  const foundLater = { page: 2, perPage: 1, ids: [2], after: 2_000 };
-  function lookedUp(...windows: PassSketch['windows']): Case {
-    return { ...open, passes: [LIST, { kind: 'lookup', windows }] };
-  }
-
-  it('are removed when a lookup does not find them', () => {
-    expect(sweepOf(lookedUp(found, notFound, foundLater))).toMatchObject({ remove: [12], missing: [11] });
-  });
-
-  it('are not removed by a lookup unless others found a product before it and after it, near in time', () => {
-    expect(sweepOf(lookedUp(found, notFound))).toMatchObject({ remove: [] });
-    expect(sweepOf(lookedUp(notFound, foundLater))).toMatchObject({ remove: [] });
-    expect(sweepOf(lookedUp(found, { ...foundLater, after: 500 }, notFound))).toMatchObject({ remove: [] });
-    const hours = { after: 20 * 60 * MINUTE };
-    expect(sweepOf(lookedUp(found, { ...notFound, ...hours }, { ...foundLater, ...hours }))).toMatchObject({
-      remove: [],
-    });
-  });
-
-  it("are held if the source's total is far from what was read", () => {
-    const { passes = [] } = lookedUp(found, notFound, foundLater);
-    const short = { perPage: 20, windows: [{ ids: ids(1, 10), total: 14 }] };
-    expect(sweepOf({ ...open, passes: [short, ...passes.slice(1)] })).toMatchObject({
-      remove: [12],
-      holdReason: 'the source says that it has 14 products, and 10 were read',
-    });
-  });
-
-  it('are not removed by lookups that do not find a product that exists, or are doubted', () => {
-    expect(sweepOf(lookedUp({ ...found, ids: [] }, notFound, foundLater))).toMatchObject({ remove: [] });
-    const doubted = { ...notFound, doubt: 'a cache answered' };
-    expect(sweepOf(lookedUp(found, doubted, foundLater))).toMatchObject({ remove: [] });
-  });
-
-  it('are not removed by lookups of a run that has not settled', () => {
-    const conclusion = { ...open.conclusion, mustSettle: true };
-    expect(sweepOf({ ...lookedUp(found, notFound, foundLater), conclusion })).toMatchObject({
-      remove: [],
-      missing: [11, 12],
-    });
+it('products that an open run did not see are not removed by lookups of a run that has not settled', () => {
+  const conclusion = { ...open.conclusion, mustSettle: true };
+  expect(sweepOf({ ...lookedUp(found, notFound, foundLater), conclusion })).toMatchObject({
+    remove: [],
+    missing: [11, 12],
   });
 });

@@ -117,7 +117,7 @@ it.skipIf(!redisAvailable)('a keeper that was suspended leaves the tasks of its 
   for (const keeper of [first, second]) expect((await keeper.stop()).code).toBe(0);
 });
 
-it('makes up for a week of downtime with one full run, without any deltas', async () => {
+it('a daemon makes up for a week of downtime with one full run, without any deltas', async () => {
   const minute = (new Date().getUTCMinutes() + 30) % 60;
   const { directory, db, settings } = await place(
     { items: 500 },

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { FetchTask, Page } from '../../src/catalog/page-types.ts';
 import { pageOf } from '../../src/catalog/validate-page.ts';
@@ -89,90 +89,88 @@ function agreed(mirror: ReturnType<typeof mirrorOf>, text: string | Uint8Array<A
 
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at);
 
-describe('a page of known products', () => {
-  it('is compared without parsing it, whatever separates the items', () => {
-    const mirror = mirrorOf();
-    const items = range(20, 60).map((number) => textOf(number));
-    const ids = range(21, 61);
-    expect(agreed(mirror, pageText(items))).toEqual(ids);
-    expect(agreed(mirror, pageText(items, { comma: ' ,\n  ' }))).toEqual(ids);
-    expect(agreed(mirror, pageText(items, { before: '"next":{"item":[]},', after: '\n, "x":[1]\n' }))).toEqual(ids);
-    const padded = Buffer.from(`--${pageText(items)}--`);
-    expect(agreed(mirror, new Uint8Array(padded).subarray(2, padded.length - 2))).toEqual(ids);
-  });
-
-  it('shows what changed, moved, is new, is removed or is on the page twice', () => {
-    const mirror = mirrorOf();
-    const items = [
-      ...range(0, 3).map((number) => textOf(number)),
-      textOf(3, { title: 'New' }),
-      textOf(4),
-      textOf(900),
-      ...range(5, 9).map((number) => textOf(number)),
-      textOf(100),
-      textOf(9),
-      textOf(10),
-      textOf(11, { distributable: false }),
-      textOf(13),
-      textOf(2),
-      textOf(50),
-      textOf(51),
-      textOf(52),
-    ];
-    const ids = [1, 2, 3, -4, 5, 0, 6, 7, -8, 9, 101, 10, 11, 12, 14, 3, 51, 52, 53];
-    expect(agreed(mirror, pageText(items))).toEqual(ids);
-  });
-
-  it('is parsed if its order is another one, or an item or the envelope is not as it should be', () => {
-    const mirror = mirrorOf();
-    const { compare } = comparerOf(mirror);
-    const items = range(20, 40).map((number) => textOf(number));
-    const broken = [...items.slice(0, 5), '{"vbid":""}', ...items.slice(6)];
-    expect(compare(pageText(items))).not.toBeNull();
-    expect(compare(pageText(range(0, 40).map((at) => textOf((at * 37) % PRODUCTS))))).toBeNull();
-    expect(compare(pageText([]))).toBeNull();
-    expect(compare(pageText(broken))).toBeNull();
-    expect(compare(pageText(items, { comma: ',\x00' }))).toBeNull();
-    expect(compare(pageText(items, { comma: '\x0c,' }))).toBeNull();
-    expect(compare(pageText([...items.slice(0, 19), '{"vbid":"V39"']))).toBeNull();
-    expect(compare(pageText([...items.slice(0, 19), '7']))).toBeNull();
-    expect(compare(pageText(items).replace('"items"', '"others"'))).toBeNull();
-    expect(compare(pageText(items, { after: ',"items":[]' }))).toBeNull();
-    expect(compare(pageText(items, { before: '"a":{"items":[{"vbid":"V1"}]},' }))).toBeNull();
-    expect(compare(pageText(items, { after: `,"a":${'['.repeat(80)}${']'.repeat(80)}` }))).toBeNull();
-    const latin = Buffer.from(pageText([...items.slice(0, 19), '{"vbid":"V39","title":"\u00e9"}']), 'latin1');
-    expect(compare(new Uint8Array(latin))).toBeNull();
-  });
-
-  it('must be the requested one', () => {
-    const { compare } = comparerOf(mirrorOf());
-    const text = pageText(
-      range(20, 60).map((number) => textOf(number)),
-      { page: 2 },
-    );
-    expect(() => compare(text, 1)).toThrow('requested page 1, got page 2');
-    expect(compare(text.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt).toBeNull();
-    expect(compare(text.replace('"num_items":80', '"num_items":99'), 2)?.doubt).toBeNull();
-    const short = pageText(
-      range(20, 50).map((number) => textOf(number)),
-      { page: 2 },
-    );
-    expect(compare(short.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt).toMatch('30 items instead of 40');
-  });
-
-  it('is not compared with another mirror, nor if the file cannot be read', () => {
-    const mirror = mirrorOf();
-    const bytes = bytesOf(pageText(range(20, 60).map((number) => textOf(number))));
-    const { comparer, task } = comparerOf(mirror);
-    expect(comparer.compare(bytes, task())).not.toBeNull();
-    expect(comparer.compare(bytes, { ...task(), mirror: 'another' })).toBeNull();
-    const missing = createPageComparer(join(temporaryDirectory(), 'missing.db'));
-    expect(missing.compare(bytes, task())).toBeNull();
-    missing.close();
-  });
+it('a page of known products is compared without parsing it, whatever separates the items', () => {
+  const mirror = mirrorOf();
+  const items = range(20, 60).map((number) => textOf(number));
+  const ids = range(21, 61);
+  expect(agreed(mirror, pageText(items))).toEqual(ids);
+  expect(agreed(mirror, pageText(items, { comma: ' ,\n  ' }))).toEqual(ids);
+  expect(agreed(mirror, pageText(items, { before: '"next":{"item":[]},', after: '\n, "x":[1]\n' }))).toEqual(ids);
+  const padded = Buffer.from(`--${pageText(items)}--`);
+  expect(agreed(mirror, new Uint8Array(padded).subarray(2, padded.length - 2))).toEqual(ids);
 });
 
-it('comparing finds what parsing finds, for random pages', () => {
+it('a page of known products shows what changed, moved, is new, is removed or is on the page twice', () => {
+  const mirror = mirrorOf();
+  const items = [
+    ...range(0, 3).map((number) => textOf(number)),
+    textOf(3, { title: 'New' }),
+    textOf(4),
+    textOf(900),
+    ...range(5, 9).map((number) => textOf(number)),
+    textOf(100),
+    textOf(9),
+    textOf(10),
+    textOf(11, { distributable: false }),
+    textOf(13),
+    textOf(2),
+    textOf(50),
+    textOf(51),
+    textOf(52),
+  ];
+  const ids = [1, 2, 3, -4, 5, 0, 6, 7, -8, 9, 101, 10, 11, 12, 14, 3, 51, 52, 53];
+  expect(agreed(mirror, pageText(items))).toEqual(ids);
+});
+
+it('a page of known products is parsed if its order is another one, or an item or the envelope is not as it should be', () => {
+  const mirror = mirrorOf();
+  const { compare } = comparerOf(mirror);
+  const items = range(20, 40).map((number) => textOf(number));
+  const broken = [...items.slice(0, 5), '{"vbid":""}', ...items.slice(6)];
+  expect(compare(pageText(items))).not.toBeNull();
+  expect(compare(pageText(range(0, 40).map((at) => textOf((at * 37) % PRODUCTS))))).toBeNull();
+  expect(compare(pageText([]))).toBeNull();
+  expect(compare(pageText(broken))).toBeNull();
+  expect(compare(pageText(items, { comma: ',\x00' }))).toBeNull();
+  expect(compare(pageText(items, { comma: '\x0c,' }))).toBeNull();
+  expect(compare(pageText([...items.slice(0, 19), '{"vbid":"V39"']))).toBeNull();
+  expect(compare(pageText([...items.slice(0, 19), '7']))).toBeNull();
+  expect(compare(pageText(items).replace('"items"', '"others"'))).toBeNull();
+  expect(compare(pageText(items, { after: ',"items":[]' }))).toBeNull();
+  expect(compare(pageText(items, { before: '"a":{"items":[{"vbid":"V1"}]},' }))).toBeNull();
+  expect(compare(pageText(items, { after: `,"a":${'['.repeat(80)}${']'.repeat(80)}` }))).toBeNull();
+  const latin = Buffer.from(pageText([...items.slice(0, 19), '{"vbid":"V39","title":"\u00e9"}']), 'latin1');
+  expect(compare(new Uint8Array(latin))).toBeNull();
+});
+
+it('a page of known products must be the requested one', () => {
+  const { compare } = comparerOf(mirrorOf());
+  const text = pageText(
+    range(20, 60).map((number) => textOf(number)),
+    { page: 2 },
+  );
+  expect(() => compare(text, 1)).toThrow('requested page 1, got page 2');
+  expect(compare(text.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt).toBeNull();
+  expect(compare(text.replace('"num_items":80', '"num_items":99'), 2)?.doubt).toBeNull();
+  const short = pageText(
+    range(20, 50).map((number) => textOf(number)),
+    { page: 2 },
+  );
+  expect(compare(short.replace('"total_pages":2', '"total_pages":3'), 2)?.doubt).toMatch('30 items instead of 40');
+});
+
+it('a page of known products is not compared with another mirror, nor if the file cannot be read', () => {
+  const mirror = mirrorOf();
+  const bytes = bytesOf(pageText(range(20, 60).map((number) => textOf(number))));
+  const { comparer, task } = comparerOf(mirror);
+  expect(comparer.compare(bytes, task())).not.toBeNull();
+  expect(comparer.compare(bytes, { ...task(), mirror: 'another' })).toBeNull();
+  const missing = createPageComparer(join(temporaryDirectory(), 'missing.db'));
+  expect(missing.compare(bytes, task())).toBeNull();
+  missing.close();
+});
+
+it('a comparison finds what parsing finds, for random pages', () => {
   const mirror = mirrorOf();
   const bodies = query<{ body: string }>(mirror.db, 'SELECT body FROM products ORDER BY id').map(({ body }) => body);
   const run = fc

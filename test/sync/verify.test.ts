@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -29,149 +29,143 @@ function lines(text: string): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
-describe('verify', () => {
-  it('finds no difference in a correct mirror, and counts changes of the next delta as drift', async () => {
-    expect(await cli(['verify'], settings, directory)).toMatchObject({
-      code: 0,
-      stdout: expect.stringMatching(
-        /^read 1,500 products from the source, proof sealed\n0 differences, 0 drifted/,
-      ) as string,
-    });
-    sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
-    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
-    expect(code).toBe(0);
-    const found = lines(stdout);
-    expect(found.at(-1)).toMatchObject({ summary: { differences: 0, drifted: 9, proof: 'sealed' } });
-    expect(found.filter(({ kind }) => kind === 'only-there')).toHaveLength(2);
-    expect(found.filter(({ kind, drift }) => kind === 'differs' && drift === true)).toHaveLength(7);
-    await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
-    const after = lines((await cli(['verify', '--json'], settings, directory)).stdout);
-    // Withdrawn products were announced and are not listed any more: the next full load removes them.
-    expect(after.at(-1)).toMatchObject({ summary: { differences: 0 } });
+it('verify finds no difference in a correct mirror, and counts changes of the next delta as drift', async () => {
+  expect(await cli(['verify'], settings, directory)).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(
+      /^read 1,500 products from the source, proof sealed\n0 differences, 0 drifted/,
+    ) as string,
   });
+  sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
+  const { code, stdout } = await cli(['verify', '--json'], settings, directory);
+  expect(code).toBe(0);
+  const found = lines(stdout);
+  expect(found.at(-1)).toMatchObject({ summary: { differences: 0, drifted: 9, proof: 'sealed' } });
+  expect(found.filter(({ kind }) => kind === 'only-there')).toHaveLength(2);
+  expect(found.filter(({ kind, drift }) => kind === 'differs' && drift === true)).toHaveLength(7);
+  await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
+  const after = lines((await cli(['verify', '--json'], settings, directory)).stdout);
+  // Withdrawn products were announced and are not listed any more: the next full load removes them.
+  expect(after.at(-1)).toMatchObject({ summary: { differences: 0 } });
+});
 
-  it('prints every difference, and writes nothing', async () => {
-    const [a, b, c] = [...catalogOf(db).keys()].sort();
-    execute(
-      db,
-      `
+it('verify prints every difference, and writes nothing', async () => {
+  const [a, b, c] = [...catalogOf(db).keys()].sort();
+  execute(
+    db,
+    `
       UPDATE products SET body = json_set(body, '$.title', 'Wrong') WHERE vbid = '${a}';
       DELETE FROM products WHERE vbid = '${b}'; UPDATE mirror SET living = living - 1;
       UPDATE products SET vbid = 'STRANGER', body = json_set(body, '$.vbid', 'STRANGER') WHERE vbid = '${c}'`,
-    );
-    const before = catalogOf(db);
-    const { code, stdout } = await cli(['verify', '--json'], settings, directory);
-    expect(code).toBe(3);
-    expect(lines(stdout)).toEqual([
-      { kind: 'differs', vbid: a, title: expect.any(String), fields: ['/title'], drift: false },
-      { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
-      { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
-      { kind: 'only-here', vbid: 'STRANGER', title: expect.any(String), drift: false },
-      { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
-    ]);
-    expect(catalogOf(db)).toEqual(before);
-    const text = await cli(['verify'], settings, directory);
-    expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
-  });
-
-  it('needs a filled mirror', async () => {
-    const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
-    expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
-  });
+  );
+  const before = catalogOf(db);
+  const { code, stdout } = await cli(['verify', '--json'], settings, directory);
+  expect(code).toBe(3);
+  expect(lines(stdout)).toEqual([
+    { kind: 'differs', vbid: a, title: expect.any(String), fields: ['/title'], drift: false },
+    { kind: 'only-there', vbid: b, title: expect.any(String), drift: false },
+    { kind: 'only-there', vbid: c, title: expect.any(String), drift: false },
+    { kind: 'only-here', vbid: 'STRANGER', title: expect.any(String), drift: false },
+    { summary: { products: 1500, proof: 'sealed', reasons: [], differences: 4, drifted: 0, unproven: 0 } },
+  ]);
+  expect(catalogOf(db)).toEqual(before);
+  const text = await cli(['verify'], settings, directory);
+  expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
 });
 
-describe('sync --dry-run', () => {
-  it('shows what a run would do, and does nothing', async () => {
-    sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
-    const before = catalogOf(db);
-    const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
-    expect(JSON.parse(delta.stdout)).toMatchObject({
-      dry_run: true,
-      kind: 'delta',
-      created: 2,
-      updated: 7,
-      removed: 0,
-    });
-    const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
-    const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
-    expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
-    // The four withdrawn products are announced by a delta that reaches back far enough.
-    const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
-    const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
-    expect(full).toMatchObject({ code: 0, stderr: '' });
-    expect(full.stdout).toContain('a full load of 1,502 products would make these changes; no product was changed');
-    expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);
-    expect(catalogOf(db)).toEqual(before);
-    expect(expectExactLog(db)).toBe(1_500);
-  });
-
-  it('of a first run shows every product as created, and leaves no file', async () => {
-    const fresh = { ...settings, CATCHWORD_DB: join(directory, 'new', 'catalog.db') };
-    const { code, stdout } = await cli(['sync', '--dry-run', '--json'], fresh, directory);
-    expect(code).toBe(0);
-    expect(JSON.parse(stdout)).toMatchObject({ kind: 'full', created: 1_500, removed: 0, held: false });
-    expect((await cli(['status'], fresh, directory)).code).toBe(1);
-  });
-
-  it('shows what would be held', async () => {
-    sandbox.catalog.mutate({ remove: 200, seed: 1 });
-    const gone = await startSandbox({ items: 1_000, details: true });
-    onTestFinished(() => gone.stop());
-    const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
-    standIn(db, gone.url);
-    const { code, stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
-    // As the run itself would exit.
-    expect(code).toBe(5);
-    expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
-  });
+it('verify needs a filled mirror', async () => {
+  const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
+  expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });
 });
 
-describe('doctor', () => {
-  it('shows how the source behaves', async () => {
-    const found = await cli(['doctor'], { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }, directory);
-    expect(found.code).toBe(0);
-    expect(found.stdout).toMatch(/ok {5}page size {2}any size is honoured\n/);
-    expect(found.stdout).toMatch(/ok {5}order {6}two reads of a page are the same/);
-    expect(found.stdout).toMatch(/ok {5}lookup {5}finds what exists/);
+it('sync --dry-run shows what a run would do, and does nothing', async () => {
+  sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
+  const before = catalogOf(db);
+  const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
+  expect(JSON.parse(delta.stdout)).toMatchObject({
+    dry_run: true,
+    kind: 'delta',
+    created: 2,
+    updated: 7,
+    removed: 0,
   });
+  const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
+  const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
+  expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
+  // The four withdrawn products are announced by a delta that reaches back far enough.
+  const reaching = { ...settings, CATCHWORD_DELTA_OVERLAP: '5m' };
+  const full = await cli(['sync', '--dry-run', '--full'], reaching, directory);
+  expect(full).toMatchObject({ code: 0, stderr: '' });
+  expect(full.stdout).toContain('a full load of 1,502 products would make these changes; no product was changed');
+  expect(full.stdout).toMatch(/created {2}2\n {11}\d+ /);
+  expect(catalogOf(db)).toEqual(before);
+  expect(expectExactLog(db)).toBe(1_500);
+});
 
-  it('asks for deltas of the future, of long ago, and of the newest change that it knows', async () => {
-    const doctor = async () => (await cli(['doctor'], settings, directory)).stdout;
-    expect(await doctor()).toContain('none is of the future; 1,500 products since 2000; the mirror knows no change');
-    sandbox.catalog.mutate({ create: 0, update: 3, remove: 0, seed: 1 });
-    await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
-    expect(await doctor()).toMatch(/ok {5}deltas {5}none is of the future; 1,500 products since 2000; \d+ since /);
-  });
+it('sync --dry-run of a first run shows every product as created, and leaves no file', async () => {
+  const fresh = { ...settings, CATCHWORD_DB: join(directory, 'new', 'catalog.db') };
+  const { code, stdout } = await cli(['sync', '--dry-run', '--json'], fresh, directory);
+  expect(code).toBe(0);
+  expect(JSON.parse(stdout)).toMatchObject({ kind: 'full', created: 1_500, removed: 0, held: false });
+  expect((await cli(['status'], fresh, directory)).code).toBe(1);
+});
 
-  it.each<[string, string, (from: number) => boolean]>([
-    ['future', 'a delta from the day after tomorrow shows 3 products', () => true],
-    ['past', 'a delta from the year 2000 is empty', () => false],
-    ['last hour', 'is empty, but run 2 found a change since', (from) => from < Date.UTC(2001, 0)],
-  ])('notices deltas that are wrong about the %s', async (_when, said, isTold) => {
-    const titled = (title: string) => ['A', 'B', 'C'].map((vbid) => Buffer.from(JSON.stringify({ vbid, title })));
-    const source = await startRawSource(titled('old'));
-    const asked = { ...settings, CATCHWORD_BASE_URL: source.url, CATCHWORD_DB: join(directory, 'other.db') };
-    await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
-    source.items = titled('new');
-    await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
-    source.instead = ({ searchParams }) => {
-      const from = searchParams.get('from');
-      source.changed = from !== null && isTold(Date.parse(from)) ? source.items : [];
-      return null;
-    };
-    const { stdout } = await cli(['doctor'], asked, directory);
-    expect(stdout).toContain('note   deltas ');
-    expect(stdout).toContain(said);
-  });
+it('sync --dry-run shows what would be held', async () => {
+  sandbox.catalog.mutate({ remove: 200, seed: 1 });
+  const gone = await startSandbox({ items: 1_000, details: true });
+  onTestFinished(() => gone.stop());
+  const other = { ...settings, CATCHWORD_BASE_URL: gone.url };
+  standIn(db, gone.url);
+  const { code, stdout } = await cli(['sync', '--dry-run', '--full', '--json'], other, directory);
+  // As the run itself would exit.
+  expect(code).toBe(5);
+  expect(JSON.parse(stdout)).toMatchObject({ removed: 500, held: true, proof: 'sealed' });
+});
 
-  it('notices a source that ignores the page size, and a lookup that does not work', async () => {
-    const odd = await startSandbox({ items: 100, maxPerPage: 10 });
-    onTestFinished(() => odd.stop());
-    const asked = { ...settings, CATCHWORD_BASE_URL: odd.url, CATCHWORD_LOOKUP_PATH: '/v4/titles/:vbid' };
-    standIn(db, odd.url);
-    const found = await cli(['doctor'], asked, directory);
-    expect(found.code).toBe(1);
-    expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
-    expect(found.stdout).toMatch(/failed lookup {5}does not find \d+, which is listed/);
-  });
+it('doctor shows how the source behaves', async () => {
+  const found = await cli(['doctor'], { ...settings, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' }, directory);
+  expect(found.code).toBe(0);
+  expect(found.stdout).toMatch(/ok {5}page size {2}any size is honoured\n/);
+  expect(found.stdout).toMatch(/ok {5}order {6}two reads of a page are the same/);
+  expect(found.stdout).toMatch(/ok {5}lookup {5}finds what exists/);
+});
+
+it('doctor asks for deltas of the future, of long ago, and of the newest change that it knows', async () => {
+  const doctor = async () => (await cli(['doctor'], settings, directory)).stdout;
+  expect(await doctor()).toContain('none is of the future; 1,500 products since 2000; the mirror knows no change');
+  sandbox.catalog.mutate({ create: 0, update: 3, remove: 0, seed: 1 });
+  await load({ ...settings, LOG_LEVEL: 'fatal' }, 'delta');
+  expect(await doctor()).toMatch(/ok {5}deltas {5}none is of the future; 1,500 products since 2000; \d+ since /);
+});
+
+it.each<[string, string, (from: number) => boolean]>([
+  ['future', 'a delta from the day after tomorrow shows 3 products', () => true],
+  ['past', 'a delta from the year 2000 is empty', () => false],
+  ['last hour', 'is empty, but run 2 found a change since', (from) => from < Date.UTC(2001, 0)],
+])('doctor notices deltas that are wrong about the %s', async (_when, said, isTold) => {
+  const titled = (title: string) => ['A', 'B', 'C'].map((vbid) => Buffer.from(JSON.stringify({ vbid, title })));
+  const source = await startRawSource(titled('old'));
+  const asked = { ...settings, CATCHWORD_BASE_URL: source.url, CATCHWORD_DB: join(directory, 'other.db') };
+  await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
+  source.items = titled('new');
+  await load({ ...asked, LOG_LEVEL: 'fatal' }, 'full');
+  source.instead = ({ searchParams }) => {
+    const from = searchParams.get('from');
+    source.changed = from !== null && isTold(Date.parse(from)) ? source.items : [];
+    return null;
+  };
+  const { stdout } = await cli(['doctor'], asked, directory);
+  expect(stdout).toContain('note   deltas ');
+  expect(stdout).toContain(said);
+});
+
+it('doctor notices a source that ignores the page size, and a lookup that does not work', async () => {
+  const odd = await startSandbox({ items: 100, maxPerPage: 10 });
+  onTestFinished(() => odd.stop());
+  const asked = { ...settings, CATCHWORD_BASE_URL: odd.url, CATCHWORD_LOOKUP_PATH: '/v4/titles/:vbid' };
+  standIn(db, odd.url);
+  const found = await cli(['doctor'], asked, directory);
+  expect(found.code).toBe(1);
+  expect(found.stdout).toMatch(/note {3}page size {2}asked for 14 and 7 a page, it answers 10 and 7/);
+  expect(found.stdout).toMatch(/failed lookup {5}does not find \d+, which is listed/);
 });

@@ -66,13 +66,13 @@ async function placedFrom(file: string): Promise<Place> {
 /** A sandbox, and the mirror of an earlier version in the place of its mirror. */
 const placed = (tag: string): Promise<Place> => placedFrom(`${tag}.db.gz`);
 
-it('has a mirror of every schema', () => {
+it('every schema has a mirror', () => {
   const { entries } = JSON.parse(readFileSync(JOURNAL, 'utf8')) as { entries: { tag: string }[] };
   expect(TAGS, 'write the newest one: npm run mirror').toEqual(entries.map(({ tag }) => tag));
 });
 
-describe.each(TAGS)('a mirror of the schema %s', (tag) => {
-  it('is upgraded, and keeps everything', async () => {
+describe.each(TAGS)('the schema %s', (tag) => {
+  it('an older mirror is upgraded, and keeps everything', async () => {
     const { db } = await placed(tag);
     const before = keptOf(db);
     const held = query<{ id: number }>(db, "SELECT id FROM runs WHERE state = 'held'").map(({ id }) => id);
@@ -89,7 +89,7 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     expect(query(db, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
   });
 
-  it('answers every view and every command that reads', async () => {
+  it('an older mirror answers every view and every command that reads', async () => {
     const { db, settings, directory } = await placed(tag);
     const former = catalogOf(db);
     upgraded(db, () => {});
@@ -119,22 +119,25 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
   it.skipIf(!sqliteToolsAvailable).each([
     ['', ''],
     [', also if a table is missing', 'DROP TABLE eras'],
-  ])('ends a program that has a mirror of today open if it is restored into that%s', async (_, drop) => {
-    const { db, directory } = await placed(tag);
-    const backup = join(directory, 'backup.db');
-    writeFileSync(backup, readFileSync(db));
-    execute(backup, drop);
-    rmSync(db);
-    const store = openStore(db);
-    await sqlite3(db, `.restore ${backup}`);
-    const replaced = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
-    expect(() => store.check()).toThrow(replaced);
-    expect(() => store.request(() => {})).toThrow(replaced);
-    const now = query(db, 'SELECT count(*) AS count FROM __drizzle_migrations');
-    expect(now).toEqual(query(backup, 'SELECT count(*) AS count FROM __drizzle_migrations'));
-  });
+  ])(
+    'an older mirror ends a program that has a mirror of today open if it is restored into that%s',
+    async (_, drop) => {
+      const { db, directory } = await placed(tag);
+      const backup = join(directory, 'backup.db');
+      writeFileSync(backup, readFileSync(db));
+      execute(backup, drop);
+      rmSync(db);
+      const store = openStore(db);
+      await sqlite3(db, `.restore ${backup}`);
+      const replaced = expect.objectContaining({ code: 'MIRROR_REPLACED' }) as Error;
+      expect(() => store.check()).toThrow(replaced);
+      expect(() => store.request(() => {})).toThrow(replaced);
+      const now = query(db, 'SELECT count(*) AS count FROM __drizzle_migrations');
+      expect(now).toEqual(query(backup, 'SELECT count(*) AS count FROM __drizzle_migrations'));
+    },
+  );
 
-  it('is backed up as it is, and restored as a mirror of today', async () => {
+  it('an older mirror is backed up as it is, and restored as a mirror of today', async () => {
     const { db, settings, directory, sandbox } = await placed(tag);
     const before = keptOf(db);
     expect(await runHere(['backup', 'backup.db'], settings, directory)).toMatchObject({ code: 0, stderr: '' });
@@ -155,7 +158,7 @@ describe.each(TAGS)('a mirror of the schema %s', (tag) => {
     expect(await load(settings, 'delta')).toMatchObject({ kind: 'delta' });
   });
 
-  it('has an exact log, and goes on with a delta and a full run', async () => {
+  it('an older mirror has an exact log, and goes on with a delta and a full run', async () => {
     const { db, settings, sandbox } = await placed(tag);
     upgraded(db, () => {});
     standIn(db, sandbox.url);
