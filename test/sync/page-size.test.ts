@@ -1,25 +1,18 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { RunKind } from '../../src/catalog/run-types.ts';
 import { hastyClock } from '../../src/relay/contract/harness.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { bodies, numbered, rawPlace } from './raw-place.ts';
 
 const DAY = 86_400_000;
 
 /** A source that refuses pages of more than `most` products, and the page sizes that it is asked for. */
 async function begin(most: number) {
-  const source = await startRawSource(Array.from({ length: 900 }, (_, at) => Buffer.from(`{"vbid":"B${at}"}`)));
+  const { source, directory, settings } = await rawPlace(bodies(numbered(900)), { CATCHWORD_PER_PAGE: '400' });
   const limits = { most };
   const sizeOf = (asked: URL) => Number(asked.searchParams.get('per_page'));
   source.instead = (asked) => (sizeOf(asked) > limits.most ? { status: 400 } : null);
-  const directory = temporaryDirectory();
-  const settings = settingsFor(source.url, join(directory, 'catalog.db'), {
-    CATCHWORD_PER_PAGE: '400',
-    LOG_LEVEL: 'silent',
-  });
   let aheadMs = 0;
   const clock = { ...hastyClock, now: () => hastyClock.now() + aheadMs };
   return {

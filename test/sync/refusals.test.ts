@@ -1,26 +1,20 @@
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
-import type { RunKind } from '../../src/catalog/run-types.ts';
-import { load } from '../support/load.ts';
-import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { type RawSource, startRawSource } from '../support/raw-source.ts';
+import { catalogOf } from '../support/mirror.ts';
+import type { RawSource } from '../support/raw-source.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { query } from '../support/sqlite.ts';
+import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
-const ITEMS = Array.from({ length: 900 }, (_, index) => Buffer.from(`{"vbid":"B${index}"}`));
 const HTML = { 'content-type': 'text/html' };
 const PROXY_PAGE = '<!doctype html><html><body>Back soon</body></html>';
 
-/** A source of several pages, a place for its mirror, and the requests for one page of its list. */
-async function begin(more: Record<string, string> = {}) {
-  const source = await startRawSource(ITEMS);
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(source.url, db, { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: 'silent', ...more });
-  const listed = (page: number) => (asked: URL) =>
-    !asked.searchParams.has('from') && asked.searchParams.get('page') === `${page}`;
-  return { source, db, listed, run: (kind: RunKind = 'full') => load(settings, kind) };
-}
+/** A source of several pages, and a place for its mirror. */
+const begin = (more: Record<string, string> = {}) =>
+  rawPlace(bodies(numbered(900)), { CATCHWORD_PER_PAGE: '100', ...more });
+
+/** Finds the requests for one page of the list. */
+const listed = (page: number) => (asked: URL) => !isDelta(asked) && asked.searchParams.get('page') === `${page}`;
 
 /** Refuses everything from this request on. */
 function refuseFrom(source: RawSource, isFirst: (asked: URL) => boolean, status: number): void {
@@ -55,7 +49,7 @@ it.each([
   ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/login' } }],
   ['304', { status: 304 }],
 ])('a refusal after the first page is retried: %s', async (_what, refusal) => {
-  const { source, db, listed, run } = await begin();
+  const { source, db, run } = await begin();
   let left = 2;
   source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? refusal : null);
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
@@ -66,14 +60,14 @@ it.each([
 it.skipIf(!redisAvailable)('a refusal after the first page is retried by fetchers behind Redis', async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
-  const { source, listed, run } = await begin({ REDIS_URL: redis.url });
+  const { source, run } = await begin({ REDIS_URL: redis.url });
   let left = 2;
   source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
   expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
 });
 
 it('a refusal after the first page that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
-  const { source, listed, run } = await begin();
+  const { source, run } = await begin();
   refuseFrom(source, listed(5), 404);
   const error = await errorOf(run());
   expect(error).toMatchObject({ code: 'SOURCE_UNAVAILABLE', exitCode: 75, status: 404 });
@@ -88,7 +82,7 @@ it('a refusal after the first page that stays ends the run with what was refused
 });
 
 it('a refusal after the first page that stays when the run is resumed ends it, so that other runs may begin', async () => {
-  const { source, db, listed, run } = await begin();
+  const { source, db, run } = await begin();
   refuseFrom(source, listed(5), 400);
   await errorOf(run());
   expect(runsIn(db)).toMatchObject([{ state: 'reading' }]);
@@ -99,14 +93,14 @@ it('a refusal after the first page that stays when the run is resumed ends it, s
 });
 
 it('a refusal of the key after the first page does not let the next one, which may see other products, go on with the run', async () => {
-  const { source, db, listed, run } = await begin();
+  const { source, db, run } = await begin();
   source.instead = (asked) => (listed(5)(asked) ? { status: 403 } : null);
   expect((await errorOf(run())).hint).toContain('Check CATCHWORD_API_KEY');
   expect(runsIn(db)).toMatchObject([{ state: 'failed' }]);
 });
 
 it('a refusal after the first page with 601 ends the run at once', async () => {
-  const { source, listed, run } = await begin();
+  const { source, run } = await begin();
   source.instead = (asked) =>
     listed(5)(asked) ? { status: 403, body: '{"errors":["601: the token has expired"]}' } : null;
   const error = await errorOf(run());

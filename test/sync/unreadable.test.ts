@@ -1,15 +1,9 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run-types.ts';
-import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { type RawSource, startRawSource } from '../support/raw-source.ts';
+import { catalogOf, expectExactLog } from '../support/mirror.ts';
+import type { RawSource } from '../support/raw-source.ts';
+import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
-const BOOKS = Array.from({ length: 900 }, (_, at) => `B${at}`);
-
-function bodies(vbids: readonly string[]): Buffer[] {
-  return vbids.map((vbid) => Buffer.from(`{"vbid":"${vbid}"}`));
-}
+const BOOKS = numbered(900);
 
 interface Asked {
   readonly from: boolean;
@@ -19,9 +13,10 @@ interface Asked {
   readonly end: number;
 }
 
-function askedOf({ searchParams }: URL): Asked {
+function askedOf(url: URL): Asked {
+  const { searchParams } = url;
   const [page, perPage] = [Number(searchParams.get('page')), Number(searchParams.get('per_page'))];
-  return { from: searchParams.has('from'), page, perPage, start: (page - 1) * perPage, end: page * perPage };
+  return { from: isDelta(url), page, perPage, start: (page - 1) * perPage, end: page * perPage };
 }
 
 /** Answers these requests with an error. */
@@ -34,13 +29,8 @@ const holds =
   ({ from, start, end }: Asked): boolean =>
     !from && offsets.some((offset) => start <= offset && offset < end);
 
-async function begin(more: Record<string, string> = {}) {
-  const source = await startRawSource(bodies(BOOKS));
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const common = { CATCHWORD_PER_PAGE: '100', CATCHWORD_DELTA_OVERLAP: '0s', LOG_LEVEL: 'silent' };
-  const settings = settingsFor(source.url, db, { ...common, ...more });
-  return { source, db, run: (kind: RunKind = 'full') => load(settings, kind) };
-}
+const begin = (more: Record<string, string> = {}) =>
+  rawPlace(bodies(BOOKS), { CATCHWORD_PER_PAGE: '100', CATCHWORD_DELTA_OVERLAP: '0s', ...more });
 
 it.each<[string, number]>([
   ['in the first page', 3],

@@ -1,33 +1,24 @@
-import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import type { RunKind } from '../../src/catalog/run-types.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
-import { openStore } from '../../src/store/store.ts';
-import { load } from '../support/load.ts';
-import { catalogOf, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { startRawSource } from '../support/raw-source.ts';
+import { openedStore } from '../store/opened-store.ts';
+import { catalogOf } from '../support/mirror.ts';
+import { isDelta, rawPlace } from './raw-place.ts';
 
 function book(at: number, more: object = {}): Buffer {
   return Buffer.from(JSON.stringify({ vbid: `B${at}`, title: `Book ${at}`, ...more }));
 }
 
 function topicsIn(db: string): string[] {
-  const store = openStore(db, { mustExist: true });
   const limits = { readyMaxAgeMs: Number.MAX_SAFE_INTEGER, minFreeBytes: null };
-  const topics = problemsOf(stateOf(store, Date.now(), limits)).map(({ topic }) => topic);
-  store.close();
-  return topics;
+  return problemsOf(stateOf(openedStore(db), Date.now(), limits)).map(({ topic }) => topic);
 }
 
 async function begin(more: Record<string, string> = {}) {
   const books = Array.from({ length: 60 }, (_, at) => book(at));
-  const source = await startRawSource(books);
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(source.url, db, { CATCHWORD_DELTA_OVERLAP: '0s', LOG_LEVEL: 'silent', ...more });
-  const run = (kind: RunKind = 'full', own: Record<string, string> = {}) => load({ ...settings, ...own }, kind);
-  expect(await run()).toMatchObject({ proof: 'sealed' });
-  return { source, books, db, run };
+  const place = await rawPlace(books, { CATCHWORD_DELTA_OVERLAP: '0s', ...more });
+  expect(await place.run()).toMatchObject({ proof: 'sealed' });
+  return { books, ...place };
 }
 
 it('a full run finds changes that no delta tells, and removes nothing that night', async () => {
@@ -66,8 +57,7 @@ it('a full run believes deltas that tell what its list shows, and asks one of th
   source.changed = [book(60)];
   const before = source.requests.length;
   expect(await run()).toMatchObject({ proof: 'sealed', created: 1 });
-  const asked = source.requests.slice(before).filter(({ searchParams }) => searchParams.has('from'));
-  expect(asked).toHaveLength(1);
+  expect(source.requests.slice(before).filter(isDelta)).toHaveLength(1);
 });
 
 it('a changed selection does not count against the deltas', async () => {
@@ -78,13 +68,11 @@ it('a changed selection does not count against the deltas', async () => {
 
 it('a source that ignores from when deltas ask is named, and not asked for the whole list again and again', async () => {
   const books = Array.from({ length: 300 }, (_, at) => book(at));
-  const source = await startRawSource(books);
+  const { source, run } = await rawPlace(books, { CATCHWORD_PER_PAGE: '50' });
   source.changed = books;
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(source.url, db, { CATCHWORD_PER_PAGE: '50', LOG_LEVEL: 'silent' });
-  const night = await load(settings, 'full');
+  const night = await run();
   expect(night).toMatchObject({ proof: 'open', created: 300 });
   expect(night.reasons).toContainEqual(expect.stringMatching(/^a delta shows nearly every product: either/));
   // Seven pages for each: after the list, and when the run settles.
-  expect(source.requests.filter(({ searchParams }) => searchParams.has('from')).length).toBeLessThan(40);
+  expect(source.requests.filter(isDelta).length).toBeLessThan(40);
 });
