@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll } from 'vitest';
+import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { type Clock, type Pause, systemClock } from '../../src/base/clock.ts';
 import { createLog, type Logger } from '../../src/base/log.ts';
 import type { LearnedLimit } from '../../src/pace/learned-rate.ts';
@@ -33,7 +33,7 @@ interface KeeperOptions {
 
 let names = 0;
 
-/** Opens a keeper's queue with a source id of its own; fetchers can be added. */
+/** Opens a keeper's queue with a source id of its own, until the test ends; fetchers can be added. */
 export async function openPlace(
   redisUrl: string,
   { intervalMs = null, log = createLog('silent'), source = `test${++names}`, ...options }: KeeperOptions = {},
@@ -42,6 +42,10 @@ export async function openPlace(
   const pace = () => options.learned?.pace() ?? (intervalMs === null ? null : { intervalMs, slackMs: 0 });
   const queue = await createBullQueue({ ...shared, mirror: 'mirror-a', pace, ...options });
   const closers = [() => queue.close()];
+  const close = async (): Promise<void> => {
+    await Promise.all(closers.splice(0).map((one) => one()));
+  };
+  onTestFinished(close);
   return {
     queue,
     source,
@@ -50,9 +54,7 @@ export async function openPlace(
       closers.push(() => fetcher.close());
       return () => fetcher.close();
     },
-    close: async () => {
-      await Promise.all(closers.map((close) => close()));
-    },
+    close,
   };
 }
 

@@ -21,7 +21,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add(pages(16));
     await count(16);
     expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(15 * intervalMs - 1);
-    await place.close();
   });
 
   it('the pace of fetchers tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
@@ -54,7 +53,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await count(9);
     expect(source.requests.length).toBeGreaterThanOrEqual(17);
     expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(11 * 40 - 1);
-    await place.close();
   });
 
   it('the pace of fetchers reports a pause to the keeper before it delivers the failed attempt', async () => {
@@ -76,7 +74,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     expect(since).toBeGreaterThanOrEqual(asked);
     expect(until - since).toBeLessThanOrEqual(7_200_000);
     expect(until - since).toBeGreaterThan(7_100_000);
-    await place.close();
   });
 
   it('the pace of fetchers reports only the remaining pause to a keeper that was stopped', async () => {
@@ -99,7 +96,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     expect(pauses).toHaveLength(1);
     const [{ since, until } = { since: 0, until: 0 }] = pauses;
     expect(until - since).toBeLessThanOrEqual(60_000);
-    await place.close();
   });
 
   it('the pace of fetchers goes on when a pause is forgotten, also in the fetcher that noted it and for its retry', async () => {
@@ -118,7 +114,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.forgetPause();
     await count(1);
     expect(outcomes[0]).toMatchObject({ kind: 'captured' });
-    await place.close();
   });
 
   it('the pace of fetchers forgets a pause, so that another fetcher makes requests at once', async () => {
@@ -138,7 +133,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add([task(2)]);
     await count(2);
     expect(outcomes[1]).toMatchObject({ kind: 'captured' });
-    await place.close();
   });
 
   it('the pace of fetchers counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {
@@ -162,7 +156,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await count(10);
     expect(requests).toBe(20);
     expect(performance.now() - since).toBeGreaterThanOrEqual((requests - 1) * (intervalMs - 1));
-    await place.close();
   });
 
   it('the pace of fetchers keeps a learned limit while all tasks are in the queue', async () => {
@@ -182,7 +175,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.fetcher({ read: () => source.read });
     await count(5);
     expect(Math.max(...source.requests.map(({ at }) => at)) - since).toBeGreaterThanOrEqual(4 * intervalMs - 1);
-    await place.close();
   });
 
   it('the pace of fetchers waits for the pause that the mirror notes, although Redis does not know it', async () => {
@@ -203,6 +195,5 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await count(1);
     // A fetcher had the task already when Redis was flushed, so it may be read twice.
     expect(source.requests).not.toEqual([]);
-    await place.close();
   });
 });

@@ -1,15 +1,22 @@
 import { createServer } from 'node:net';
 import { setImmediate as turn } from 'node:timers/promises';
 import pino from 'pino';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { taskId } from '../../src/catalog/page-types.ts';
 import { checkRedis } from '../../src/queue/bullmq/check-redis.ts';
 import { listen } from '../support/listen.ts';
-import { PRIMARY, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
+import { PRIMARY, type RedisServer, redisAvailable, startRedis, startSentinel } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
 import { clock, openPlace, type Place, pages, useRedis } from './bull-place.ts';
 import { collect, idOf, itKeepsTheContract } from './contract.ts';
-import { createGate, createScriptedSource, task, untilAborted } from './scripted-source.ts';
+import { createGate, createScriptedSource, heldAnswer, task, untilAborted } from './scripted-source.ts';
+
+/** Starts a Redis that the test may kill. */
+async function startedRedis(args: readonly string[] = []): Promise<RedisServer> {
+  const redis = await startRedis({ args });
+  onTestFinished(() => redis.stop());
+  return redis;
+}
 
 /** Starts a fetcher, and waits until it reads a page, which ends only when it is stopped. */
 async function beginReading(place: Place): Promise<void> {
@@ -62,7 +69,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       expect(outcomes.map(idOf)).toEqual([taskId(task(1))]);
       const waiting = await redis.admin().keys(`catchword:fetch-${place.source}:*_r1*`);
       expect(waiting).toEqual([expect.stringContaining(taskId(task(2)))]);
-      await place.close();
     });
 
     it('the BullMQ queue sends no page through Redis', async () => {
@@ -90,17 +96,12 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       await Promise.all([atFar.count(1), atTwin.count(2)]);
       expect(await sent(place, 'mirror-b')).toEqual(['mirror-b_r1-p0-2x10']);
       expect((await sent(place, 'mirror-a')).sort()).toEqual(['mirror-a_r1-p0-1x10', 'mirror-a_r2-p0-3x10']);
-      await Promise.all([twin.close(), far.close(), place.close()]);
     });
 
     it('the BullMQ queue sends pages while the keeper rests', async () => {
       const place = await openPlace(redis.url());
-      const [asked, gate] = [createGate(), createGate()];
-      const source = createScriptedSource(clock, async () => {
-        asked.open();
-        await gate.passed;
-      });
-      await place.fetcher({ read: () => source.read, keeper: place.queue });
+      const { asked, gate, answer } = heldAnswer();
+      await place.fetcher({ read: () => createScriptedSource(clock, answer).read, keeper: place.queue });
       const before = await collect(place.queue);
       await place.queue.add([task(1)]);
       await asked.passed;
@@ -110,7 +111,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       const after = await collect(place.queue);
       await after.count(1);
       expect([before.outcomes.length, after.outcomes.map(idOf)]).toEqual([0, [taskId(task(1))]]);
-      await place.close();
     });
   });
 
@@ -136,7 +136,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.fetcher({ read: () => source.read, concurrency: 1 });
     await count(22);
     expect(source.requests.map(({ id }) => id)).toEqual([...first, ...pages(20)].map(taskId));
-    await place.close();
   });
 
   it('the BullMQ queue does not affect other sources in the same Redis', async () => {
@@ -148,7 +147,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await other.queue.add([task(1)]);
     await count(1);
     expect(collected.outcomes).toEqual([]);
-    await Promise.all([one.close(), other.close()]);
   });
 
   it('the BullMQ queue gives the page of a stopped fetcher to another one', async () => {
@@ -166,19 +164,13 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.fetcher({ read: () => createScriptedSource(clock).read });
     await count(1);
     expect(outcomes).toMatchObject([{ kind: 'captured', captured: { requests: 1 } }]);
-    await place.close();
   });
 
   it('the BullMQ queue keeps a page that was read during a Redis outage and delivers it afterwards', async () => {
-    const own = await startRedis();
+    const own = await startedRedis();
     const place = await openPlace(own.url);
-    const gate = createGate();
-    const asked = createGate();
-    const source = createScriptedSource(clock, async ({ window }) => {
-      asked.open();
-      if (window.page === 1) await gate.passed;
-    });
-    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    const { asked, gate, answer } = heldAnswer(1);
+    await place.fetcher({ read: () => createScriptedSource(clock, answer).read, concurrency: 1 });
     const { outcomes, count } = await collect(place.queue);
     await place.queue.add(pages(3));
     await asked.passed;
@@ -193,27 +185,24 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       await place.queue.add(pages(3).slice(1));
       await turn();
     }
-    await place.close();
-    await own.stop();
   });
 
   it.each(['SIGKILL', 'SIGSTOP'] as const)('the BullMQ queue closes while Redis is gone (%s)', async (signal) => {
-    const own = await startRedis();
+    const own = await startedRedis();
     const place = await openPlace(own.url);
     await beginReading(place);
     await own.kill(signal);
     await place.close();
-    await own.stop();
   });
 
   it('the BullMQ queue closes while Redis and its sentinel are gone', async () => {
-    const own = await startRedis();
+    const own = await startedRedis();
     const sentinel = await startSentinel({ primary: own.port, quorum: 1 });
+    onTestFinished(() => sentinel.stop());
     const place = await openPlace(`redis+sentinel://127.0.0.1:${sentinel.port}/${PRIMARY}`);
     await beginReading(place);
     await Promise.all([own.kill('SIGKILL'), sentinel.kill('SIGKILL')]);
     await place.close();
-    await Promise.all([own.stop(), sentinel.stop()]);
   });
 
   it('the BullMQ queue says when no fetcher reads the pages of this keeper, and when one does again', async () => {
@@ -232,7 +221,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add(pages(2));
     expect(lines).toHaveLength(2);
     expect(lines[1]).toContain('a fetcher reads the pages of this keeper again');
-    await Promise.all([place.close(), other.close()]);
   });
 
   it('the BullMQ queue leaves nothing of a temporary mirror in Redis', async () => {
@@ -253,41 +241,26 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add(pages(64));
     // Includes the two reads of this test; a large write may arrive in several parts.
     expect((await reads()) - before).toBeLessThan(10);
-    await place.close();
   });
 });
 
 describe.skipIf(!redisAvailable)('a check of Redis', () => {
-  async function checkWith(args: readonly string[]): Promise<unknown> {
-    const own = await startRedis({ args });
-    try {
-      return await checkRedis(own.url).then(
-        () => 'accepted',
-        (error: unknown) => error,
-      );
-    } finally {
-      await own.stop();
-    }
-  }
-
-  it('checkRedis accepts a Redis that does not evict keys', async () => {
-    expect(await checkWith([])).toBe('accepted');
+  it.each([
+    ['does not evict keys', []],
+    ['forbids CONFIG', ['--rename-command', 'CONFIG', '']],
+  ])('checkRedis accepts a Redis that %s', async (_what, args) => {
+    expect(await checkRedis((await startedRedis(args)).url)).toMatchObject({ silent: [] });
   });
 
-  it('checkRedis accepts a Redis that forbids CONFIG', async () => {
-    expect(await checkWith(['--rename-command', 'CONFIG', ''])).toBe('accepted');
-  });
-
-  it('checkRedis rejects a Redis that may evict jobs', async () => {
-    expect(await checkWith(['--maxmemory-policy', 'allkeys-lru'])).toMatchObject({
+  it.each([
+    ['may evict jobs', ['--maxmemory-policy', 'allkeys-lru'], { message: /allkeys-lru/, hint: /noeviction/ }],
+    ['requires a password', ['--requirepass', 'x'], { message: /NOAUTH/, hint: /./ }],
+  ])('checkRedis rejects a Redis that %s', async (_what, args, { message, hint }) => {
+    await expect(checkRedis((await startedRedis(args)).url)).rejects.toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
-      message: expect.stringContaining('allkeys-lru'),
-      hint: expect.stringContaining('noeviction'),
+      message: expect.stringMatching(message),
+      hint: expect.stringMatching(hint),
     });
-  });
-
-  it('checkRedis rejects a Redis that requires a password', async () => {
-    expect(await checkWith(['--requirepass', 'x'])).toMatchObject({ code: 'QUEUE_MISCONFIGURED' });
   });
 });
 

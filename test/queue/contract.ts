@@ -4,7 +4,14 @@ import type { Clock } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { type FetchOutcome, taskId } from '../../src/catalog/page-types.ts';
 import type { PageQueue, ReadWindow } from '../../src/queue/queue-port.ts';
-import { createGate, createScriptedSource, type ScriptedSource, task, untilAborted } from './scripted-source.ts';
+import {
+  type BeforeResponse,
+  createGate,
+  createScriptedSource,
+  heldAnswer,
+  task,
+  untilAborted,
+} from './scripted-source.ts';
 
 export interface QueueSetup {
   readonly read: ReadWindow;
@@ -69,15 +76,23 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     opened = undefined;
   });
 
-  async function start(source: ScriptedSource, { concurrency = 1, intervalMs = null as number | null } = {}) {
-    opened = await open({ read: source.read, concurrency, intervalMs });
-    return opened;
+  interface Scene {
+    readonly concurrency?: number;
+    readonly intervalMs?: number;
+    readonly handle?: (outcome: FetchOutcome, queue: PageQueue) => Promise<void> | void;
+  }
+
+  /** Opens a queue of a source, and consumes its outcomes. */
+  async function start(answer?: BeforeResponse, { concurrency = 1, intervalMs, handle }: Scene = {}) {
+    const source = createScriptedSource(clock, answer);
+    opened = await open({ read: source.read, concurrency, intervalMs: intervalMs ?? null });
+    const { queue } = opened;
+    const collected = await collect(queue, (outcome) => handle?.(outcome, queue));
+    return { source, ...opened, ...collected };
   }
 
   it('a queue delivers pages as they were read', async () => {
-    const source = createScriptedSource(clock);
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue);
+    const { source, queue, outcomes, count } = await start();
     const wanted = task(7, { from: 1_700_000_000_000 });
     await queue.add([wanted]);
     await count(1);
@@ -95,46 +110,40 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue delivers in the order of arrival', async () => {
-    const { queue } = await start(createScriptedSource(clock));
-    const { outcomes, count } = await collect(queue, () => turn());
+    const { queue, outcomes, count } = await start(undefined, { handle: () => turn() });
     await queue.add(pages(1, 12));
     await count(12);
     expect(ids(outcomes)).toEqual(pages(1, 12).map(taskId));
   });
 
   it('a queue delivers one outcome at a time', async () => {
-    const { queue } = await start(createScriptedSource(clock), { concurrency: 4 });
     let handling = 0;
     let most = 0;
-    const { count } = await collect(queue, async () => {
+    const handle = async (): Promise<void> => {
       handling++;
       most = Math.max(most, handling);
       await turn();
       handling--;
-    });
+    };
+    const { queue, count } = await start(undefined, { concurrency: 4, handle });
     await queue.add(pages(1, 12));
     await count(12);
     expect(most).toBe(1);
   });
 
   it('a queue continues after the consumer threw', async () => {
-    const { queue } = await start(createScriptedSource(clock));
-    const { count } = await collect(queue, () => {
+    const handle = (): void => {
       throw new Error('not accepted');
-    });
+    };
+    const { queue, count } = await start(undefined, { handle });
     await queue.add(pages(1, 3));
     await count(3);
   });
 
   it('a queue ignores a task that waits, is in flight, or is being delivered', async () => {
-    const gate = createGate();
-    const asked = createGate();
-    const source = createScriptedSource(clock, async ({ window }) => {
-      asked.open();
-      if (window.page === 1) await gate.passed;
-    });
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue, () => queue.add([task(1), task(2)]));
+    const { asked, gate, answer } = heldAnswer(1);
+    const handle = (_: FetchOutcome, to: PageQueue) => to.add([task(1), task(2)]);
+    const { source, queue, outcomes, count } = await start(answer, { handle });
     await queue.add([task(1), task(2), task(2)]);
     await asked.passed;
     await queue.add([task(1), task(2)]);
@@ -148,9 +157,7 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue accepts a task again after its outcome was delivered', async () => {
-    const source = createScriptedSource(clock);
-    const { queue } = await start(source);
-    const { count } = await collect(queue);
+    const { source, queue, count } = await start();
     await queue.add([task(1)]);
     await count(1);
     // The adapter may need a moment to delete the job.
@@ -162,11 +169,9 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue retries a retryable error', async () => {
-    const source = createScriptedSource(clock, (_, nth) => {
+    const { source, queue, outcomes, count } = await start((_, nth) => {
       if (nth < 3) throw unavailable();
     });
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue);
     await queue.add([task(1)]);
     await count(1);
     expect(outcomes).toMatchObject([{ kind: 'captured', captured: { requests: 3 } }]);
@@ -174,11 +179,9 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue delivers the error of the last attempt', async () => {
-    const source = createScriptedSource(clock, () => {
+    const { source, queue, outcomes, count } = await start(() => {
       throw unavailable();
     });
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue);
     await queue.add([task(1, { maxAttempts: 2 })]);
     await count(1);
     const error = { code: 'SOURCE_UNAVAILABLE', message: 'the source answers 503', retryable: true };
@@ -187,12 +190,10 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue delivers an error that is not retryable at once', async () => {
-    const source = createScriptedSource(clock, ({ window }) => {
+    const { queue, outcomes, count } = await start(({ window }) => {
       if (window.page === 1) throw new CatchwordError('SOURCE_AUTH', 'the key was rejected', { hint: 'Check it.' });
       throw new TypeError('a fault of the program');
     });
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue);
     await queue.add(pages(1, 2));
     await count(2);
     expect(outcomes).toMatchObject([
@@ -204,13 +205,12 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   it('a queue makes no request before Retry-After has passed', async () => {
     const retryAfterMs = 300;
     let refusedAt = 0;
-    const source = createScriptedSource(clock, ({ window }, nth) => {
+    const answer: BeforeResponse = ({ window }, nth) => {
       if (window.page !== 2 || nth > 1) return;
       refusedAt = clock.now();
       throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs });
-    });
-    const { queue } = await start(source, { concurrency: 2 });
-    const { outcomes, count } = await collect(queue);
+    };
+    const { source, queue, outcomes, count } = await start(answer, { concurrency: 2 });
     await queue.add(pages(1, 1));
     await count(1);
     await queue.add(pages(2, 2));
@@ -225,12 +225,11 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue keeps the rate limit, retries included', async () => {
-    const source = createScriptedSource(clock, (_, nth) => {
-      if (nth === 1) throw unavailable();
-    });
     const intervalMs = 40;
-    const { queue } = await start(source, { concurrency: 4, intervalMs });
-    const { count } = await collect(queue);
+    const answer: BeforeResponse = (_, nth) => {
+      if (nth === 1) throw unavailable();
+    };
+    const { source, queue, count } = await start(answer, { concurrency: 4, intervalMs });
     const since = clock.now();
     await queue.add(pages(1, 4));
     await count(4);
@@ -242,13 +241,12 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
     const gate = createGate();
     const full = createGate();
     let most = 0;
-    const source = createScriptedSource(clock, async () => {
+    const answer = async (): Promise<void> => {
       most = Math.max(most, source.inFlight());
       if (most === 3) full.open();
       await gate.passed;
-    });
-    const { queue } = await start(source, { concurrency: 3 });
-    const { count } = await collect(queue);
+    };
+    const { source, queue, count } = await start(answer, { concurrency: 3 });
     await queue.add(pages(1, 9));
     await full.passed;
     gate.open();
@@ -257,14 +255,8 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue drops the waiting tasks of a run', async () => {
-    const gate = createGate();
-    const asked = createGate();
-    const source = createScriptedSource(clock, async () => {
-      asked.open();
-      await gate.passed;
-    });
-    const { queue } = await start(source);
-    const { outcomes, count } = await collect(queue);
+    const { asked, gate, answer } = heldAnswer();
+    const { source, queue, outcomes, count } = await start(answer);
     await queue.add([...pages(1, 5), task(1, { runId: 11 })]);
     await asked.passed;
     await queue.drop(1);
@@ -275,14 +267,8 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue reads lost tasks when they are added again', async () => {
-    const gate = createGate();
-    const asked = createGate();
-    const source = createScriptedSource(clock, async () => {
-      asked.open();
-      await gate.passed;
-    });
-    const { queue, lose } = await start(source);
-    const { outcomes, count } = await collect(queue);
+    const { asked, gate, answer } = heldAnswer();
+    const { queue, lose, outcomes, count } = await start(answer);
     await queue.add(pages(1, 4));
     await asked.passed;
     await lose();
@@ -293,22 +279,19 @@ export function itKeepsTheContract(clock: Clock, open: (setup: QueueSetup) => Pr
   });
 
   it('a queue finishes the current outcome when closed, abandons tasks in flight and delivers nothing afterwards', async () => {
-    const gate = createGate();
-    const handling = createGate();
-    const asked = createGate();
-    const aborted = createGate();
-    const source = createScriptedSource(clock, async ({ window }, _, signal) => {
+    const [gate, handling, asked, aborted] = [createGate(), createGate(), createGate(), createGate()];
+    const answer: BeforeResponse = async ({ window }, _, signal) => {
       if (window.page === 1) return;
       asked.open();
       await untilAborted(signal).finally(() => aborted.open());
-    });
-    const { queue, close } = await start(source, { concurrency: 2 });
+    };
     let finished = false;
-    const { outcomes } = await collect(queue, async () => {
+    const handle = async (): Promise<void> => {
       handling.open();
       await gate.passed;
       finished = true;
-    });
+    };
+    const { source, queue, close, outcomes } = await start(answer, { concurrency: 2, handle });
     await queue.add(pages(1, 3));
     await Promise.all([handling.passed, asked.passed]);
     const closed = close().then(() => finished);

@@ -19,7 +19,7 @@ export function pageText({ page, perPage }: Window): string {
 }
 
 /** Called before each response; may wait or throw. `nth` counts the requests for this task from 1. */
-type BeforeResponse = (task: FetchTask, nth: number, signal: AbortSignal) => Promise<void> | void;
+export type BeforeResponse = (task: FetchTask, nth: number, signal: AbortSignal) => Promise<void> | void;
 
 export interface ScriptedSource {
   readonly read: ReadWindow;
@@ -68,4 +68,14 @@ export function createGate(): Gate {
 export async function untilAborted(signal: AbortSignal): Promise<never> {
   if (!signal.aborted) await once(signal, 'abort');
   throw signal.reason;
+}
+
+/** An answer that tells when it is asked for, and waits until the gate opens. @param page the only one that waits */
+export function heldAnswer(page?: number) {
+  const [asked, gate] = [createGate(), createGate()];
+  const answer: BeforeResponse = async ({ window }) => {
+    asked.open();
+    if (page === undefined || window.page === page) await gate.passed;
+  };
+  return { asked, gate, answer };
 }

@@ -41,7 +41,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     for (const place of others) await place.queue.add([]);
     const interval = await intervalOf(slow.source);
     expect([interval > 0, interval <= 900]).toEqual([true, true]);
-    for (const place of [slow, ...others]) await place.close();
   });
 
   it('the rate of a source with several mirrors is kept when Redis has lost it, and a keeper without a limit is the first to state its own', async () => {
@@ -53,7 +52,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       await other.queue.add([]);
       expect(await redis.admin().hget(keepersOf(slow.source), 'mirror-b')).toMatch(/^\d+ 2000 0$/);
     }
-    for (const place of [slow, other]) await place.close();
   });
 
   it('the rate of a source with several mirrors is unknown to a Redis that was flushed, so no request is made until a keeper states it', async () => {
@@ -66,7 +64,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const turns = createRedisTurns(redis.admin(), toKey(place.source), { clock: { ...clock, sleep }, trouble });
     await turns.acquire(new AbortController().signal);
     expect(waits).toEqual([500]);
-    await place.close();
   });
 
   it('the rate of a source is shared with commands, which take turns with the fetchers', async () => {
@@ -118,7 +115,6 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await count(2);
     const second = source.requests[1]?.at ?? 0;
     expect(second - first).toBeGreaterThanOrEqual(599);
-    await place.close();
   });
 
   it('the rate of a source with several mirrors deletes the pages of a mirror for which none was asked for in a day', async () => {
@@ -137,6 +133,5 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add([]);
     expect(await left()).toEqual([]);
     expect(await redis.admin().hkeys(keepers)).toEqual(['mirror-a']);
-    for (const one of [place, killed]) await one.close();
   });
 });
