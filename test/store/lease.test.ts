@@ -1,19 +1,12 @@
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../src/store/schema/lease.ts';
-import { openStore } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { mirrorPath, openedStore } from './opened-store.ts';
 
 /** Opens a mirror as two processes of other machines do: each counts as alive until its lease expires. */
 function twoStores() {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const stores = ['one', 'other'].map((host) =>
-    openStore(db, { self: { pid: 1, host, boot: null, pidNamespace: null } }),
-  );
-  onTestFinished(() => {
-    for (const store of stores) store.close();
-  });
-  return stores as [(typeof stores)[0], (typeof stores)[0]];
+  const db = mirrorPath();
+  const open = (host: string) => openedStore(db, { self: { pid: 1, host, boot: null, pidNamespace: null } });
+  return [open('one'), open('other')] as const;
 }
 
 it('a process that read its clock before another one took the lease does not take it away', () => {
@@ -29,18 +22,23 @@ it('a lease that ends far ahead of the clock, which was put back, is free', () =
   expect(() => other.keeperLease.acquire(LEASE_TTL_MS)).not.toThrow();
 });
 
-it('a process whose lease another one took over writes nothing, and cannot renew it', () => {
+it('a process whose lease another one took over after it had expired writes nothing, and cannot renew it', () => {
   const [one, other] = twoStores();
-  const lost = one.keeperLease.acquire(0);
-  const taken = other.keeperLease.acquire(LEASE_TTL_MS + 1);
-  const living = () => one.products.living();
   const leaseLost = expect.objectContaining({ code: 'LEASE_LOST' });
+  const lost = one.keeperLease.acquire(0);
+  expect(lost.renew(LEASE_TTL_MS - 1)).toBe(true);
+  expect(() => other.keeperLease.acquire(LEASE_TTL_MS + 1)).toThrow(/is running a run/);
+  const [taken, living] = [other.keeperLease.acquire(2 * LEASE_TTL_MS), () => one.products.living()];
   expect(() => lost.write(({ products }) => products.addLiving(1))).toThrow(leaseLost);
   expect(() => lost.check()).toThrow(leaseLost);
-  expect(lost.renew(LEASE_TTL_MS + 2)).toBe(false);
+  expect(lost.renew(2 * LEASE_TTL_MS + 1)).toBe(false);
+  lost.release();
+  expect(one.keeperLease.holder(2 * LEASE_TTL_MS + 1)).toMatchObject({ pid: 1, host: 'other' });
   expect(living()).toBe(0);
   taken.write(({ products }) => products.addLiving(1));
   expect(living()).toBe(1);
   taken.release();
   expect(() => taken.check()).toThrow(leaseLost);
+  expect(() => taken.write(() => 'nothing')).toThrow(leaseLost);
+  expect(() => one.keeperLease.acquire(2 * LEASE_TTL_MS + 2)).not.toThrow();
 });

@@ -1,21 +1,20 @@
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import type { CapturedPage } from '../../src/catalog/page-types.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import type { Leased } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
-import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+import { openedStore } from '../store/opened-store.ts';
+import { expectExactLog } from '../support/mirror.ts';
 import { pageOfText } from '../support/page.ts';
 import { execute } from '../support/sqlite.ts';
 
 const PER_PAGE = 10;
-const LOST = expect.objectContaining({ code: 'LEASE_LOST' });
 
 interface Place {
   readonly db: string;
@@ -25,16 +24,15 @@ interface Place {
   readonly leased: Leased<KeeperWriter>;
 }
 
-function place(db = join(temporaryDirectory(), 'catalog.db'), ignoreFields: string[][] = []): Place {
-  const store = openStore(db);
-  onTestFinished(() => store.close());
+function place(ignoreFields: string[][] = []): Place {
+  const store = openedStore();
   const leased = store.keeperLease.acquire(systemClock.now());
   const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
   const settings = { perPage: PER_PAGE, seam: 0, overlapMs: 0, source };
   const run = startRun(leased, { kind: 'full' }, settings, systemClock.now());
   if (run === null) throw new Error('no run was started');
   const runId = run.id;
-  return { db, store, runId, applier: applierOf(store, runId, leased, ignoreFields), leased };
+  return { db: store.path, store, runId, applier: applierOf(store, runId, leased, ignoreFields), leased };
 }
 
 function applierOf(store: Store, runId: number, leased: Leased<KeeperWriter>, ignoreFields: string[][] = []): Applier {
@@ -55,10 +53,11 @@ function captured(
   { page = 1, at = 1_000, pass = 0 }: Read = {},
 ): CapturedPage {
   const window = { page, perPage: PER_PAGE };
-  const text = `{"num_items":1000,"page":${page},"per_page":${PER_PAGE},"total_pages":${page},"items":[${items.join(',')}]}`;
+  const total = (page - 1) * PER_PAGE + items.length;
+  const text = `{"num_items":${total},"page":${page},"per_page":${PER_PAGE},"total_pages":${page},"items":[${items.join(',')}]}`;
   return {
     task: { mirror: store.incarnation, runId, pass, window, from: null, maxAttempts: 1 },
-    page: pageOfText(text.replace('"num_items":1000', `"num_items":${(page - 1) * PER_PAGE + items.length}`), window),
+    page: pageOfText(text, window),
     response: { sourceTime: at, requestedAt: at, receivedAt: at, bytes: text.length },
     requests: 1,
   };
@@ -94,7 +93,7 @@ it('a page writes nothing for unchanged products, whatever the order of their ke
 });
 
 it('a page is not compared by ignored fields', () => {
-  const at = place(undefined, [['views']]);
+  const at = place([['views']]);
   apply(at, captured(at, ['{"vbid":"A","views":1}']));
   expect(apply(at, captured(at, ['{"vbid":"A","views":2}'], { page: 2 }))).toMatchObject([{ updated: 0 }]);
 });
@@ -195,36 +194,4 @@ it('a page writes nothing after the lease was lost or the run was cancelled', ()
   );
   expect(at.store.products.get('B')).toBeUndefined();
   expect(expectExactLog(at.db)).toBe(1);
-});
-
-const other = { pid: 1, host: 'elsewhere', boot: 'b', pidNamespace: 'n' };
-const holders = (self: typeof other) => {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  return [openStore(db), openStore(db, { self })] as const;
-};
-
-it('the lease is held by one process at a time, until it is released or expires', () => {
-  const [mine, theirs] = holders(other);
-  const first = mine.keeperLease.acquire(1_000);
-  expect(() => theirs.keeperLease.acquire(1_000)).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
-  expect(first.renew(20_000)).toBe(true);
-  expect(() => theirs.keeperLease.acquire(40_000)).toThrow(/is running a run/);
-  const next = theirs.keeperLease.acquire(50_001);
-  expect(first.renew(50_002)).toBe(false);
-  expect(() => first.check()).toThrow(LOST);
-  expect(() => first.write(() => 'nothing')).toThrow(LOST);
-  first.release();
-  expect(theirs.keeperLease.holder(50_003)).toMatchObject({ pid: 1, host: 'elsewhere' });
-  expect(next.write(() => 'written')).toBe('written');
-  next.release();
-  expect(() => next.write(() => 'nothing')).toThrow(LOST);
-  expect(() => mine.keeperLease.acquire(50_004)).not.toThrow();
-  for (const store of [mine, theirs]) store.close();
-});
-
-it('the lease does not hold forever if the clock was set back', () => {
-  const [mine, theirs] = holders(other);
-  mine.keeperLease.acquire(1_000_000_000);
-  expect(() => theirs.keeperLease.acquire(1_000)).not.toThrow();
-  for (const store of [mine, theirs]) store.close();
 });
