@@ -1,12 +1,9 @@
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import type { NewAction } from '../../src/store/rows/decision-rows.ts';
-import { openStore } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { openedStore } from './opened-store.ts';
 
 function open() {
-  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
-  onTestFinished(() => store.close());
+  const store = openedStore();
   const add = (given: Partial<NewAction> = {}): void => {
     const row = { at: 1, who: 'a test', action: 'pause', target: 'shop', argument: null, endedAt: null, ...given };
     store.request(({ actions }) => actions.add({ state: 'done', outcome: 'shop is paused', ...row }));

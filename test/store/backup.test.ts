@@ -34,8 +34,24 @@ function onFullDisk(args: readonly string[], { settings, directory }: Place) {
   return runProcess(['sh', '-c', limited, process.execPath, CLI, ...args], settings, directory);
 }
 
+/** The same place, with another file as its mirror. */
+function withMirror(source: Place, db: string): Place {
+  return { ...source, db, settings: { ...source.settings, CATCHWORD_DB: db } };
+}
+
+/** A filled mirror, and a backup of it. */
+async function backedUp(...scene: Parameters<typeof filled>): Promise<Place> {
+  const source = await filled(...scene);
+  expect((await command(['backup', 'b.db'], source)).code).toBe(0);
+  return source;
+}
+
 function incarnationOf(db: string): unknown {
   return query(db, 'SELECT incarnation FROM mirror');
+}
+
+function lastSeq(db: string): number {
+  return query<{ seq: number }>(db, 'SELECT max(seq) AS seq FROM changes')[0]?.seq ?? 0;
 }
 
 /** The names in the directory of a mirror, without those of SQLite. */
@@ -61,9 +77,8 @@ it('catchword backup copies one moment of a mirror that a daemon writes all the 
   };
   const daemon = startService(['daemon'], settings, directory);
   await daemon.shows('run complete');
-  let last = 0;
   for (const name of ['a.db', 'b.db', 'c.db']) {
-    const before = Number(query<{ seq: number }>(db, 'SELECT max(seq) AS seq FROM changes')[0]?.seq);
+    const before = lastSeq(db);
     const { code, stdout } = await run(['backup', name, '--json'], settings, directory);
     expect(code).toBe(0);
     const found = JSON.parse(stdout) as { last_seq: number; products: number; bytes: number };
@@ -76,12 +91,7 @@ it('catchword backup copies one moment of a mirror that a daemon writes all the 
     expect(catalogOf(file).size).toBe(found.products);
     expect(incarnationOf(file)).toEqual(incarnationOf(db));
     expect(expectExactLog(file)).toBe(found.last_seq);
-    last = found.last_seq;
-    await expect
-      .poll(() => Number(query<{ seq: number }>(db, 'SELECT max(seq) AS seq FROM changes')[0]?.seq), {
-        timeout: 20_000,
-      })
-      .toBeGreaterThan(last);
+    await expect.poll(() => lastSeq(db)).toBeGreaterThan(found.last_seq);
   }
   expect((await daemon.stop()).code).toBe(0);
 });
@@ -116,10 +126,10 @@ it('catchword backup never replaces a file, and says why it cannot use a target'
   expect(readFileSync(join(directory, 'mine'), 'utf8')).toBe('mine');
   const part = join(directory, 'shop.part');
   copyFileSync(db, part);
-  const named = { ...source, settings: { ...source.settings, CATCHWORD_DB: part } };
+  const named = withMirror(source, part);
   expect((await command(['backup', 'shop'], named)).stderr).toMatch(/shop belongs to the mirror itself/);
   expect(catalogOf(part)).toEqual(catalogOf(db));
-  const none = { ...source, settings: { ...source.settings, CATCHWORD_DB: join(directory, 'other.db') } };
+  const none = withMirror(source, join(directory, 'other.db'));
   expect(await command(['backup', 'b.db'], none)).toMatchObject({
     code: 1,
     stderr: expect.stringContaining('no mirror at'),
@@ -173,9 +183,8 @@ it('catchword backup reports a damaged mirror, and leaves no copy of it', async 
 });
 
 it('catchword restore makes a backup the mirror, as a new incarnation that the next run completes, and keeps the former mirror', async () => {
-  const source = await filled({ items: 300 });
+  const source = await backedUp({ items: 300 });
   const { db, directory, sandbox, settings } = source;
-  expect((await command(['backup', 'b.db'], source)).code).toBe(0);
   const saved = catalogOf(db);
   sandbox.catalog.mutate({ create: 5, update: 20, remove: 5, seed: 1 });
   await load(settings, 'full');
@@ -211,10 +220,9 @@ it('catchword restore lets sync read everything, also after a delta that the bac
 });
 
 it('catchword restore restores to a path without a mirror, also in a directory that does not exist', async () => {
-  const source = await filled({ items: 50 });
-  await command(['backup', 'b.db'], source);
+  const source = await backedUp({ items: 50 });
   const db = join(source.directory, 'new', 'data', 'catalog.db');
-  const elsewhere = { ...source, db, settings: { ...source.settings, CATCHWORD_DB: db } };
+  const elsewhere = withMirror(source, db);
   const { code, stdout } = await command(['restore', 'b.db'], elsewhere);
   expect(code).toBe(0);
   expect(stdout).not.toContain('before-restore');
@@ -223,8 +231,7 @@ it('catchword restore restores to a path without a mirror, also in a directory t
 });
 
 it('catchword restore says that a backup is one of another service', async () => {
-  const source = await filled({ items: 3 });
-  await command(['backup', 'b.db'], source);
+  const source = await backedUp({ items: 3 });
   expect((await command(['restore', 'b.db'], source)).stdout).toContain('next: npx catchword sync');
   const other = { ...source, settings: { ...source.settings, CATCHWORD_BASE_URL: 'http://127.0.0.1:9/' } };
   const { stdout } = await command(['restore', 'b.db'], other);
@@ -233,9 +240,8 @@ it('catchword restore says that a backup is one of another service', async () =>
 });
 
 it('catchword restore is refused while any process has the mirror open', async () => {
-  const source = await filled({ items: 50 }, { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' });
+  const source = await backedUp({ items: 50 }, { CATCHWORD_DELTA_CRON: 'off', CATCHWORD_FULL_CRON: 'off' });
   const { directory, db } = source;
-  await command(['backup', 'b.db'], source);
   const sink = { CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
   const serving = { ...source.settings, ...sink, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
   const before = incarnationOf(db);
@@ -257,9 +263,8 @@ it('catchword restore is refused while any process has the mirror open', async (
 });
 
 it('catchword restore does not apply the WAL of a killed process to the restored mirror, and keeps what it holds', async () => {
-  const source = await filled({ items: 200, churnPerSecond: 50 });
+  const source = await backedUp({ items: 200, churnPerSecond: 50 });
   const { directory, db } = source;
-  await command(['backup', 'b.db'], source);
   const saved = catalogOf(db);
   const daemon = startService(
     ['daemon'],
@@ -269,10 +274,10 @@ it('catchword restore does not apply the WAL of a killed process to the restored
   await expect.poll(() => catalogOf(db), { timeout: 20_000 }).not.toEqual(saved);
   await daemon.stop('SIGKILL');
   expect(statSync(`${db}-wal`).size).toBeGreaterThan(0);
-  const newest = query(db, 'SELECT max(seq) AS seq FROM changes');
+  const newest = lastSeq(db);
   expect((await command(['restore', 'b.db'], source)).code).toBe(0);
   expect(catalogOf(db)).toEqual(saved);
-  expect(query(`${db}.before-restore`, 'SELECT max(seq) AS seq FROM changes')).toEqual(newest);
+  expect(lastSeq(`${db}.before-restore`)).toBe(newest);
   expectExactLog(db);
 });
 
@@ -318,9 +323,8 @@ it('catchword restore rejects a file that is not a sound backup, and changes not
 });
 
 it('catchword restore replaces a damaged mirror, but not another file, nor next to a WAL without a mirror', async () => {
-  const source = await filled({ items: 500, details: true });
+  const source = await backedUp({ items: 500, details: true });
   const { directory, db } = source;
-  await command(['backup', 'b.db'], source);
   const saved = catalogOf(db);
   damage(db);
   expect((await command(['restore', 'b.db'], source)).code).toBe(0);
@@ -330,7 +334,7 @@ it('catchword restore replaces a damaged mirror, but not another file, nor next 
     if (what === null) execute(other, 'CREATE TABLE theirs (a)');
     else writeFileSync(other, what);
     const before = readFileSync(other);
-    const at = { ...source, settings: { ...source.settings, CATCHWORD_DB: other } };
+    const at = withMirror(source, other);
     const { code, stderr } = await command(['restore', 'b.db'], at);
     expect(code).toBe(2);
     expect(stderr).toMatch(/hint {2}Stop catchword, move the file away/);
@@ -338,7 +342,7 @@ it('catchword restore replaces a damaged mirror, but not another file, nor next 
   }
   const left = join(directory, 'left.db');
   writeFileSync(`${left}-wal`, 'x');
-  const at = { ...source, settings: { ...source.settings, CATCHWORD_DB: left } };
+  const at = withMirror(source, left);
   expect((await command(['restore', 'b.db'], at)).stderr).toMatch(/left\.db-wal is there, and would be applied/);
   expect(existsSync(left)).toBe(false);
 });

@@ -1,10 +1,7 @@
-import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { isbnForms } from '../../src/catalog/isbn.ts';
-import { productOf } from '../../src/catalog/product.ts';
+import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { findProduct } from '../../src/store/rows/find-product.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
-import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { query } from '../support/sqlite.ts';
@@ -21,35 +18,28 @@ it('an ISBN is written with 10 and with 13 digits', () => {
   for (const text of ['9780306406158', '0306406153', '12345', 'L-999-70031', '']) expect(isbnForms(text)).toEqual([]);
 });
 
+function put(bench: Harness, items: readonly { readonly vbid: string; readonly identifiers: object }[]): void {
+  bench.change(items.map((item) => ({ vbid: item.vbid, body: JSON.stringify(item) })));
+}
+
 /** Print and electronic ISBNs; C and D share one. */
-function filledMirror(): string {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const store = openStore(db);
-  const items = [
+function filledMirror(): Harness {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  put(bench, [
     { vbid: 'A', identifiers: { print_isbn_canonical: 9780306406157, eisbn_canonical: null } },
     { vbid: 'B', identifiers: { print_isbn_canonical: null, eisbn_canonical: '080442957X' } },
     { vbid: 'C', identifiers: { print_isbn_canonical: '9791034301775' } },
     { vbid: 'D', identifiers: { print_isbn_canonical: '9791034301775' } },
     { vbid: '9780306406157X', identifiers: {} },
     { vbid: '9780804429573', identifiers: {} },
-  ];
-  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-    const rows = items.map((item, index) => ({
-      id: index + 1,
-      seq: index + 1,
-      product: productOf(item.vbid, item, JSON.stringify(item)),
-    }));
-    products.insert(rows, 1);
-    changes.appendCreated(1, 1, rows.length, 1, 1);
-    products.addLiving(rows.length);
-  });
-  store.close();
-  return db;
+  ]);
+  return bench;
 }
 
 it('a changed product is known by its new ISBNs only', () => {
-  const db = filledMirror();
-  const store = openStore(db);
+  const bench = filledMirror();
+  const { store } = bench;
   const [one, other] = ['9780306406157', '9780306406188'];
   const changes = [
     { print_isbn_canonical: one, eisbn_canonical: other },
@@ -60,38 +50,35 @@ it('a changed product is known by its new ISBNs only', () => {
   ];
   for (const [index, identifiers] of changes.entries()) {
     const item = { vbid: 'A', identifiers, title: `Version ${index}` };
-    const product = productOf('A', item, JSON.stringify(item));
-    writeUnder(store.keeperLease, Date.now(), ({ products }) =>
-      products.update({ id: 1, removed: false }, product, 10 + index, 2),
-    );
+    put(bench, [item]);
     const { print_isbn_canonical: printIsbn, eisbn_canonical: eIsbn } = identifiers;
-    expect(store.products.get('A')).toMatchObject({ printIsbn, eIsbn, title: item.title, body: product.body });
+    expect(store.products.get('A')).toMatchObject({ printIsbn, eIsbn, title: item.title, body: JSON.stringify(item) });
     for (const isbn of [one, other]) {
       expect(findProduct(store, isbn)?.vbid).toBe([printIsbn, eIsbn].includes(isbn) ? 'A' : undefined);
     }
   }
-  store.close();
-  expect(query(db, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
+  expect(query(store.path, 'PRAGMA integrity_check')).toEqual([{ integrity_check: 'ok' }]);
 });
 
 it('a product is found by its vbid first, then by a print or electronic ISBN', () => {
-  const store = openStore(filledMirror());
+  const bench = filledMirror();
+  const { store } = bench;
+  const remove = (...vbids: string[]) => bench.change(vbids.map((vbid) => ({ vbid, body: null })));
   const found = (text: string) => findProduct(store, text)?.vbid;
   for (const text of ['9780306406157', '0-306-40615-2', 'A']) expect(found(text)).toBe('A');
   expect(found('9780804429573')).toBe('9780804429573');
   expect(found('0-8044-2957-x')).toBe('B');
   expect(found('9780306406158')).toBeUndefined();
   expect(() => found('979-10-343-0177-5')).toThrow(expect.objectContaining({ code: 'USAGE' }));
-  writeUnder(store.keeperLease, Date.now(), ({ removals }) => removals.remove([4], 1, 2));
+  remove('D');
   expect(found('979-10-343-0177-5')).toBe('C');
-  writeUnder(store.keeperLease, Date.now(), ({ removals }) => removals.remove([3, 1], 1, 2));
+  remove('C', 'A');
   expect(found('0306406152')).toBe('A');
   expect(store.search('978-0-8044-2957-3', 5).map(({ vbid }) => vbid)).toEqual(['9780804429573', 'B']);
-  store.close();
 });
 
 it('products are found by ISBN in the product command and in the API', async () => {
-  const db = filledMirror();
+  const db = filledMirror().store.path;
   const { web } = await serve(db);
   const { status, text } = await get(`${web.url}/api/products/0-306-40615-2`);
   expect(status).toBe(200);

@@ -7,13 +7,14 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirrorFile } from '../../src/store/file/open-mirror-file.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
-import { start, startService } from '../support/cli.ts';
+import { addressOf, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '../support/sqlite-tools.ts';
 import { getJson } from '../web/reader.ts';
+import { openedStore } from './opened-store.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const OTHER = { uid: UNPRIVILEGED, gid: UNPRIVILEGED };
@@ -127,26 +128,18 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
       expect(asOther(source, ...args)).toMatchObject({ code: 0, stderr: '' });
     }
     expect(asOther(source, 'doctor').stdout).toMatch(/ok +mirror +30 products/);
-    const web = start(
-      ['web'],
-      { ...source.settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' },
-      '/',
-      undefined,
-      OTHER,
-    );
-    const log = await web.shows('"msg":"listening"');
-    const url = /"address":"([^"]+)"/.exec(log)?.[1] ?? '';
-    expect(await getJson(`${url}/api/status`)).toMatchObject({ products: 30 });
+    const serving = { ...source.settings, CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
+    const web = start(['web'], serving, '/', undefined, OTHER);
+    expect(await getJson(`${await addressOf(web)}/api/status`)).toMatchObject({ products: 30 });
     expect((await web.stop()).code).toBe(0);
   });
 
   it('another user of the machine compares a shared mirror with its source, and keeps the rate limit by itself', async () => {
     const source = await shared(30);
     const settings = { ...source.settings, CATCHWORD_RATE_LIMIT: '50/s', LOG_LEVEL: '' };
-    const noted = openStore(source.db);
+    const noted = openedStore(source.db);
     const now = Date.now();
     noted.source.notePause({ since: now, until: now + 7_200_000 });
-    noted.close();
     for (const args of [['verify'], ['sync', '--dry-run']]) {
       const waits = await start(args, settings, '/', undefined, OTHER).ended;
       expect(waits).toMatchObject({ code: 75, stderr: expect.stringContaining('--now') as string });
@@ -157,9 +150,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
       });
       expect(stdout).toMatch(/read 30 products from the source|a delta load of 0 products/);
     }
-    const after = openStore(source.db);
-    expect(after.source.pause(now)).toEqual({ since: now, until: now + 7_200_000 });
-    after.close();
+    expect(noted.source.pause(now)).toEqual({ since: now, until: now + 7_200_000 });
   });
 
   it('another user of the machine gets an error when it tries to write, and changes nothing', async () => {

@@ -1,10 +1,10 @@
 import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { openStore, type Store } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { mirrorPath, openedStore } from './opened-store.ts';
 
 /** More than 64 MiB: catchword moves the WAL into the file right after the commit. */
 const MORE_THAN_THE_WAL = 70 * 2 ** 20;
@@ -20,20 +20,9 @@ function passTime(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 25);
 }
 
-function openStores(count: number): { db: string; stores: Store[] } {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const stores = Array.from({ length: count }, () => openStore(db));
-  return { db, stores };
-}
-
-function closing(store: Store): Store {
-  onTestFinished(() => store.close());
-  return store;
-}
-
 it('a process that rarely checks accepts a WAL that was restarted and grew meanwhile', () => {
-  const { stores } = openStores(2);
-  const [writing, idle] = stores.map(closing) as [Store, Store];
+  const writing = openedStore();
+  const idle = openedStore(writing.path);
   writeBytes(writing, 10);
   idle.check();
   passTime();
@@ -55,7 +44,8 @@ it('processes accept every order of writes, checks and checkpoints', () => {
   );
   fc.assert(
     fc.property(steps, (taken) => {
-      const { db, stores } = openStores(3);
+      const db = mirrorPath();
+      const stores = [openStore(db), openStore(db), openStore(db)];
       const outside = new Database(db);
       try {
         for (const { who, what } of taken) {
@@ -82,14 +72,14 @@ it('processes accept every order of writes, checks and checkpoints', () => {
 
 /** A mirror whose WAL is shorter than it, and another program, which moves the WAL only on command. */
 function withOutsider(): { db: string; store: Store; outside: Database.Database } {
-  const { db, stores } = openStores(1);
-  const outside = new Database(db);
+  const store = openStore(mirrorPath());
+  const outside = new Database(store.path);
+  onTestFinished(() => void outside.close());
   outside.pragma('wal_autocheckpoint = 0');
-  const store = stores[0] as Store;
   store.walCheckpoint();
   writeBytes(store, 10);
   passTime();
-  return { db, store, outside };
+  return { db: store.path, store, outside };
 }
 
 it.each([
@@ -116,8 +106,8 @@ it.each([
 });
 
 it('a backup that is copied over the mirror and its WAL ends the process, although the salt is another one', () => {
-  const { db, store, outside } = withOutsider();
-  const backup = join(temporaryDirectory(), 'catalog.db');
+  const { db, store } = withOutsider();
+  const backup = mirrorPath();
   const source = openStore(backup);
   writeBytes(source, 30);
   const copies = ['', '-wal'].map((end) => [`${db}${end}`, readFileSync(`${backup}${end}`)] as const);
@@ -125,7 +115,6 @@ it('a backup that is copied over the mirror and its WAL ends the process, althou
   store.check();
   for (const [path, content] of copies) writeFileSync(path, content);
   expect(() => store.check()).toThrow(REPLACED);
-  outside.close();
 });
 
 it('a file that is copied over the mirror after a commit of another program ends the process', () => {
@@ -137,12 +126,11 @@ it('a file that is copied over the mirror after a commit of another program ends
   passTime();
   writeFileSync(db, older);
   expect(() => store.check()).toThrow(REPLACED);
-  outside.close();
 });
 
 it('a write does not change a file that is copied over the mirror meanwhile and does not fit the WAL', () => {
-  const { db, stores } = openStores(1);
-  const store = stores[0] as Store;
+  const store = openStore(mirrorPath());
+  const db = store.path;
   const other = Buffer.alloc(2 ** 20, 'not a database, ');
   store.walCheckpoint();
   passTime();
@@ -158,8 +146,8 @@ it('a write does not change a file that is copied over the mirror meanwhile and 
 });
 
 it('a file that another program has touched ends the process without losing changes', () => {
-  const { db, stores } = openStores(2);
-  const [store, other] = stores as [Store, Store];
+  const db = mirrorPath();
+  const [store, other] = [openStore(db), openStore(db)];
   writeBytes(store, 10);
   passTime();
   utimesSync(db, new Date(), new Date());
@@ -172,24 +160,22 @@ it('a file that another program has touched ends the process without losing chan
 });
 
 it('a checkpoint that the disk interrupted does not end the process', () => {
-  const { db, stores } = openStores(1);
-  const store = closing(stores[0] as Store);
+  const store = openedStore();
   writeBytes(store, 10);
   passTime();
   store.request(() => {
     writeBytes(store, 20);
-    utimesSync(db, new Date(), new Date());
+    utimesSync(store.path, new Date(), new Date());
   });
   expect(() => writeBytes(store, 30)).not.toThrow();
 });
 
 it('a checkpoint that a kill interrupted does not end other processes', () => {
-  const { db, stores } = openStores(1);
-  const store = closing(stores[0] as Store);
-  const killed = new Database(db);
+  const store = openedStore();
+  const killed = new Database(store.path);
   killed.exec("UPDATE mirror SET file_state = 'checkpoint'");
   passTime();
-  utimesSync(db, new Date(), new Date());
+  utimesSync(store.path, new Date(), new Date());
   killed.close();
   expect(() => store.check()).not.toThrow();
   expect(() => writeBytes(store, 10)).not.toThrow();

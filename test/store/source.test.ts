@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
@@ -7,14 +6,8 @@ import { createPaceWriter, createSourceReader } from '../../src/store/rows/sourc
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
-
-function opened(db = join(temporaryDirectory(), 'catalog.db')): Store {
-  const store = openStore(db);
-  onTestFinished(() => store.close());
-  return store;
-}
+import { openStore } from '../../src/store/store.ts';
+import { mirrorPath, openedStore } from './opened-store.ts';
 
 const T = 1_800_000_000_000;
 const HOUR = 3_600_000;
@@ -49,7 +42,7 @@ it('the address of a source does not depend on the order of the settings, nor do
 });
 
 it('a noted source is returned as noted, finished or not', () => {
-  const { source, keeperLease } = opened();
+  const { source, keeperLease } = openedStore();
   expect(source.noted()).toBeNull();
   const selection = selectionText({ includeDetails: ['metadata'], currency: [] });
   for (const unfinished of [true, false]) {
@@ -60,7 +53,7 @@ it('a noted source is returned as noted, finished or not', () => {
 });
 
 it('a learned limit is forgotten when the mirror gets another address, and only then', () => {
-  const { source, keeperLease } = opened();
+  const { source, keeperLease } = openedStore();
   const learned = { refusedAt: 50, perMinute: 35 };
   source.learnRate(() => learned);
   const selection = selectionText({ includeDetails: [], currency: [] });
@@ -75,14 +68,14 @@ it('a learned limit is forgotten when the mirror gets another address, and only 
 });
 
 it('a pause that the source asked for holds for the rest of its duration, in every process', () => {
-  const store = opened();
+  const store = openedStore();
   store.source.notePause({ since: T, until: T + HOUR });
-  expect(opened(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
+  expect(openedStore(store.path).source.pause(T + 50 * 60_000)).toEqual({ since: T, until: T + HOUR });
   expect(store.source.pause(T + HOUR)).toBeNull();
 });
 
 it('a pause that the source asked for is not shortened by a pause that another process notes', () => {
-  const { source } = opened();
+  const { source } = openedStore();
   source.notePause({ since: T, until: T + 2 * HOUR });
   source.notePause({ since: T + 1_000, until: T + HOUR });
   expect(source.pause(T + 1_000)).toEqual({ since: T, until: T + 2 * HOUR });
@@ -91,20 +84,20 @@ it('a pause that the source asked for is not shortened by a pause that another p
 });
 
 it('a pause that the source asked for is compared by its length if the clock that noted it was ahead', () => {
-  const { source } = opened();
+  const { source } = openedStore();
   source.notePause({ since: T + 10 * HOUR, until: T + 10 * HOUR + 60_000 });
   source.notePause({ since: T, until: T + HOUR });
   expect(source.pause(T)).toEqual({ since: T, until: T + HOUR });
 });
 
 it('a pause that the source asked for does not become longer when the clock is put back', () => {
-  const { source } = opened();
+  const { source } = openedStore();
   source.notePause({ since: T, until: T + HOUR });
   expect(source.pause(T - 2 * HOUR)).toEqual({ since: T - 2 * HOUR, until: T - HOUR });
 });
 
 it('a pause that the source asked for lasts at most a day, even if its start is unknown', () => {
-  const { source } = opened();
+  const { source } = openedStore();
   for (const until of [T + 1_000 * 24 * HOUR, Number.POSITIVE_INFINITY]) {
     source.notePause({ since: T, until });
     expect(source.pause(T)).toEqual({ since: T, until: T + 24 * HOUR });
@@ -112,23 +105,22 @@ it('a pause that the source asked for lasts at most a day, even if its start is 
 });
 
 it('a pause that the source asked for restarts only once after the clock was put back', () => {
-  const store = opened();
+  const store = openedStore();
   store.source.notePause({ since: T, until: T + HOUR });
   const now = T - 2 * HOUR;
   for (const at of [now, now + HOUR - 1]) {
     expect(store.source.keepPause(at)).toEqual({ since: now, until: now + HOUR });
   }
-  expect(opened(store.path).source.pause(now + HOUR - 1)).toEqual({ since: now, until: now + HOUR });
+  expect(openedStore(store.path).source.pause(now + HOUR - 1)).toEqual({ since: now, until: now + HOUR });
   expect(store.source.keepPause(now + HOUR)).toBeNull();
   // It stays over when the clock is put back again.
   expect(store.source.keepPause(now + 1)).toBeNull();
 });
 
 it('a pause that the source asked for is not noted in a read-only mirror, nor are requests', () => {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const owner = opened(db);
+  const owner = openedStore();
   owner.source.notePause({ since: T, until: T + HOUR });
-  const sqlite = new Database(db, { readonly: true });
+  const sqlite = new Database(owner.path, { readonly: true });
   onTestFinished(() => void sqlite.close());
   const queries = createQueries(keepStatements(sqlite));
   const source = createPaceWriter(queries, createSourceReader(queries), () => {
@@ -142,9 +134,9 @@ it('a pause that the source asked for is not noted in a read-only mirror, nor ar
 });
 
 it('reserved requests are one interval apart, over all processes of the mirror', () => {
-  const first = opened();
+  const first = openedStore();
   let example = 0;
-  const processes = [first, opened(first.path), opened(first.path)];
+  const processes = [first, openedStore(first.path), openedStore(first.path)];
   fc.assert(
     fc.property(
       fc.array(fc.record({ process: fc.nat({ max: 2 }), waitMs: fc.nat({ max: 300 }) }), { maxLength: 60 }),
@@ -170,16 +162,16 @@ it('reserved requests are one interval apart, over all processes of the mirror',
 
 it('reserved requests outlive the process that reserved them', () => {
   const request = { intervalMs: 60_000, slackMs: 300, slots: 1 };
-  const killed = openStore(join(temporaryDirectory(), 'catalog.db'));
+  const killed = openStore(mirrorPath());
   expect(killed.source.reserve(T, request)).toBe(T);
   killed.close();
-  const next = opened(killed.path);
+  const next = openedStore(killed.path);
   expect(next.source.reserve(T + 10, request)).toBe(T + 60_000);
   expect(next.source.reserve(T + 60_000, request)).toBe(T + 60_000);
 });
 
 it('reserved requests delay requests by one interval, once, if the clock was ahead', () => {
-  const { source } = opened();
+  const { source } = openedStore();
   const request = { intervalMs: 1_000, slackMs: 5, slots: 1 };
   source.reserve(T + 2 * HOUR, request);
   expect(source.reserve(T, request)).toBe(T + 1_000);

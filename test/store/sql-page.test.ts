@@ -5,11 +5,12 @@ import { promisify } from 'node:util';
 import Database from 'better-sqlite3';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
-import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { query } from '../support/sqlite.ts';
 import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+import { openedStore } from './opened-store.ts';
 
 const execute = promisify(execFile);
 const PAGE = readFileSync(new URL('../../docs/sql.md', import.meta.url), 'utf8');
@@ -19,14 +20,12 @@ function blocks(language: string, page = PAGE): string[] {
   return [...page.matchAll(new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'gm'))].map(([, code = '']) => code);
 }
 
+function columnsOf(db: string, view: string): string[] {
+  return query<{ name: string }>(db, 'SELECT name FROM pragma_table_info(?)', view).map(({ name }) => name);
+}
+
 it('docs/sql.md lists the columns of the view catalog, in their order', () => {
-  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
-  onTestFinished(() => store.close());
-  const mirror = new Database(store.path, { readonly: true });
-  onTestFinished(() => {
-    mirror.close();
-  });
-  const columns = mirror.prepare("SELECT name FROM pragma_table_info('catalog')").pluck().all();
+  const columns = columnsOf(openedStore().path, 'catalog');
   const [, table = ''] = /this table: catalog -->\n\n(.*?)\n\n/s.exec(PAGE) ?? [];
   const listed = table
     .split('\n')
@@ -44,8 +43,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     await load(settingsFor(sandbox.url, db), 'full');
     sandbox.catalog.mutate({ remove: 2, seed: 1 });
     await load(settingsFor(sandbox.url, db), 'full');
-    const store = openStore(db);
-    onTestFinished(() => store.close());
+    openedStore(db);
     const shell = blocks('sh');
     expect(shell).toHaveLength(3);
     const [first, , prices] = await Promise.all(
@@ -55,9 +53,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     expect(prices).toMatch(
       /^vbid\|title\|contributors\|type\|value\n(\d{13}\|.+; .+\|digital_list_price\|[\d.]+\n){5}$/,
     );
-    const copy = new Database(join(cwd, 'copy.db'), { readonly: true });
-    expect(keepStatements(copy).prepare('SELECT count(*) FROM catalog').pluck().get()).toBe(28);
-    copy.close();
+    expect(query(join(cwd, 'copy.db'), 'SELECT vbid FROM catalog')).toHaveLength(28);
     const [python = ''] = blocks('python');
     const { stdout } = await execute('/usr/bin/python3', ['-I', '-c', python], { cwd });
     expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
@@ -83,16 +79,11 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     holder.close();
     for (const result of await ended) expect(result).toMatchObject({ status: 'fulfilled', value: { stderr: '' } });
   });
+});
 
-  it('docs/sql.md names every column of the views of products and changes', () => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const store = openStore(db);
-    const sqlite = new Database(db, { readonly: true });
-    const columns = keepStatements(sqlite).prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck();
-    for (const view of ['catalog', 'prices', 'change_log']) {
-      for (const name of columns.all(view)) expect(PAGE).toContain(`\`${name}\``);
-    }
-    sqlite.close();
-    store.close();
-  });
+it('docs/sql.md names every column of the views of products and changes', () => {
+  const { path } = openedStore();
+  for (const view of ['catalog', 'prices', 'change_log']) {
+    for (const name of columnsOf(path, view)) expect(PAGE).toContain(`\`${name}\``);
+  }
 });

@@ -1,37 +1,12 @@
-import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
-import { difference } from '../../src/catalog/content.ts';
-import { productOf } from '../../src/catalog/product.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openHarness } from '../../src/relay/contract/harness.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/** Writes items as a run does: creations, updates and, after a removal, restorations. */
-function put(store: Store, vbid: string, text: string): void {
-  const product = productOf(vbid, JSON.parse(text) as Fields, text);
-  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-    const seq = changes.lastSeq() + 1;
-    const known = products.find(vbid);
-    if (known === undefined) {
-      const id = products.lastId() + 1;
-      products.insert([{ id, seq, product }], seq);
-      changes.appendCreated(seq, id, 1, 1, seq);
-    } else {
-      const op = known.removed ? 'restored' : 'updated';
-      const change = difference(known.body, text);
-      changes.append([{ seq, op, productId: known.id, prevSeq: known.changedSeq, ...change }], 1, seq);
-      products.update(known, product, seq, seq);
-    }
-  });
-}
-
-function remove(store: Store, vbid: string): void {
-  writeUnder(store.keeperLease, Date.now(), ({ removals }) =>
-    removals.remove([store.products.get(vbid)?.id ?? 0], 1, 9),
-  );
+/** A mirror, and what writes a version of a product into it as a run does; null removes the product. */
+function opened() {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  return { db: bench.store.path, put: (vbid: string, body: string | null) => bench.change([{ vbid, body }]) };
 }
 
 const RICH = `{"vbid":"A","title":"Tides","subtitle":"of the North","language":"en","edition":2,
@@ -49,12 +24,11 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
   const COLUMNS = 'subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date';
 
   it('the view catalog has the fields that a shop needs, with old and new versions of SQLite', async () => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const store = openStore(db);
-    put(store, 'A', RICH);
-    put(store, 'B', ODD);
-    put(store, 'C', '{"vbid":"C","distributable":false}');
-    put(store, 'D', '{"vbid":"D","distributable":null,"edition":1.50,"off_sale_date":"soon"}');
+    const { db, put } = opened();
+    put('A', RICH);
+    put('B', ODD);
+    put('C', '{"vbid":"C","distributable":false}');
+    put('D', '{"vbid":"D","distributable":null,"edition":1.50,"off_sale_date":"soon"}');
     for (const read of [sqlite3, python]) {
       const rows = await read(
         db,
@@ -74,26 +48,22 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
       ]);
       expect(await read(db, 'SELECT vbid FROM catalog WHERE distributable')).toEqual(['A', 'D']);
     }
-    put(store, 'C', '{"vbid":"C","distributable":true}');
-    put(store, 'D', '{"vbid":"D","distributable":false}');
+    put('C', '{"vbid":"C","distributable":true}');
+    put('D', '{"vbid":"D","distributable":false}');
     expect(await sqlite3(db, 'SELECT vbid FROM catalog WHERE distributable')).toEqual(['A', 'C']);
-    store.close();
   });
 
-  it('catalog has exactly these columns; a new one comes last', async () => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    openStore(db).close();
-    expect(await sqlite3(db, "SELECT group_concat(name, ' ') FROM pragma_table_info('catalog')")).toEqual([
+  it('the view catalog has exactly these columns; a new one comes last', async () => {
+    expect(await sqlite3(opened().db, "SELECT group_concat(name, ' ') FROM pragma_table_info('catalog')")).toEqual([
       'vbid title kind format publisher print_isbn e_isbn body first_seen_at changed_at changed_seq' +
         ' id distributable subtitle contributors language edition cover_url on_sale_date off_sale_date',
     ]);
   });
 
   it('the view prices has a row for each price of a living product', async () => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const store = openStore(db);
-    put(store, 'A', RICH);
-    put(store, 'B', ODD);
+    const { db, put } = opened();
+    put('A', RICH);
+    put('B', ODD);
     for (const read of [sqlite3, python]) {
       expect(
         await read(
@@ -111,22 +81,20 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
         'EUR',
       ]);
     }
-    remove(store, 'A');
+    put('A', null);
     expect(await sqlite3(db, 'SELECT count(*) FROM prices')).toEqual(['0']);
-    store.close();
   });
 
   it('the view change_log names the changed fields, and keeps removed products', async () => {
-    const db = join(temporaryDirectory(), 'catalog.db');
-    const store = openStore(db);
-    put(store, 'A', '{"vbid":"A","v":1.50,"a~/b":1}');
-    put(store, 'A', '{"vbid":"A","v":2,"c/d":3}');
-    remove(store, 'A');
+    const { db, put } = opened();
+    put('A', '{"vbid":"A","v":1.50,"a~/b":1}');
+    put('A', '{"vbid":"A","v":2,"c/d":3}');
+    put('A', null);
     const log = 'SELECT op, changed, before FROM change_log ORDER BY seq';
     const removed = 'removed|[]|{"vbid":"A","v":2,"c/d":3}';
     expect((await sqlite3(db, log))[2]).toBe(removed);
-    put(store, 'A', '{"vbid":"A","v":3,"c/d":3}');
-    put(store, 'A', '{"vbid":"A","v":4}');
+    put('A', '{"vbid":"A","v":3,"c/d":3}');
+    put('A', '{"vbid":"A","v":4}');
     for (const read of [sqlite3, python]) {
       const [created, updated, ...rest] = await read(db, log);
       expect(created).toMatch(/^created\|\[\]\|(None)?$/);
@@ -134,6 +102,5 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
       expect(rest[0]).toBe(removed);
       expect(rest[1]).toMatch(/^restored\|\["\/v"\]\|\{"v":2\}$/);
     }
-    store.close();
   });
 });

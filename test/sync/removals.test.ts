@@ -4,17 +4,32 @@ import { productOf } from '../../src/catalog/product.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openedStore } from '../store/opened-store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
-import { place as anyPlace, type Place } from '../support/place.ts';
+import { filled as anyFilled, type Place, place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
-/** Withdrawn products are gone at once, without an announcement. */
-function place(options: Partial<SandboxOptions>, more?: Record<string, string>): Promise<Place> {
-  return anyPlace({ withdrawnForMs: 0, ...options }, more);
+/** A filled mirror. Withdrawn products are gone at once, without an announcement. */
+function filled(options: Partial<SandboxOptions>, more?: Record<string, string>): Promise<Place> {
+  return anyFilled({ withdrawnForMs: 0, ...options }, more);
+}
+
+const command = (here: Place, ...args: string[]) => cli(args, here.settings, here.directory);
+
+/** Adds products to the mirror that the source does not have. */
+function addProducts(db: string, items: readonly { readonly vbid: string }[]): void {
+  writeUnder(openedStore(db).keeperLease, Date.now(), ({ products, changes }) => {
+    const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
+    const rows = items.map((item, at) => {
+      return { id: id + at, seq: seq + at, product: productOf(item.vbid, { ...item }, JSON.stringify(item)) };
+    });
+    products.insert(rows, 1);
+    changes.appendCreated(seq, id, rows.length, 1, 1);
+    products.addLiving(rows.length);
+  });
 }
 
 async function expectEqual({ sandbox, db }: Place): Promise<void> {
@@ -32,18 +47,17 @@ async function serve(answer: (path: string) => string | null): Promise<string> {
 }
 
 it('a sealed run removes products that are gone, restores those that come back, and undoes removals', async () => {
-  const here = await place({ items: 2_500 });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2_500 });
   here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
   const second = await load(here.settings, 'full');
   expect(second).toMatchObject({ state: 'complete', proof: 'sealed', removed: 40, missing: 0 });
   await expectEqual(here);
 
-  const undone = await cli(['runs', 'undo', '2'], here.settings, here.directory);
+  const undone = await command(here, 'runs', 'undo', '2');
   expect(undone).toMatchObject({ code: 0, stdout: 'restored 40 products that run 2 removed\n' });
   expect(catalogOf(here.db).size).toBe(2_500);
   expectExactLog(here.db);
-  const again = await cli(['runs', 'undo', '2', '--json'], here.settings, here.directory);
+  const again = await command(here, 'runs', 'undo', '2', '--json');
   expect(JSON.parse(again.stdout)).toEqual({ run: 2, restored: 0 });
 
   const third = await load(here.settings, 'full');
@@ -52,8 +66,7 @@ it('a sealed run removes products that are gone, restores those that come back, 
 });
 
 it('a sealed run keeps withdrawn products until they are gone, or removes them at once if the settings say so', async () => {
-  const kept = await place({ items: 500, withdrawnForMs: 86_400_000 });
-  await load(kept.settings, 'full');
+  const kept = await filled({ items: 500, withdrawnForMs: 86_400_000 });
   kept.sandbox.catalog.mutate({ remove: 5, seed: 1 });
   expect(await load(kept.settings, 'delta')).toMatchObject({ updated: 5, removed: 0 });
   expect(catalogOf(kept.db).size).toBe(500);
@@ -66,22 +79,12 @@ it('a sealed run keeps withdrawn products until they are gone, or removes them a
 });
 
 it('a sealed run removes vanished products even if as many were withdrawn, and verify agrees', async () => {
-  const here = await place({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 1_500, withdrawnForMs: 86_400_000 }, { CATCHWORD_WITHDRAWN_AS: 'removed' });
   here.sandbox.catalog.mutate({ remove: 3, seed: 1 });
-  const verified = await cli(['verify'], here.settings, here.directory);
+  const verified = await command(here, 'verify');
   expect(verified).toMatchObject({ code: 0, stdout: expect.stringContaining('0 differences, 3 drifted') as string });
   // One product more than the source has; as many as were announced.
-  const store = openStore(here.db);
-  const stranger = '{"vbid":"STRANGER"}';
-  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-    const id = products.lastId() + 1;
-    const seq = changes.lastSeq() + 1;
-    products.insert([{ id, seq, product: productOf('STRANGER', { vbid: 'STRANGER' }, stranger) }], 1);
-    changes.appendCreated(seq, id, 1, 1, 1);
-    products.addLiving(1);
-  });
-  store.close();
+  addProducts(here.db, [{ vbid: 'STRANGER' }]);
   expect(await load(here.settings, 'full')).toMatchObject({ proof: 'sealed', removed: 4, missing: 0 });
   await expectEqual(here);
 });
@@ -99,27 +102,18 @@ it('a sealed run removes any number of announced products', async () => {
 });
 
 async function held(more: Record<string, string> = {}): Promise<Place> {
-  const here = await place({ items: 2_500, details: true }, more);
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2_500, details: true }, more);
   here.sandbox.catalog.mutate({ remove: 150, update: 10, seed: 1 });
   return here;
 }
 
 it('more removals than the limit are counted apart from those that the source announced', async () => {
   const here = await held();
-  const store = openStore(here.db);
-  writeUnder(store.keeperLease, Date.now(), ({ products, changes }) => {
-    const [id, seq] = [products.lastId() + 1, changes.lastSeq() + 1];
-    const rows = Array.from({ length: 20 }, (_, at) => {
-      const fields = { vbid: `WITHDRAWN-${at}`, distributable: false };
-      return { id: id + at, seq: seq + at, product: productOf(fields.vbid, fields, JSON.stringify(fields)) };
-    });
-    products.insert(rows, 1);
-    changes.appendCreated(seq, id, rows.length, 1, 1);
-    products.addLiving(rows.length);
-  });
-  store.close();
-  const run = await cli(['sync', '--full'], here.settings, here.directory);
+  addProducts(
+    here.db,
+    Array.from({ length: 20 }, (_, at) => ({ vbid: `WITHDRAWN-${at}`, distributable: false })),
+  );
+  const run = await command(here, 'sync', '--full');
   expect(run.code).toBe(5);
   expect(run.stdout).toContain(
     'held: 150 removals are more than the limit of 100; the source announced 20 more, 170 in all\n',
@@ -129,13 +123,13 @@ it('more removals than the limit are counted apart from those that the source an
 
 it('more removals than the limit are held, listed with titles, and applied when approved', async () => {
   const here = await held();
-  const run = await cli(['sync', '--full'], here.settings, here.directory);
+  const run = await command(here, 'sync', '--full');
   expect(run).toMatchObject({ code: 5, stderr: '' });
   expect(run.stdout).toContain('held: 150 removals are more than the limit of 100');
   expect(run.stdout).toContain('would remove 150 products:');
   expect(catalogOf(here.db).size).toBe(2_500);
 
-  const shown = JSON.parse((await cli(['run', '2', '--json'], here.settings, here.directory)).stdout) as {
+  const shown = JSON.parse((await command(here, 'run', '2', '--json')).stdout) as {
     state: string;
     held_removals: { vbid: string; title: string }[];
   };
@@ -143,10 +137,10 @@ it('more removals than the limit are held, listed with titles, and applied when 
   expect(shown.held_removals).toHaveLength(150);
   expect(shown.held_removals[0]?.title).toMatch(/\w/);
 
-  const approved = await cli(['approve', '2'], here.settings, here.directory);
+  const approved = await command(here, 'approve', '2');
   expect(approved).toMatchObject({ code: 0, stdout: 'run 2 is approved: 150 products removed\n' });
   await expectEqual(here);
-  const twice = await cli(['approve', '2'], here.settings, here.directory);
+  const twice = await command(here, 'approve', '2');
   expect(twice.code).toBe(1);
   expect(twice.stderr).toContain('run 2 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
 });
@@ -154,9 +148,7 @@ it('more removals than the limit are held, listed with titles, and applied when 
 it('more removals than the limit are dropped when rejected', async () => {
   const here = await held();
   expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', updated: 10, removed: 0, missing: 150 });
-  expect((await cli(['reject', '2'], here.settings, here.directory)).stdout).toBe(
-    'run 2 is rejected: nothing is removed\n',
-  );
+  expect((await command(here, 'reject', '2')).stdout).toBe('run 2 is rejected: nothing is removed\n');
   expect(catalogOf(here.db).size).toBe(2_500);
   expectExactLog(here.db);
   // The next run finds the same removals, and holds them again.
@@ -170,8 +162,7 @@ it('more removals than the limit are superseded by the next full run', async () 
     state: 'complete',
     removed: 150,
   });
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const store = openedStore(here.db);
   expect(store.runs.get(2)).toMatchObject({ state: 'cancelled', error: 'superseded by run 3; nothing was removed' });
   await expectEqual(here);
 });
@@ -179,28 +170,23 @@ it('more removals than the limit are superseded by the next full run', async () 
 it('more removals than the limit shrink by products that were seen since, or that a lookup finds', async () => {
   const here = await held();
   await load(here.settings, 'full');
-  const store = openStore(here.db);
-  const [first, second] = store.removals.held(2);
-  store.close();
-  if (first === undefined || second === undefined) throw new Error('nothing is held');
+  const gone = openedStore(here.db).removals.held(2);
+  const [first, second] = gone.map(({ vbid }) => vbid) as [string, string];
   // A service that still has two of them: a delta shows one, a lookup finds the other.
-  const reopened = openStore(here.db);
-  const gone = new Set(reopened.removals.held(2).map(({ vbid }) => vbid));
-  reopened.close();
   const url = await serve((path) => {
     const vbid = path.split('/').at(-1) ?? '';
     if (vbid === 'products') {
-      return `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"${first.vbid}"}]}`;
+      return `{"num_items":1,"page":1,"per_page":1000,"total_pages":1,"items":[{"vbid":"${first}"}]}`;
     }
-    return gone.has(vbid) && vbid !== second.vbid ? null : JSON.stringify({ vbid });
+    return gone.some((one) => one.vbid === vbid) && vbid !== second ? null : JSON.stringify({ vbid });
   });
   const other = { ...here.settings, CATCHWORD_BASE_URL: url, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' };
   standIn(here.db, url);
   await load(other, 'delta');
   const approved = await cli(['approve', '2', '--json'], other, here.directory);
   expect(JSON.parse(approved.stdout)).toMatchObject({ state: 'complete', removed: 148 });
-  expect(catalogOf(here.db).has(first.vbid)).toBe(true);
-  expect(catalogOf(here.db).has(second.vbid)).toBe(true);
+  expect(catalogOf(here.db).has(first)).toBe(true);
+  expect(catalogOf(here.db).has(second)).toBe(true);
   expectExactLog(here.db);
 });
 
@@ -209,21 +195,20 @@ it('more removals than the limit are not approved while another run, which may h
   await load(here.settings, 'full');
   const stop = new AbortController();
   const reading = load({ ...here.settings, CATCHWORD_RATE_LIMIT: '1/s' }, 'full', stop.signal);
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const store = openedStore(here.db);
   while ((store.runs.unfinished()?.pages ?? 0) === 0) await systemClock.sleep(20);
   stop.abort();
   await expect(reading).rejects.toMatchObject({ code: 'INTERRUPTED' });
-  const approved = await cli(['approve', '2'], here.settings, here.directory);
+  const approved = await command(here, 'approve', '2');
   expect(approved).toMatchObject({ code: 1, stdout: '' });
   expect(approved.stderr).toContain(
     'run 3 is unfinished, and may have seen products that this run removes [RUN_NOT_ACTIVE]',
   );
   expect(catalogOf(here.db).size).toBe(2_500);
   // Products that the cancelled run has seen, in the first window, are off the list as well.
-  await cli(['cancel', '3'], here.settings, here.directory);
+  await command(here, 'cancel', '3');
   expect(store.removals.heldCount(2)).toBe(150);
-  expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+  expect((await command(here, 'approve', '2')).code).toBe(0);
   await expectEqual(here);
 });
 
@@ -233,11 +218,10 @@ it.for([false, true])(
     if (hasRedis && !redisAvailable) skip('redis-server is not installed');
     const redis = hasRedis ? await startRedis() : null;
     onTestFinished(() => redis?.stop());
-    const here = await place(
+    const here = await filled(
       { items: 120 },
       { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', REDIS_URL: redis?.url ?? '' },
     );
-    await load(here.settings, 'full');
     const empty = await startSandbox({ items: 0 });
     onTestFinished(() => empty.stop());
     const settings = { ...here.settings, CATCHWORD_BASE_URL: empty.url };
@@ -247,7 +231,7 @@ it.for([false, true])(
     expect(doubted.code).toBe(1);
     expect(doubted.stderr).toContain('the lookup finds nothing, not even products that should exist [SOURCE_REFUSED]');
     standIn(here.db, here.sandbox.url);
-    const spared = await cli(['approve', '2', '--json'], here.settings, here.directory);
+    const spared = await command(here, 'approve', '2', '--json');
     expect(JSON.parse(spared.stdout)).toMatchObject({ state: 'complete', removed: 0 });
     await expectEqual(here);
   },
@@ -255,13 +239,12 @@ it.for([false, true])(
 
 it('removals of an approved run are dated after the lookups', async () => {
   const more = { CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid', CATCHWORD_REMOVAL_LIMIT: '1' };
-  const here = await place({ items: 60, latencyMs: 5 }, more);
-  await load(here.settings, 'full');
+  const here = await filled({ items: 60, latencyMs: 5 }, more);
   here.sandbox.catalog.mutate({ remove: 20 });
   expect(await load(here.settings, 'full')).toMatchObject({ state: 'held', missing: 20 });
-  expect((await cli(['approve', '2'], here.settings, here.directory)).code).toBe(0);
+  expect((await command(here, 'approve', '2')).code).toBe(0);
   const requests = (await (await fetch(`${here.sandbox.url}/_sandbox/requests`)).json()) as { at: number }[];
-  const { stdout } = await cli(['changes', '--after', '60'], here.settings, here.directory);
+  const { stdout } = await command(here, 'changes', '--after', '60');
   const events = stdout.trim().split('\n');
   const times = events.map((line) => Date.parse((JSON.parse(line) as { time: string }).time));
   expect(times).toHaveLength(20);
@@ -269,8 +252,7 @@ it('removals of an approved run are dated after the lookups', async () => {
 });
 
 it('an empty catalog is held, however small the mirror', async () => {
-  const here = await place({ items: 20 });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 20 });
   here.sandbox.catalog.mutate({ remove: 20 });
   const run = await load(here.settings, 'full');
   expect(run).toMatchObject({ state: 'held', removed: 0 });
@@ -295,10 +277,8 @@ it('an open run reads plain pages if the source ignores the requested page size,
 it('an open run moves the watermark by deltas of many plain pages, if their products stood still', async () => {
   let aheadMs = 0;
   const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + aheadMs };
-  const here = await place({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
-  await load(here.settings, 'full');
-  const store = openStore(here.db);
-  onTestFinished(() => store.close());
+  const here = await filled({ items: 2_500, maxPerPage: 100, withdrawnForMs: 86_400_000, clock });
+  const store = openedStore(here.db);
   const before = store.watermark() ?? 0;
   here.sandbox.catalog.mutate({ update: 350, seed: 1 });
   // By the clock of the source: later deltas of the run begin after the changes, however slow its requests are.
@@ -311,8 +291,7 @@ it('an open run moves the watermark by deltas of many plain pages, if their prod
 });
 
 it('an open run removes products that several runs did not see', async () => {
-  const here = await place({ items: 2_500 }, plain);
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2_500 }, plain);
   here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
   expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
   expect(await load(here.settings, 'delta')).toMatchObject({ removed: 0 });
@@ -321,8 +300,7 @@ it('an open run removes products that several runs did not see', async () => {
 });
 
 it('an open run removes products at once that a lookup does not find', async () => {
-  const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
   here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
   const run = await load(here.settings, 'full');
   expect(run).toMatchObject({ proof: 'open', removed: 7, missing: 0, evidence: { lookups: 10 } });
@@ -330,8 +308,7 @@ it('an open run removes products at once that a lookup does not find', async () 
 });
 
 it('an open run ignores lookups that do not find any product', async () => {
-  const here = await place({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 2_500 }, { ...plain, CATCHWORD_LOOKUP_PATH: '/v4/nowhere/:vbid' });
   here.sandbox.catalog.mutate({ remove: 7, seed: 1 });
   expect(await load(here.settings, 'full')).toMatchObject({ proof: 'open', removed: 0, missing: 7 });
 });
@@ -341,8 +318,7 @@ const DAY = 86_400_000;
 it.each([DAY, -DAY])('the clock of the source may be wrong by %i ms', async (offMs) => {
   const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
   // With an overlap of a second, the fraction that `Date` omits may cost one more delta.
-  const here = await place({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
   here.sandbox.catalog.mutate({ create: 3, update: 4, seed: 1 });
   expect(await load(here.settings, 'delta')).toMatchObject({ created: 3, updated: 4, pages: 1 });
   await expectEqual(here);
@@ -351,8 +327,7 @@ it.each([DAY, -DAY])('the clock of the source may be wrong by %i ms', async (off
 it('the clock of the source may be put back: changes with an earlier time than the watermark are still found', async () => {
   let offMs = 0;
   const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
-  const here = await place({ items: 1_500, clock, withdrawnForMs: DAY });
-  await load(here.settings, 'full');
+  const here = await filled({ items: 1_500, clock, withdrawnForMs: DAY });
   // The sandbox's change times never go back, so another sandbox shows them an hour earlier.
   offMs = -3_600_000;
   const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });
@@ -363,12 +338,9 @@ it('the clock of the source may be put back: changes with an earlier time than t
   const run = await load(moved.settings, 'delta');
   expect(run).toMatchObject({ created: 2, updated: 5, evidence: { deltas: 2 } });
   await expectEqual(moved);
-  const store = openStore(here.db);
+  const store = openedStore(here.db);
   const watermark = store.watermark();
-  store.close();
   other.catalog.mutate({ update: 3, seed: 2 });
   expect(await load(moved.settings, 'delta')).toMatchObject({ updated: 3, evidence: { deltas: 1 } });
-  const after = openStore(here.db);
-  expect(after.watermark()).toBe(watermark);
-  after.close();
+  expect(store.watermark()).toBe(watermark);
 });

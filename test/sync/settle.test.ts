@@ -1,13 +1,14 @@
-import { join } from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { mirrorPath, openedStore } from '../store/opened-store.ts';
 import { startService } from '../support/cli.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';
-import { place } from '../support/place.ts';
+import { catalogOf, expectExactLog, settingsFor } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { isDelta } from './raw-place.ts';
 
 interface Version {
   readonly vbid: string;
@@ -16,7 +17,7 @@ interface Version {
 }
 
 /** A service that lists the newest change first, and that answers deltas from an index that lags behind. */
-async function serveLagging(size: number, lagMs: number) {
+async function lagging(size: number, lagMs: number, more: Record<string, string> = {}) {
   const products = new Map<string, Version[]>();
   for (let n = 0; n < size; n++) {
     products.set(`P${n}`, [{ vbid: `P${n}`, version: 1, at: Date.now() - 86_400_000 - n * 1_000 }]);
@@ -30,7 +31,6 @@ async function serveLagging(size: number, lagMs: number) {
   }
 
   const service = {
-    url: '',
     asked: [] as URL[],
     /** Called before a page of the list is answered. */
     onList: (_page: number): void => {},
@@ -56,22 +56,21 @@ async function serveLagging(size: number, lagMs: number) {
     return JSON.stringify({ num_items: all.length, page, per_page: perPage, total_pages: total, items });
   }
 
-  service.url = await serveHttp((request, response) => {
-    const url = new URL(request.url ?? '', 'http://localhost');
-    service.asked.push(url);
-    const headers = url.searchParams.has('from') ? {} : service.headers;
-    response.writeHead(200, { 'content-type': 'application/json', ...headers });
-    response.end(answer(url));
+  const url = await serveHttp((request, response) => {
+    const asked = new URL(request.url ?? '', 'http://localhost');
+    service.asked.push(asked);
+    response.writeHead(200, { 'content-type': 'application/json', ...(!isDelta(asked) && service.headers) });
+    response.end(answer(asked));
   });
-  return service;
+  const db = mirrorPath();
+  return { service, db, settings: settingsFor(url, db, more) };
 }
 
 const SMALL_PAGES = { CATCHWORD_PER_PAGE: '20', CATCHWORD_SEAM: '5', CATCHWORD_CONCURRENCY: '1' };
 
 it('a source whose deltas lag behind its list costs no living product that moved while the list was read', async () => {
-  const service = await serveLagging(100, 1_000);
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' });
+  const more = { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '3s' };
+  const { service, db, settings } = await lagging(100, 1_000, more);
   await load(settings, 'full');
   const [gone, moving] = [service.list()[3]?.vbid ?? '', service.list()[70]?.vbid ?? ''];
   service.onList = (page) => {
@@ -90,9 +89,7 @@ it('a source whose deltas lag behind its list costs no living product that moved
 });
 
 it('a source whose deltas lag behind its list is not waited for if nothing depends on it', async () => {
-  const service = await serveLagging(100, 1_000);
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(service.url, db, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
+  const { settings } = await lagging(100, 1_000, { ...SMALL_PAGES, CATCHWORD_DELTA_OVERLAP: '1h' });
   const stop = AbortSignal.timeout(60_000);
   expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', created: 100 });
   expect(await load(settings, 'full', stop)).toMatchObject({ proof: 'sealed', removed: 0 });
@@ -100,28 +97,23 @@ it('a source whose deltas lag behind its list is not waited for if nothing depen
 });
 
 it('a source whose deltas lag behind its list never gets the same address twice in a run, so that a cache cannot answer with an earlier delta', async () => {
-  const service = await serveLagging(100, 0);
-  const settings = settingsFor(service.url, join(temporaryDirectory(), 'catalog.db'), SMALL_PAGES);
+  const { service, settings } = await lagging(100, 0, SMALL_PAGES);
   await load(settings, 'full', undefined, systemClock);
   service.remove('P50');
   service.asked.length = 0;
   expect(await load(settings, 'full', undefined, systemClock)).toMatchObject({ proof: 'sealed', removed: 1 });
-  const deltas = service.asked.filter((url) => url.searchParams.has('from')).map(({ search }) => search);
+  const deltas = service.asked.filter(isDelta).map(({ search }) => search);
   expect(deltas.length).toBeGreaterThan(1);
   expect(new Set(deltas).size).toBe(deltas.length);
 });
 
-/** Starts a run that has read everything, and waits. */
-async function settling(overlap: string) {
-  const { sandbox, directory, db, settings } = await place(
-    { items: 500, withdrawnForMs: 0 },
-    { CATCHWORD_DELTA_OVERLAP: overlap },
-  );
-  await load(settings, 'full');
+/** Starts a run that has read everything, and waits for ten minutes. */
+async function settling() {
+  const more = { CATCHWORD_DELTA_OVERLAP: '10m' };
+  const { sandbox, directory, db, settings } = await filled({ items: 500, withdrawnForMs: 0 }, more);
   sandbox.catalog.mutate({ remove: 7, seed: 1 });
   const program = startService(['sync', '--full'], settings, directory);
-  const store = openStore(db);
-  onTestFinished(() => store.close());
+  const store = openedStore(db);
   await expect.poll(() => store.runs.unfinished()?.settlesAt ?? null).not.toBeNull();
   return { directory, db, settings, program, store };
 }
@@ -131,7 +123,7 @@ function settlesAt(store: Store): number {
 }
 
 it('a run that settles shows until when and why it waits, has not removed anything yet, and can be cancelled', async () => {
-  const { directory, db, settings, program } = await settling('10m');
+  const { directory, db, settings, program } = await settling();
   const text =
     /settling until \d{4}-\d\d-\d\d (\d\d:\d\d:\d\d) UTC: 7 products were not seen; a last delta at \1 decides/;
   expect((await cli(['status'], settings, directory)).stdout).toMatch(text);
@@ -152,7 +144,7 @@ it('a run that settles shows until when and why it waits, has not removed anythi
 it.each(['SIGTERM', 'SIGKILL'] as const)(
   'a run that settles is resumed after %s, and then removes products that are gone',
   async (signal) => {
-    const { db, settings, program, store } = await settling('10m');
+    const { db, settings, program, store } = await settling();
     const until = settlesAt(store);
     await program.stop(signal);
     expect(settlesAt(store)).toBe(until);
@@ -164,18 +156,11 @@ it.each(['SIGTERM', 'SIGKILL'] as const)(
   },
 );
 
-async function aged(age: string) {
-  const service = await serveLagging(100, 0);
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const settings = settingsFor(service.url, db, { CATCHWORD_DELTA_OVERLAP: '2s' });
+it('a cache in front of the source proves nothing with pages that are older than the overlap', async () => {
+  const { service, settings, db } = await lagging(100, 0, { CATCHWORD_DELTA_OVERLAP: '2s' });
   await load(settings, 'full');
   service.remove('P50');
-  service.headers = { age };
-  return { service, settings, db };
-}
-
-it('a cache in front of the source proves nothing with pages that are older than the overlap', async () => {
-  const { service, settings, db } = await aged('600');
+  service.headers = { age: '600' };
   service.asked.length = 0;
   const run = await load(settings, 'full');
   expect(run).toMatchObject({ state: 'complete', proof: 'open', removed: 0 });
@@ -192,7 +177,6 @@ it('a cache in front of the source is asked for the current state of the source'
     response.writeHead(200, { 'content-type': 'application/json', age: '1, 0' });
     response.end('{"num_items":0,"page":1,"per_page":1000,"total_pages":0,"items":[]}');
   });
-  const db = join(temporaryDirectory(), 'catalog.db');
-  await load(settingsFor(url, db), 'full');
+  await load(settingsFor(url, mirrorPath()), 'full');
   expect(new Set(seen)).toEqual(new Set(['no-cache']));
 });
