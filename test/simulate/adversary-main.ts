@@ -1,8 +1,8 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { disturbKeeper } from './adversary-keeper.ts';
 import { disturb, type Outcome } from './adversary-runs.ts';
+import { playInWorkers } from './seed-workers.ts';
 
 /**
  * Searches for a sealed run that loses a living product: for a range of seeds, or for some minutes. Each seed is one
@@ -20,7 +20,6 @@ const { values } = parseArgs({
 
 const PURE_RUNS = 50;
 const KEEPER_RUNS = 6;
-/** Seeds of one process: the store keeps its statements for as long as the process lives. */
 const SEEDS_EACH = 40;
 
 const LEVELS = ['functions', 'keeper'] as const;
@@ -53,7 +52,8 @@ function add(key: string, { runs, sealed, resumed, sealedAndResumed, hid }: Outc
   });
 }
 
-function take({ seed, outcomes }: Report): void {
+/** @returns true: a violation does not end the search */
+function take({ seed, outcomes }: Report): boolean {
   for (const level of LEVELS) {
     const outcome = outcomes[level];
     add(`${level}, ${outcome.place}`, outcome);
@@ -63,6 +63,7 @@ function take({ seed, outcomes }: Report): void {
     violations.push({ seed, text });
     process.stdout.write(`${text}\n`);
   }
+  return true;
 }
 
 /** Plays the seeds that the parent process sends. */
@@ -73,34 +74,15 @@ function serve(send: (report: Report) => void): void {
   process.on('message', (seed: number) => void play(seed));
 }
 
-/** Plays seeds in one process after another. */
-function work(): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const worker: ChildProcess = fork(fileURLToPath(import.meta.url), [], { execArgv: ['--import', 'tsx'] });
-    let left = SEEDS_EACH;
-    let isOver = false;
-    function give(): void {
-      if (next > end || Date.now() >= until || left-- === 0) {
-        isOver = true;
-        worker.disconnect();
-      } else worker.send(next++);
-    }
-    worker.on('error', reject);
-    worker.on('message', (report: Report) => {
-      take(report);
-      give();
-    });
-    worker.on('exit', (code) => {
-      if (!isOver) reject(new Error(`a process ended with ${code}`));
-      else resolve(next > end || Date.now() >= until ? undefined : work());
-    });
-    give();
-  });
-}
-
 async function main(): Promise<void> {
   const startedAt = Date.now();
-  await Promise.all(Array.from({ length: Number(values.workers) }, work));
+  await playInWorkers<Report>({
+    program: fileURLToPath(import.meta.url),
+    count: Number(values.workers),
+    seedsEach: SEEDS_EACH,
+    nextSeed: () => (next > end || Date.now() >= until ? undefined : next++),
+    take,
+  });
   for (const [key, { histories, runs, sealed, resumed, sealedAndResumed, hid }] of [...sums].sort(([a], [b]) =>
     a < b ? -1 : 1,
   )) {

@@ -1,9 +1,9 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { type HistoryResult, simulate } from './history.ts';
 import { drawScenario } from './scenario.ts';
+import { playInWorkers } from './seed-workers.ts';
 
 /**
  * Simulates the histories of a range of seeds, in several processes if told so. The digest of all traces does not depend
@@ -26,7 +26,6 @@ const [, first = '1', last = first] = /^(\d+)(?:\.\.(\d+))?$/.exec(values.seeds)
 const seeds = Array.from({ length: Number(last) - Number(first) + 1 }, (_, at) => Number(first) + at).filter(
   (seed) => values.world === '' || drawScenario(seed).world?.includes(values.world),
 );
-/** Histories of one process: the store keeps its statements for as long as the process lives. */
 const HISTORIES_EACH = 500;
 
 /** What the summary needs of a history; plain, because another process may have simulated it. */
@@ -83,57 +82,23 @@ async function simulateHere(): Promise<void> {
   for (const seed of seeds) if (!take(outcomeOf(seed, await simulate(seed)))) return;
 }
 
-function simulateInWorkers(count: number): Promise<void> {
+async function simulateInWorkers(count: number): Promise<void> {
   const arrived = new Map<number, Outcome>();
-  const workers = new Set<ChildProcess>();
-  const waiting = [...seeds];
-  let taken = 0;
-  return new Promise((resolve, reject) => {
-    const at = (): number => seeds[taken] ?? -1;
-
-    function end(): void {
-      for (const worker of workers) worker.kill();
-      resolve();
-    }
-
-    function begin(): void {
-      if (waiting.length === 0) return;
-      const options = values.trace ? ['--trace'] : [];
-      const worker = fork(fileURLToPath(import.meta.url), options, { execArgv: ['--import', 'tsx'] });
-      let left = HISTORIES_EACH;
-      const give = (): void => {
-        const seed = left > 0 ? waiting.shift() : undefined;
-        left--;
-        if (seed !== undefined) worker.send(seed);
-        else {
-          workers.delete(worker);
-          worker.disconnect();
-          begin();
-        }
-      };
-      worker.on('error', reject);
-      worker.on('exit', (code) => {
-        if (workers.has(worker) && taken < seeds.length) reject(new Error(`a process ended with ${code}`));
-      });
-      worker.on('message', (outcome: Outcome) => {
-        arrived.set(outcome.seed, outcome);
-        for (let ready = arrived.get(at()); ready !== undefined; ready = arrived.get(at())) {
-          arrived.delete(at());
-          taken++;
-          if (!take(ready)) {
-            workers.delete(worker);
-            worker.kill();
-            end();
-            return;
-          }
-        }
-        give();
-        if (taken === seeds.length) resolve();
-      });
-      workers.add(worker);
-      give();
-    }
-    for (let n = 0; n < count; n++) begin();
+  const [waiting, untaken] = [[...seeds], [...seeds]];
+  await playInWorkers<Outcome>({
+    program: fileURLToPath(import.meta.url),
+    args: values.trace ? ['--trace'] : [],
+    count,
+    seedsEach: HISTORIES_EACH,
+    nextSeed: () => waiting.shift(),
+    take: (outcome) => {
+      arrived.set(outcome.seed, outcome);
+      for (let ready = arrived.get(untaken[0] ?? -1); ready !== undefined; ready = arrived.get(untaken[0] ?? -1)) {
+        untaken.shift();
+        if (!take(ready)) return false;
+      }
+      return true;
+    },
   });
 }
 
