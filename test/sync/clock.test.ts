@@ -3,9 +3,11 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
+import type { Run, RunKind } from '../../src/catalog/run-types.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
+import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
@@ -17,28 +19,17 @@ function clockOff(aheadMs: () => number): Clock {
   return { ...systemClock, now: () => Date.now() + aheadMs() };
 }
 
-/** Makes runs like one process whose clock may be wrong. */
-async function runs(settings: Record<string, string>, clock: Clock, kinds: readonly ('full' | 'delta')[]) {
-  const config = checkedSettings(settings, 'source');
-  const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
-  try {
-    const done = [];
-    for (const kind of kinds) done.push(await service.keeper.run({ kind }, new AbortController().signal));
-    return done;
-  } finally {
-    await service.stop();
-  }
+/** Makes a run as a process does whose clock may be wrong. */
+function runUnder(clock: Clock, settings: Record<string, string>, kind: RunKind): Promise<Run> {
+  return load(settings, kind, undefined, clock);
 }
 
 it('a clock that was two hours ahead and was corrected does not delay runs', async () => {
   const { sandbox, db, settings } = await place({ items: 300, faults: '429@1' }, { CATCHWORD_RATE_LIMIT: '10/s' });
-  await runs(
-    settings,
-    clockOff(() => 2 * HOUR),
-    ['full'],
-  );
+  const ahead = clockOff(() => 2 * HOUR);
+  await runUnder(ahead, settings, 'full');
   await mutate(sandbox.url, { update: 5, seed: 1 });
-  const [delta] = await runs(settings, systemClock, ['delta']);
+  const delta = await runUnder(systemClock, settings, 'delta');
   expect(delta).toMatchObject({ state: 'complete', updated: 5 });
   expectExactLog(db);
 });
@@ -47,7 +38,7 @@ it('a clock that is put back and forward while a process runs does not delay run
   const { sandbox, db, settings } = await place({ items: 300 }, { CATCHWORD_RATE_LIMIT: '10/s' });
   let aheadMs = 2 * HOUR;
   const clock = clockOff(() => aheadMs);
-  await runs(settings, clock, ['full']);
+  await runUnder(clock, settings, 'full');
   const config = checkedSettings(settings, 'source');
   const service = await startKeeper({ config, clock, log: createLog('fatal'), fetching: true });
   for (const [seed, jump] of [-2, 3, -4].entries()) {
@@ -62,7 +53,7 @@ it('a clock that is put back and forward while a process runs does not delay run
 
 it('a pause that the source asked for 50 minutes ago holds for the rest of its duration, and is announced', async () => {
   const { sandbox, directory, db, settings } = await place({ items: 30 });
-  await runs(settings, systemClock, ['full']);
+  await runUnder(systemClock, settings, 'full');
   const asked = sandbox.requests.length;
   const since = Date.now() - 50 * 60_000;
   execute(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
@@ -83,7 +74,7 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
   const now = Date.now();
   const clock = { ...systemClock, now: () => now };
   const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
-  await runs(settings, systemClock, ['full']);
+  await runUnder(systemClock, settings, 'full');
   await mutate(sandbox.url, { update: 3, seed: 1 });
   const config = checkedSettings(settings, 'source');
   const ahead = clockOff(() => 900);
@@ -91,7 +82,7 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
   const from = Date.now() + 30_000;
   const first = await service.keeper.run({ kind: 'delta', from }, new AbortController().signal);
   await service.stop();
-  const [second] = await runs(settings, ahead, ['delta']);
+  const second = await runUnder(ahead, settings, 'delta');
   expect(first).toMatchObject({ updated: 3, evidence: { deltas: 2 } });
   expect(second).toMatchObject({ updated: 0 });
   expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
@@ -99,9 +90,9 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
 
 it('an unfinished run that began a day ahead of the clock is given up', async () => {
   const { db, settings } = await place({ items: 30 });
-  await runs(settings, systemClock, ['full']);
+  await runUnder(systemClock, settings, 'full');
   execute(db, `UPDATE runs SET state = 'reading', finished_at = NULL, started_at = ${Date.now() + 25 * HOUR}`);
-  const [next] = await runs(settings, systemClock, ['full']);
+  const next = await runUnder(systemClock, settings, 'full');
   expect(next).toMatchObject({ id: 2, state: 'complete' });
 });
 
@@ -109,14 +100,14 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   const { sandbox, directory, db, settings } = await place({ items: 5 });
   const file = join(directory, 'out.jsonl');
   const sink = { ...settings, CATCHWORD_SINK_OUT: `jsonl:${file}`, LOG_LEVEL: 'info' };
-  await runs(settings, systemClock, ['full']);
+  await runUnder(systemClock, settings, 'full');
   const lines = () => readFileSync(file, 'utf8').split('\n').length - 1;
   const first = start(['relay'], sink, directory);
   await first.shows('sink is open');
   await expect.poll(lines).toBe(5);
   await first.stop();
   await mutate(sandbox.url, { update: 3, seed: 1 });
-  await runs(settings, systemClock, ['delta']);
+  await runUnder(systemClock, settings, 'delta');
   const ahead = Date.now() + 2 * HOUR;
   execute(db, `UPDATE sinks SET error = 'no answer', error_at = ${ahead}, retry_at = ${ahead + 6_000}`);
   const second = start(['relay'], sink, directory);

@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
@@ -9,13 +8,24 @@ import { openStore } from '../../src/store/store.ts';
 import { createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';
 import { startRun } from '../../src/sync/start-run.ts';
-import { expectExactLog, temporaryDirectory } from '../support/mirror.ts';
+import { mirrorPath } from '../store/opened-store.ts';
+import { expectExactLog } from '../support/mirror.ts';
 import { pageOfText } from '../support/page.ts';
 import { execute, query } from '../support/sqlite.ts';
 
 const PER_PAGE = 60;
 
 const toBinary = createBinaryJson();
+
+/** An empty mirror, and a full run that has started to fill it. */
+function started() {
+  const store = openStore(mirrorPath());
+  const leased = store.keeperLease.acquire(systemClock.now());
+  const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
+  const run = startRun(leased, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0, source }, 1_000);
+  if (run === null) throw new Error('no run was started');
+  return { db: store.path, store, leased, run };
+}
 
 /**
  * Applies pages to an empty mirror, whole if `filling`, else product by product.
@@ -30,13 +40,8 @@ function applied(
   isBinary = false,
   hasIndexes = false,
 ) {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const store = openStore(db);
+  const { db, store, leased, run } = started();
   try {
-    const leased = store.keeperLease.acquire(systemClock.now());
-    const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
-    const run = startRun(leased, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0, source }, 1_000);
-    if (run === null) throw new Error('no run was started');
     if (hasIndexes) ensureLookups(leased);
     const clock = { ...systemClock, now: () => 5_000 };
     const settings = { ignoreFields: [], withdrawnAs, overlapMs: 300_000 };
@@ -136,29 +141,24 @@ it('filling an empty mirror stores whole parts of a page between products that i
 });
 
 it.each(['fails', 'is cancelled'])('a first run that %s leaves the indexes for readers', (how) => {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const store = openStore(db);
-  const leased = store.keeperLease.acquire(systemClock.now());
-  const source = sourceIdentity({ baseUrl: 'https://catalog.example', includeDetails: [], currency: [] });
-  const run = startRun(leased, { kind: 'full' }, { perPage: PER_PAGE, seam: 0, overlapMs: 0, source }, 1_000);
+  const { db, store, leased, run } = started();
   const lookups = () =>
     query(
       db,
       "SELECT name FROM sqlite_schema WHERE name IN ('products_changed_at', 'products_print_isbn', 'products_e_isbn')",
     );
   expect(lookups()).toEqual([]);
-  if (how === 'fails') failRun(leased, run?.id ?? 0, new CatchwordError('SOURCE_UNAVAILABLE', 'gone'), 2_000);
-  else cancelRun(store, run?.id ?? 0, 2_000);
+  if (how === 'fails') failRun(leased, run.id, new CatchwordError('SOURCE_UNAVAILABLE', 'gone'), 2_000);
+  else cancelRun(store, run.id, 2_000);
   expect(lookups()).toHaveLength(3);
   store.close();
 });
 
 it('a mirror that is being filled has the indexes for readers again when the run ends', () => {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  const store = openStore(db);
+  const store = openStore(mirrorPath());
   const indexes = () =>
     query<{ name: string }>(
-      db,
+      store.path,
       "SELECT name FROM sqlite_schema WHERE type = 'index' AND tbl_name = 'products' ORDER BY name",
     );
   const before = indexes();
@@ -169,7 +169,7 @@ it('a mirror that is being filled has the indexes for readers again when the run
   expect(indexes().map(({ name }) => name)).toEqual(before.map(({ name }) => name));
   store.close();
   // SQLite uses an index on an expression only for the same expression.
-  execute(db, 'ANALYZE');
-  const plan = query(db, "EXPLAIN QUERY PLAN SELECT vbid FROM catalog WHERE changed_at > '2026-01-01'");
+  execute(store.path, 'ANALYZE');
+  const plan = query(store.path, "EXPLAIN QUERY PLAN SELECT vbid FROM catalog WHERE changed_at > '2026-01-01'");
   expect(JSON.stringify(plan)).toContain('products_changed_at');
 });

@@ -15,11 +15,13 @@ let db: string;
 let settings: Record<string, string>;
 let elsewhere: Record<string, string>;
 
-async function sandboxOf(seed: number, items = 400): Promise<Sandbox> {
-  const sandbox = await startSandbox({ items, seed, details: true });
+async function sandboxOf(seed: number, latencyMs = 0): Promise<Sandbox> {
+  const sandbox = await startSandbox({ items: 400, seed, details: true, latencyMs });
   onTestFinished(() => sandbox.stop());
   return sandbox;
 }
+
+const syncJson = (environment: Record<string, string>) => cli(['sync', '--json'], environment, directory);
 
 beforeEach(async () => {
   [first, other] = await Promise.all([sandboxOf(1), sandboxOf(2)]);
@@ -88,6 +90,16 @@ it('a mirror whose address is only written differently is not one of another ser
   expect(await cli(['sync'], written, directory)).toMatchObject({ code: 0 });
 });
 
+/** Kills a process that adopts the mirror for a slow service. @returns the service, and the settings for it */
+async function killedAdoption() {
+  const slow = await sandboxOf(1, 150);
+  const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
+  const adopting = start(['adopt'], moved, directory);
+  await expect.poll(() => slow.requests.length).toBeGreaterThan(3);
+  await adopting.stop('SIGKILL');
+  return { slow, moved };
+}
+
 it('adopt continues the mirror with the new address, by a full run under the removal limit', async () => {
   const adopted = await cli(['adopt'], elsewhere, directory);
   // All 400 products of the old address are gone: more than the limit.
@@ -97,7 +109,7 @@ it('adopt continues the mirror with the new address, by a full run under the rem
   expect(await cli(['approve', '2'], elsewhere, directory)).toMatchObject({ code: 0 });
   expect(catalogOf(db)).toEqual(await truthOf(other.url));
   await mutate(other.url, { update: 3, seed: 4 });
-  expect(await cli(['sync', '--json'], elsewhere, directory)).toMatchObject({
+  expect(await syncJson(elsewhere)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/"kind":"delta".*"updated":3/) as string,
   });
@@ -112,27 +124,17 @@ it('adopt does nothing, without any request, if the address is the same', async 
 });
 
 it('an adoption is finished by the next run, a full one, after a kill', async () => {
-  const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 150 });
-  onTestFinished(() => slow.stop());
-  const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
-  const adopting = start(['adopt'], moved, directory);
-  await expect.poll(() => slow.requests.length).toBeGreaterThan(2);
-  await adopting.stop('SIGKILL');
-  const { code, stdout, stderr } = await cli(['sync', '--json'], moved, directory);
+  const { moved } = await killedAdoption();
+  const { code, stdout, stderr } = await syncJson(moved);
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
   expect(stderr).toContain('a full load has not completed since');
-  const next = await cli(['sync', '--json'], moved, directory);
+  const next = await syncJson(moved);
   expect(next.stdout).toContain('"kind":"delta"');
   expect(next.stderr).toBe('');
 });
 
 it('adopt resumes an adoption that was interrupted', async () => {
-  const slow = await startSandbox({ items: 400, seed: 1, details: true, latencyMs: 150 });
-  onTestFinished(() => slow.stop());
-  const moved = settingsFor(slow.url, db, { LOG_LEVEL: '', CATCHWORD_PER_PAGE: '50', CATCHWORD_CONCURRENCY: '1' });
-  const adopting = start(['adopt'], moved, directory);
-  await expect.poll(() => slow.requests.length).toBeGreaterThan(3);
-  await adopting.stop('SIGKILL');
+  const { slow, moved } = await killedAdoption();
   const again = await cli(['adopt', '--json'], moved, directory);
   expect(again).toMatchObject({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
   expect(again.stderr).toContain(`resuming the unfinished full run of ${slow.url}`);
@@ -188,7 +190,7 @@ it('another selection is announced before the first request, and read by a full 
   const { code, stdout } = await changed.ended;
   expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('"kind":"full"') as string });
   expect(first.requests[before]?.path).not.toContain('from=');
-  const next = await cli(['sync', '--json'], { ...settings, ...metadata }, directory);
+  const next = await syncJson({ ...settings, ...metadata });
   expect(next).toMatchObject({ stdout: expect.stringContaining('"kind":"delta"') as string, stderr: '' });
 });
 
@@ -208,7 +210,7 @@ it('another selection gives up an unfinished run of the previous selection, and 
   await expect.poll(() => first.requests.length).toBeGreaterThan(asked + 3);
   await killed.stop('SIGKILL');
   // Back to the previous selection: the mirror may hold products of the other one.
-  const back = await cli(['sync', '--json'], settings, directory);
+  const back = await syncJson(settings);
   expect({ code: back.code, stdout: back.stdout }).toEqual({
     code: 0,
     stdout: expect.stringContaining('"kind":"full"') as string,
@@ -216,7 +218,7 @@ it('another selection gives up an unfinished run of the previous selection, and 
   const runs = JSON.parse((await cli(['runs', '--json'], settings, directory)).stdout) as { error: string | null }[];
   expect(runs.map(({ error }) => error)).toContain('RUN_OUTDATED: the settings select other products since it started');
   expect(catalogOf(db)).toEqual(await truthOf(first.url));
-  expect((await cli(['sync', '--json'], settings, directory)).stdout).toContain('"kind":"delta"');
+  expect((await syncJson(settings)).stdout).toContain('"kind":"delta"');
 });
 
 it('the source of an event is the one that the mirror has noted, with and without CATCHWORD_BASE_URL', async () => {

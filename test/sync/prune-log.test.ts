@@ -9,12 +9,7 @@ import { execute } from '../support/sqlite.ts';
 
 const DAY_MS = 86_400_000;
 const KEEP_NOTHING = { logRetentionMs: -DAY_MS, logCap: 1_000 };
-
-function open(): Harness {
-  const bench = openHarness();
-  onTestFinished(() => bench.close());
-  return bench;
-}
+const KEEP_A_MONTH = { ...KEEP_NOTHING, logRetentionMs: 30 * DAY_MS };
 
 function prune(bench: Harness, settings = KEEP_NOTHING, nowMs = Date.now(), ageMs = nowMs): number {
   const leased = bench.store.keeperLease.acquire(Date.now());
@@ -25,13 +20,16 @@ function prune(bench: Harness, settings = KEEP_NOTHING, nowMs = Date.now(), ageM
   }
 }
 
-/** Three versions of ten products. */
-function thirty(bench: Harness): void {
+/** A log with three versions of ten products. */
+function thirty(): Harness {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
   for (let version = 1; version <= 3; version++) {
     for (let number = 0; number < 10; number++) {
       bench.change([{ vbid: `P${number}`, body: `{"vbid":"P${number}","v":${version}}` }]);
     }
   }
+  return bench;
 }
 
 function seqs(bench: Harness): number[] {
@@ -48,32 +46,27 @@ function addSink(bench: Harness, name: string, cursor: number): number {
 }
 
 it('records that a clock ahead has dated are judged by the age of the next record', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   const now = Date.now();
   const date = (from: number, to: number, at: number): void => {
     execute(bench.store.path, `UPDATE changes SET at = ${at} WHERE seq BETWEEN ${from} AND ${to}`);
   };
-  const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
   date(1, 10, now + 400 * DAY_MS);
-  expect(prune(bench, month)).toBe(0);
+  expect(prune(bench, KEEP_A_MONTH)).toBe(0);
   date(11, 20, now - 31 * DAY_MS);
-  expect(prune(bench, month)).toBe(10);
+  expect(prune(bench, KEEP_A_MONTH)).toBe(10);
   expect(seqs(bench)[0]).toBe(11);
 });
 
 it('records are not dropped that are old only by a clock ahead of the source', () => {
-  const bench = open();
-  thirty(bench);
-  const month = { logRetentionMs: 30 * DAY_MS, logCap: 1_000 };
+  const bench = thirty();
   const [now, ahead] = [Date.now(), Date.now() + 400 * DAY_MS];
-  expect(prune(bench, month, ahead, now)).toBe(0);
-  expect(prune(bench, month, ahead)).toBe(20);
+  expect(prune(bench, KEEP_A_MONTH, ahead, now)).toBe(0);
+  expect(prune(bench, KEEP_A_MONTH, ahead)).toBe(20);
 });
 
 it('pruning keeps the newest record of each product, and drops superseded ones', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   expect(prune(bench)).toBe(20);
   expect(seqs(bench)).toEqual([21, 22, 23, 24, 25, 26, 27, 28, 29, 30]);
   bench.change([{ vbid: 'P3', body: null }]);
@@ -86,15 +79,13 @@ it('pruning keeps the newest record of each product, and drops superseded ones',
 });
 
 it('pruning keeps records that are younger than the retention', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   expect(prune(bench, { ...KEEP_NOTHING, logRetentionMs: DAY_MS })).toBe(0);
   expect(seqs(bench)).toHaveLength(30);
 });
 
 it('pruning keeps records that a paused or stopped sink has not confirmed', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   addSink(bench, 'fast', 30);
   const slow = addSink(bench, 'slow', 12);
   bench.store.request(({ sinks }) => sinks.setState(slow, 'paused'));
@@ -104,8 +95,7 @@ it('pruning keeps records that a paused or stopped sink has not confirmed', () =
 });
 
 it('pruning does not wait for a sink that the settings do not name any more, and notes the gap', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   const id = addSink(bench, 'gone', 15);
   writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => sinks.configureOnly([]));
   expect(prune(bench)).toBe(20);
@@ -113,8 +103,7 @@ it('pruning does not wait for a sink that the settings do not name any more, and
 });
 
 it('pruning disables a sink beyond the cap, says so, and notes the gap', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   const id = addSink(bench, 'dead', 5);
   bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   expect(prune(bench, { ...KEEP_NOTHING, logCap: 25 })).toBe(0);
@@ -128,8 +117,7 @@ it('pruning disables a sink beyond the cap, says so, and notes the gap', () => {
 });
 
 it('pruning does not disable a resumed sink again while it catches up', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   const id = addSink(bench, 'late', 5);
   bench.store.request(({ sinks }) => sinks.replay(id, 5, false));
   prune(bench, { ...KEEP_NOTHING, logCap: 24 });
@@ -139,8 +127,7 @@ it('pruning does not disable a resumed sink again while it catches up', () => {
 });
 
 it('pruning does not count the backfill of a sink against the cap', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   addSink(bench, 'new', 0);
   prune(bench, { ...KEEP_NOTHING, logCap: 1 });
   expect(bench.store.sinks.get('new')?.state).toBe('running');
@@ -148,8 +135,7 @@ it('pruning does not count the backfill of a sink against the cap', () => {
 });
 
 it('an old state that the log no longer holds is reported', () => {
-  const bench = open();
-  thirty(bench);
+  const bench = thirty();
   prune(bench);
   const row = bench.store.products.get('P0') as ProductRow;
   expect(() => productAsOf(bench.store, row, 5)).toThrow(expect.objectContaining({ code: 'NOT_FOUND' }));

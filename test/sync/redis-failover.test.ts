@@ -1,8 +1,7 @@
-import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { startService } from '../support/cli.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { redisAvailable, startRedisGroup } from '../support/redis.ts';
 
 /** Minimum requests of a full load. */
@@ -15,12 +14,8 @@ it.skipIf(!redisAvailable).each(['SIGKILL', 'SIGSTOP'] as const)(
   async (signal) => {
     const group = await startRedisGroup();
     onTestFinished(() => group.stop());
-    const sandbox = await startSandbox({ items: WINDOWS * 100, latencyMs: 100 });
-    onTestFinished(() => sandbox.stop());
-    const directory = temporaryDirectory();
-    const db = join(directory, 'catalog.db');
     const more = { REDIS_URL: group.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', LOG_LEVEL: 'info' };
-    const settings = settingsFor(sandbox.url, db, more);
+    const { sandbox, directory, db, settings } = await place({ items: WINDOWS * 100, latencyMs: 100 }, more);
     const keeper = startService(['keeper'], settings, directory);
     const fetchers = [1, 2].map(() =>
       startService(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere.db' }, directory),

@@ -1,30 +1,25 @@
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { run, start, startService } from '../support/cli.ts';
-import { catalogOf, expectExactLog, settingsFor, temporaryDirectory, truthOf } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
 /** Minimum requests of a full load. */
 const WINDOWS = 200;
 
-async function place() {
+async function redisPlace() {
   const server = await startRedis();
   onTestFinished(() => server.stop());
-  const sandbox = await startSandbox({ items: WINDOWS * 100, latencyMs: 50 });
-  onTestFinished(() => sandbox.stop());
-  const directory = temporaryDirectory();
-  const db = join(directory, 'catalog.db');
-  const more = { REDIS_URL: server.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' };
-  return { server, sandbox, directory, db, settings: settingsFor(sandbox.url, db, { ...more, LOG_LEVEL: 'info' }) };
+  const more = { REDIS_URL: server.url, CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4', LOG_LEVEL: 'info' };
+  return { server, ...(await place({ items: WINDOWS * 100, latencyMs: 50 }, more)) };
 }
 
 describe.skipIf(!redisAvailable)('with Redis', () => {
   it.each(['flushed', 'killed'])(
     'a load through Redis is complete and exact when Redis is %s meanwhile',
     async (what) => {
-      const { server, sandbox, directory, db, settings } = await place();
+      const { server, sandbox, directory, db, settings } = await redisPlace();
       const loading = start(['sync', '--full', '--json'], settings, directory);
       await expect.poll(() => sandbox.requests.length, { interval: 5 }).toBeGreaterThan(WINDOWS / 4);
       if (what === 'flushed') {
@@ -46,12 +41,11 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   );
 
   it('a load through Redis is shared by a scheduler, a keeper and two fetchers', async () => {
-    const { sandbox, directory, db, settings } = await place();
-    const roles = [
-      start(['keeper'], settings, directory),
-      start(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere/needed.db' }, directory),
-      start(['fetcher'], { ...settings, CATCHWORD_DB: '/nowhere/needed.db' }, directory),
-    ];
+    const { sandbox, directory, db, settings } = await redisPlace();
+    const without = { ...settings, CATCHWORD_DB: '/nowhere/needed.db' };
+    const roles = ['keeper', 'fetcher', 'fetcher'].map((role) =>
+      start([role], role === 'keeper' ? settings : without, directory),
+    );
     const [keeper] = roles;
     await keeper?.shows('run complete');
     expect(catalogOf(db)).toEqual(await truthOf(sandbox.url));
@@ -68,12 +62,9 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   });
 
   it('a load through Redis reads each page once, although another keeper of the mirror waits', async () => {
-    const { sandbox, directory, db, settings } = await place();
+    const { sandbox, directory, db, settings } = await redisPlace();
     const off = { CATCHWORD_FULL_CRON: 'off', CATCHWORD_DELTA_CRON: 'off' };
-    const roles = [
-      startService(['keeper'], { ...settings, ...off }, directory),
-      startService(['keeper'], { ...settings, ...off }, directory),
-    ];
+    const roles = [1, 2].map(() => startService(['keeper'], { ...settings, ...off }, directory));
     for (const keeper of roles) await keeper.shows('"msg":"started"');
     const fetcher = startService(['fetcher'], settings, directory);
     await Promise.race(roles.map((keeper) => keeper.shows('run complete')));
@@ -84,7 +75,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   });
 
   it('a role reports a missing setting', async () => {
-    const { directory, settings } = await place();
+    const { directory, settings } = await redisPlace();
     const { REDIS_URL: _url, ...without } = settings;
     const lacking = await run(['fetcher'], { ...without, LOG_LEVEL: 'error' }, directory);
     expect(lacking).toMatchObject({ code: 2, stdout: '' });
@@ -92,11 +83,8 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       reason: expect.stringMatching(/^REDIS_URL is not set/),
       hint: expect.any(String),
     });
-    const gone = await run(
-      ['keeper'],
-      { ...without, REDIS_URL: 'redis://:hunter2@127.0.0.1:1', LOG_LEVEL: 'error' },
-      directory,
-    );
+    const wrong = { ...without, REDIS_URL: 'redis://:hunter2@127.0.0.1:1', LOG_LEVEL: 'error' };
+    const gone = await run(['keeper'], wrong, directory);
     expect(gone.code).toBe(1);
     expect(gone.stderr).toContain('127.0.0.1:1');
     expect(gone.stderr).not.toContain('hunter2');

@@ -1,12 +1,11 @@
-import { join } from 'node:path';
-import { onTestFinished } from 'vitest';
 import { productOf } from '../../src/catalog/product.ts';
 import type { Run } from '../../src/catalog/run-types.ts';
 import type { Pass } from '../../src/store/rows/runs.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
-import { openStore, type Store } from '../../src/store/store.ts';
-import { SELECTION, temporaryDirectory } from '../support/mirror.ts';
+import type { Store } from '../../src/store/store.ts';
+import { openedStore } from '../store/opened-store.ts';
+import { SELECTION } from '../support/mirror.ts';
 
 export const MINUTE = 60_000;
 /** The source's clock, and this machine's, when every sketched run starts. */
@@ -106,8 +105,7 @@ export function sketchRun({ products, passes, kind = 'full', withdrawn = [], wat
   store: Store;
   run: Run;
 } {
-  const store = openStore(join(temporaryDirectory(), 'catalog.db'));
-  onTestFinished(() => store.close());
+  const store = openedStore();
   const runId = writeUnder(store.keeperLease, START, (writer) => {
     addProducts(writer, products, withdrawn);
     if (watermarkAgo !== undefined) writer.advanceWatermark(START - watermarkAgo, START - watermarkAgo);

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
+import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
@@ -38,25 +39,35 @@ async function suspend(child: ChildProcess, db: string): Promise<void> {
   sqlite.close();
 }
 
-it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
-  const { sandbox, directory, db, settings } = await place(
-    { items: 3_000, churnPerSecond: 5 },
-    { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
-  );
-  const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
-  const first = startService(['daemon'], settings, directory);
+function expectOneRunForEachTick(db: string): void {
+  const ticks = ticksOf(db);
+  expect(new Set(ticks).size).toBe(ticks.length);
+}
+
+/** Two daemons on one mirror: the first one works, the second one stands by. */
+async function twoDaemons(options: Partial<SandboxOptions>) {
+  const port = String(await freePort());
+  const { sandbox, directory, db, settings } = await place(options, { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: port });
+  const daemon = () => startService(['daemon'], settings, directory);
+  const first = daemon();
   await first.shows('run complete');
-  const second = startService(['daemon'], settings, directory);
+  const second = daemon();
   await second.shows('"msg":"standing by"');
-  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  const health = async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).status;
+  return { sandbox, db, daemon, first, second, health };
+}
+
+it('of two daemons on one mirror, one works, and the other stands by without a port and takes over', async () => {
+  const { sandbox, db, daemon, first, second, health } = await twoDaemons({ items: 3_000, churnPerSecond: 5 });
+  expect(await health()).toBe(200);
   await first.stop('SIGKILL');
   const before = ticksOf(db).length;
   await second.shows('"msg":"took over"');
   await expect.poll(() => ticksOf(db).length).toBeGreaterThan(before + 1);
-  expect((await fetch(`${url}/healthz`)).status).toBe(200);
+  expect(await health()).toBe(200);
 
   // A daemon that was stopped cleanly also makes room at once, and a third one logs who works.
-  const third = startService(['daemon'], settings, directory);
+  const third = daemon();
   await third.shows(`process ${second.child.pid} on`);
   const ended = await second.stop();
   expect(ended.code).toBe(0);
@@ -64,22 +75,13 @@ it('of two daemons on one mirror, one works, and the other stands by without a p
   await third.shows('"msg":"took over"');
   await third.shows('run complete');
   expect((await third.stop()).code).toBe(0);
-  const ticks = ticksOf(db);
-  expect(new Set(ticks).size).toBe(ticks.length);
+  expectOneRunForEachTick(db);
   expectExactLog(db);
   expect(sandbox.requests.every(({ status }) => status === 200)).toBe(true);
 });
 
 it('a daemon that was suspended stands by when it resumes, and the one that took over continues', async () => {
-  const { directory, db, settings } = await place(
-    { items: 100 },
-    { ...EVERY_SECOND, CATCHWORD_HTTP_PORT: String(await freePort()) },
-  );
-  const url = `http://127.0.0.1:${settings.CATCHWORD_HTTP_PORT}`;
-  const first = startService(['daemon'], settings, directory);
-  await first.shows('run complete');
-  const second = startService(['daemon'], settings, directory);
-  await second.shows('"msg":"standing by"');
+  const { db, first, second, health } = await twoDaemons({ items: 100 });
   await suspend(first.child, db);
   await second.shows('the port is not free yet');
   await second.shows('"msg":"took over"');
@@ -88,10 +90,9 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   await first.shows('another process has taken over');
   await first.shows('"msg":"standing by"');
   await second.shows('"msg":"listening"');
-  expect((await fetch(`${url}/healthz`)).status).toBe(200);
-  for (const daemon of [first, second]) expect((await daemon.stop()).code).toBe(0);
-  const ticks = ticksOf(db);
-  expect(new Set(ticks).size).toBe(ticks.length);
+  expect(await health()).toBe(200);
+  for (const one of [first, second]) expect((await one.stop()).code).toBe(0);
+  expectOneRunForEachTick(db);
   expectExactLog(db);
 });
 
@@ -139,12 +140,7 @@ it('a daemon makes up for a week of downtime with one full run, without any delt
 it('a stopped daemon applies the pages that it has, and the next one resumes', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 40 },
-    {
-      CATCHWORD_PER_PAGE: '100',
-      CATCHWORD_CONCURRENCY: '4',
-      LOG_LEVEL: 'info',
-      CATCHWORD_DELTA_CRON: 'off',
-    },
+    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4', LOG_LEVEL: 'info', CATCHWORD_DELTA_CRON: 'off' },
   );
   const first = startService(['daemon'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(40);

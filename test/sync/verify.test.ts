@@ -3,7 +3,8 @@ import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { catalogOf, expectExactLog, settingsFor, standIn, temporaryDirectory } from '../support/mirror.ts';
+import { catalogOf, expectExactLog, standIn } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { execute } from '../support/sqlite.ts';
 
@@ -13,13 +14,8 @@ let db: string;
 let settings: Record<string, string>;
 
 beforeEach(async () => {
-  const started = await startSandbox({ items: 1_500, details: true });
-  onTestFinished(() => started.stop());
-  sandbox = started;
-  directory = temporaryDirectory();
-  db = join(directory, 'catalog.db');
-  settings = settingsFor(sandbox.url, db, { LOG_LEVEL: '' });
-  await load({ ...settings, LOG_LEVEL: 'fatal' }, 'full');
+  ({ sandbox, directory, db, settings } = await filled({ items: 1_500, details: true }, { LOG_LEVEL: 'fatal' }));
+  settings.LOG_LEVEL = '';
 });
 
 function lines(text: string): Record<string, unknown>[] {
@@ -82,13 +78,7 @@ it('sync --dry-run shows what a run would do, and does nothing', async () => {
   sandbox.catalog.mutate({ create: 2, update: 3, remove: 4, seed: 1 });
   const before = catalogOf(db);
   const delta = await cli(['sync', '--dry-run', '--json'], settings, directory);
-  expect(JSON.parse(delta.stdout)).toMatchObject({
-    dry_run: true,
-    kind: 'delta',
-    created: 2,
-    updated: 7,
-    removed: 0,
-  });
+  expect(JSON.parse(delta.stdout)).toMatchObject({ dry_run: true, kind: 'delta', created: 2, updated: 7, removed: 0 });
   const removing = { ...settings, CATCHWORD_WITHDRAWN_AS: 'removed' };
   const gone = await cli(['sync', '--dry-run', '--json'], removing, directory);
   expect(JSON.parse(gone.stdout)).toMatchObject({ created: 2, updated: 3, removed: 4 });
