@@ -4,8 +4,6 @@ import { changedFields, changedPointers, difference, isEmpty, revert, sameConten
 import { objectMembers, objectText } from '../../src/catalog/json-text.ts';
 import { exactValue, rawNumber, rawObject, rawValue } from './raw-json.ts';
 
-const object = fc.dictionary(fc.constantFrom('a', 'b', 'c', 'd/e', '~f', '"g'), fc.jsonValue({ maxDepth: 2 }));
-
 /** Sorts keys at every depth. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
@@ -130,6 +128,7 @@ it('a difference restores any older version from a newer one without losing a di
     fc.property(rawObject(2), rawObject(2), (older, newer) => {
       const back = revert(newer, difference(older, newer));
       expect(sameContent(back, older)).toBe(true);
+      expect(sorted(JSON.parse(back))).toEqual(sorted(JSON.parse(older)));
       // Changed values are kept exactly as written.
       for (const [key, value] of objectMembers(difference(older, newer).before)) {
         expect(objectMembers(older).get(key)).toBe(value);
@@ -144,16 +143,6 @@ it('a difference is empty if, and only if, the content is the same', () => {
       expect(isEmpty(difference(a, b))).toBe(sameContent(a, b));
       const reordered = objectText(new Map([...objectMembers(a)].reverse()));
       expect(isEmpty(difference(a, reordered))).toBe(true);
-    }),
-  );
-});
-
-it('a difference restores any older version from a newer one', () => {
-  fc.assert(
-    fc.property(object, object, (older, newer) => {
-      const change = difference(JSON.stringify(older), JSON.stringify(newer));
-      const back: unknown = JSON.parse(revert(JSON.stringify(newer), change));
-      expect(sorted(back)).toEqual(sorted(JSON.parse(JSON.stringify(older))));
     }),
   );
 });

@@ -5,7 +5,18 @@ import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';
-import { createGate, createScriptedSource, task } from './scripted-source.ts';
+import { type BeforeResponse, createGate, createScriptedSource, task } from './scripted-source.ts';
+
+/** Refuses the first requests for each page. */
+function refusals(retryAfterMs: number, times = Number.POSITIVE_INFINITY) {
+  const refused = createGate();
+  const answer: BeforeResponse = (_, nth) => {
+    if (nth > times) return;
+    refused.open();
+    throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs });
+  };
+  return { refused, answer };
+}
 
 describe.skipIf(!redisAvailable)('with Redis', () => {
   const redis = useRedis();
@@ -24,11 +35,11 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   });
 
   it('the pace of fetchers tells the keeper of refusals, with and without a pause, and keeps the limit that it learns', async () => {
-    const refusals: number[] = [];
+    const told: number[] = [];
     const learned = {
-      pace: () => (refusals.length === 0 ? null : { intervalMs: 40, slackMs: 0 }),
+      pace: () => (told.length === 0 ? null : { intervalMs: 40, slackMs: 0 }),
       used: () => {},
-      refused: (perMinute: number) => void refusals.push(perMinute),
+      refused: (perMinute: number) => void told.push(perMinute),
     };
     const place = await openPlace(redis.url(), { learned });
     let pausing = true;
@@ -42,11 +53,11 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await count(1);
     await place.queue.add([task(2)]);
     await count(2);
-    expect(refusals).toHaveLength(1);
+    expect(told).toHaveLength(1);
     await place.queue.add([task(3)]);
     await count(3);
     // It is of the same moment.
-    expect(refusals).toHaveLength(1);
+    expect(told).toHaveLength(1);
     pausing = false;
     const since = clock.now();
     await place.queue.add(pages(9).slice(3));
@@ -58,10 +69,8 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   it('the pace of fetchers reports a pause to the keeper before it delivers the failed attempt', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
-    const source = createScriptedSource(clock, () => {
-      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
-    });
-    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    const { answer } = refusals(7_200_000);
+    await place.fetcher({ read: () => createScriptedSource(clock, answer).read, concurrency: 1 });
     const known: number[] = [];
     const { count } = await collect(place.queue, async () => {
       known.push(pauses.length);
@@ -79,12 +88,8 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   it('the pace of fetchers reports only the remaining pause to a keeper that was stopped', async () => {
     const pauses: Pause[] = [];
     const place = await openPlace(redis.url(), { onRateLimited: (pause) => pauses.push(pause) });
-    const refused = createGate();
-    const source = createScriptedSource(clock, () => {
-      refused.open();
-      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
-    });
-    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    const { refused, answer } = refusals(7_200_000);
+    await place.fetcher({ read: () => createScriptedSource(clock, answer).read, concurrency: 1 });
     await place.queue.add([task(1)]);
     await refused.passed;
     const pause = `catchword:fetch-${place.source}:pause`;
@@ -100,39 +105,15 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
 
   it('the pace of fetchers goes on when a pause is forgotten, also in the fetcher that noted it and for its retry', async () => {
     const place = await openPlace(redis.url());
-    const refused = createGate();
-    const source = createScriptedSource(clock, (_, nth) => {
-      if (nth > 1) return;
-      refused.open();
-      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 1_800_000 });
-    });
+    const { refused, answer } = refusals(1_800_000, 1);
     const { outcomes, count } = await collect(place.queue);
-    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    await place.fetcher({ read: () => createScriptedSource(clock, answer).read, concurrency: 1 });
     await place.queue.add([task(1)]);
     await refused.passed;
     await expect.poll(() => redis.admin().pttl(`catchword:fetch-${place.source}:pause`)).toBeGreaterThan(0);
     await place.queue.forgetPause();
     await count(1);
     expect(outcomes[0]).toMatchObject({ kind: 'captured' });
-  });
-
-  it('the pace of fetchers forgets a pause, so that another fetcher makes requests at once', async () => {
-    const place = await openPlace(redis.url());
-    const source = createScriptedSource(clock, ({ window }) => {
-      if (window.page > 1) return;
-      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 7_200_000 });
-    });
-    const { outcomes, count } = await collect(place.queue);
-    const stop = await place.fetcher({ read: () => source.read, concurrency: 1 });
-    await place.queue.add([task(1)]);
-    await count(1);
-    expect(outcomes[0]).toMatchObject({ kind: 'failed' });
-    await stop();
-    await place.fetcher({ read: () => source.read });
-    await place.queue.forgetPause();
-    await place.queue.add([task(2)]);
-    await count(2);
-    expect(outcomes[1]).toMatchObject({ kind: 'captured' });
   });
 
   it('the pace of fetchers counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { productsOf } from '../../src/catalog/page-items.ts';
-import type { FetchOutcome } from '../../src/catalog/page-types.ts';
+import type { FetchOutcome, FetchTask, Page } from '../../src/catalog/page-types.ts';
 import { validateLookup, validatePage } from '../../src/catalog/validate-page.ts';
 import { decodeOutcome, encodeOutcome } from '../../src/queue/bullmq/codec.ts';
 import { bytesOf } from '../support/page.ts';
@@ -67,14 +67,14 @@ async function travel(outcome: FetchOutcome): Promise<FetchOutcome> {
   return decodeOutcome(JSON.parse(JSON.stringify(await encodeOutcome(outcome))));
 }
 
+function outcomeOf(asked: FetchTask, page: Page): FetchOutcome {
+  const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: 3 };
+  return { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+}
+
 async function encodedPage() {
   const asked = task(3);
-  const text = pageText(asked.window);
-  const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: text.length };
-  return encodeOutcome({
-    kind: 'captured',
-    captured: { task: asked, page: validatePage(bytesOf(text), asked.window), response, requests: 1 },
-  });
+  return encodeOutcome(outcomeOf(asked, validatePage(bytesOf(pageText(asked.window)), asked.window)));
 }
 
 it('the codec of outcomes decodes to the outcome that was encoded', async () => {
@@ -89,13 +89,10 @@ it.each(['{"vbid":"V 1/2","title":"A"}', ''])(
   'the codec of outcomes preserves the response to a point lookup: %j',
   async (text) => {
     const asked = task(7, { window: { page: 7, perPage: 1 }, vbid: 'V 1/2' });
-    const response = { sourceTime: 5, requestedAt: 1, receivedAt: 2, bytes: text.length };
-    const outcome: FetchOutcome = {
-      kind: 'captured',
-      captured: { task: asked, page: validateLookup(bytesOf(text), 'V 1/2', asked.window), response, requests: 1 },
-    };
+    const page = validateLookup(bytesOf(text), 'V 1/2', asked.window);
+    const outcome = outcomeOf(asked, page);
     expect(await travel(outcome)).toEqual(outcome);
-    expect(outcome.captured.page.items.count).toBe(text === '' ? 0 : 1);
+    expect(page.items.count).toBe(text === '' ? 0 : 1);
     expect(() => validateLookup(bytesOf(text || '{"vbid":"B"}'), 'A', asked.window)).toThrow(
       /requested product A, got/,
     );
@@ -106,8 +103,7 @@ it('the codec of outcomes preserves bytes that are not UTF-8', async () => {
   const asked = task(3);
   const bytes = Buffer.from(pageText(asked.window).replace('"V25"', '"V25","title":"Caf\xe9"'), 'latin1');
   const page = validatePage(new Uint8Array(bytes), asked.window);
-  const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: bytes.length };
-  const outcome: FetchOutcome = { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+  const outcome = outcomeOf(asked, page);
   expect(await travel(outcome)).toEqual(outcome);
   expect(page.rejected.map(({ position }) => position)).toEqual([5]);
   expect(productsOf(page).filter((product) => product !== null)).toHaveLength(9);

@@ -7,33 +7,29 @@ import { createPacer } from '../../src/pace/pacer.ts';
 import { createEmbeddedQueue } from '../../src/queue/embedded-queue.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 import { collect, itKeepsTheContract } from './contract.ts';
-import { createGate, createScriptedSource, task } from './scripted-source.ts';
+import { createGate, createScriptedSource, type ScriptedSource, task } from './scripted-source.ts';
 
 const log = createLog('silent');
+
+/** A queue without a rate limit. */
+function queueOf(source: ScriptedSource, concurrency: number) {
+  const pacer = createPacer({ pace: null, clock: systemClock });
+  return createEmbeddedQueue({ read: source.read, concurrency, pacer, clock: systemClock, log });
+}
 
 describe('in one process', () => {
   const clock = createVirtualClock();
 
   itKeepsTheContract(clock, async ({ read, concurrency, intervalMs }) => {
-    const queue = createEmbeddedQueue({
-      read,
-      concurrency,
-      pacer: createPacer({ pace: intervalMs === null ? null : { intervalMs, slackMs: 0 }, clock }),
-      clock,
-      log,
-    });
-    return {
-      queue,
-      lose: () => queue.drop(1),
-      close: () => queue.close(),
-    };
+    const pacer = createPacer({ pace: intervalMs === null ? null : { intervalMs, slackMs: 0 }, clock });
+    const queue = createEmbeddedQueue({ read, concurrency, pacer, clock, log });
+    return { queue, lose: () => queue.drop(1), close: () => queue.close() };
   });
 
   it('the embedded queue reads no further ahead than its concurrency while an outcome is being handled', async () => {
     const gate = createGate();
     const source = createScriptedSource(systemClock);
-    const pacer = createPacer({ pace: null, clock: systemClock });
-    const queue = createEmbeddedQueue({ read: source.read, concurrency: 3, pacer, clock: systemClock, log });
+    const queue = queueOf(source, 3);
     const handling = createGate();
     const { count } = await collect(queue, async () => {
       handling.open();
@@ -83,8 +79,7 @@ describe('in one process', () => {
       refused.open();
       throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 3_600_000 });
     });
-    const pacer = createPacer({ pace: null, clock: systemClock });
-    const queue = createEmbeddedQueue({ read: source.read, concurrency: 1, pacer, clock: systemClock, log });
+    const queue = queueOf(source, 1);
     const { outcomes } = await collect(queue);
     await queue.add([task(1), task(2)]);
     await refused.passed;

@@ -1,7 +1,16 @@
 import { expect, it } from 'vitest';
 import { assessRun, isClosed, repairsOf } from '../../src/sync/evidence.ts';
 import { conclude } from '../../src/sync/verdict.ts';
-import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun, type WindowSketch } from './run-sketch.ts';
+import {
+  DELTA,
+  ids,
+  MINUTE,
+  type PassSketch,
+  type RunSketch,
+  START,
+  sketchRun,
+  type WindowSketch,
+} from './run-sketch.ts';
 
 /** 14 products in two windows; by default they share products 9 and 10. */
 function list(second: Partial<WindowSketch> = {}, more: Partial<PassSketch> = {}): PassSketch {
@@ -14,7 +23,6 @@ function list(second: Partial<WindowSketch> = {}, more: Partial<PassSketch> = {}
   };
 }
 
-const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
 const EXACT: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 14) }] };
 const EXACT_BUT_ONE: PassSketch = { perPage: 20, windows: [{ ids: ids(1, 13), total: 14 }] };
 

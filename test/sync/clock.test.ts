@@ -9,7 +9,7 @@ import { startKeeper } from '../../src/cli/roles/pipeline.ts';
 import { start } from '../support/cli.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, truthOf } from '../support/mirror.ts';
-import { place } from '../support/place.ts';
+import { filled, place } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 
 const HOUR = 3_600_000;
@@ -52,8 +52,7 @@ it('a clock that is put back and forward while a process runs does not delay run
 });
 
 it('a pause that the source asked for 50 minutes ago holds for the rest of its duration, and is announced', async () => {
-  const { sandbox, directory, db, settings } = await place({ items: 30 });
-  await runUnder(systemClock, settings, 'full');
+  const { sandbox, directory, db, settings } = await filled({ items: 30 });
   const asked = sandbox.requests.length;
   const since = Date.now() - 50 * 60_000;
   execute(db, `UPDATE mirror SET blocked_since = ${since}, blocked_until = ${since + HOUR}`);
@@ -73,8 +72,7 @@ it('a pause that the source asked for 50 minutes ago holds for the rest of its d
 it('a source whose clock seems to lag by the fraction of a second that Date omits costs one more delta, and loses nothing', async () => {
   const now = Date.now();
   const clock = { ...systemClock, now: () => now };
-  const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
-  await runUnder(systemClock, settings, 'full');
+  const { sandbox, db, settings } = await filled({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
   await mutate(sandbox.url, { update: 3, seed: 1 });
   const config = checkedSettings(settings, 'source');
   const ahead = clockOff(() => 900);
@@ -89,10 +87,9 @@ it('a source whose clock seems to lag by the fraction of a second that Date omit
 });
 
 it('an unfinished run that began a day ahead of the clock is given up', async () => {
-  const { db, settings } = await place({ items: 30 });
-  await runUnder(systemClock, settings, 'full');
+  const { db, settings } = await filled({ items: 30 });
   execute(db, `UPDATE runs SET state = 'reading', finished_at = NULL, started_at = ${Date.now() + 25 * HOUR}`);
-  const next = await runUnder(systemClock, settings, 'full');
+  const next = await load(settings, 'full');
   expect(next).toMatchObject({ id: 2, state: 'complete' });
 });
 
@@ -100,7 +97,7 @@ it('a sink that failed under a clock two hours ahead is retried after its pause'
   const { sandbox, directory, db, settings } = await place({ items: 5 });
   const file = join(directory, 'out.jsonl');
   const sink = { ...settings, CATCHWORD_SINK_OUT: `jsonl:${file}`, LOG_LEVEL: 'info' };
-  await runUnder(systemClock, settings, 'full');
+  await load(settings, 'full');
   const lines = () => readFileSync(file, 'utf8').split('\n').length - 1;
   const first = start(['relay'], sink, directory);
   await first.shows('sink is open');

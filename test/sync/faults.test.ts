@@ -4,7 +4,7 @@ import { FAULT_KINDS, type FaultKind } from '../../src/sandbox/http/faults.ts';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, standIn, truthOf } from '../support/mirror.ts';
-import { place } from '../support/place.ts';
+import { filled, place } from '../support/place.ts';
 
 /** The error of a run in which every request meets a fault. */
 const ENDS_WITH: Record<Exclude<FaultKind, 'short-page'>, ErrorCode> = {
@@ -46,8 +46,7 @@ describe.each(FAULT_KINDS)('fault %s', (kind) => {
 });
 
 it('a source whose pages are all too short is used, but proves nothing', async () => {
-  const { db, settings } = await place({ items: 2_000 }, { CATCHWORD_PER_PAGE: '200', LOG_LEVEL: 'silent' });
-  await load(settings, 'full');
+  const { db, settings } = await filled({ items: 2_000 }, { CATCHWORD_PER_PAGE: '200', LOG_LEVEL: 'silent' });
   const short = await startSandbox({ items: 2_000, faults: 'short-page:1' });
   onTestFinished(() => short.stop());
   standIn(db, short.url);

@@ -1,21 +1,19 @@
 import { expect, it } from 'vitest';
 import { windowKey } from '../../src/catalog/page-types.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { openStore } from '../../src/store/store.ts';
+import { openedStore } from '../store/opened-store.ts';
 import { run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 
 const KILLS = process.env.CI === undefined ? 10 : 50;
 const WINDOWS = 200;
+const SMALL_PAGES = { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' };
 
 it(`a load resumes after ${KILLS} kills at random moments, and ends in the same state`, {
   timeout: 900_000,
 }, async () => {
-  const { sandbox, directory, db, settings } = await place(
-    { items: 20_000, latencyMs: 20 },
-    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },
-  );
+  const { sandbox, directory, db, settings } = await place({ items: 20_000, latencyMs: 20 }, SMALL_PAGES);
   const random = createRandom(11);
   let killedAtWork = 0;
   for (let killed = 0; killed < KILLS; ) {
@@ -45,10 +43,7 @@ it(`a load resumes after ${KILLS} kills at random moments, and ends in the same 
 });
 
 it('a load reads only the missing pages after a kill', async () => {
-  const { sandbox, directory, db, settings } = await place(
-    { items: 20_000, latencyMs: 10 },
-    { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '4' },
-  );
+  const { sandbox, directory, db, settings } = await place({ items: 20_000, latencyMs: 10 }, SMALL_PAGES);
   const running = start(['sync', '--full'], settings, directory);
   const killed = setInterval(() => {
     if (sandbox.requests.length > WINDOWS / 2) running.child.kill('SIGKILL');
@@ -56,9 +51,7 @@ it('a load reads only the missing pages after a kill', async () => {
   expect((await running.ended).signal).toBe('SIGKILL');
   clearInterval(killed);
 
-  const store = openStore(db);
-  const done = store.runs.checkpoints(1, 0).map(windowKey);
-  store.close();
+  const done = openedStore(db).runs.checkpoints(1, 0).map(windowKey);
   expect(done.length).toBeGreaterThan(0);
   const before = sandbox.requests.length;
   const { code, stdout } = await run(['sync', '--full', '--json'], settings, directory);

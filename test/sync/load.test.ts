@@ -4,7 +4,7 @@ import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, mutate, truthOf, withoutWithdrawn } from '../support/mirror.ts';
-import { place } from '../support/place.ts';
+import { filled, place } from '../support/place.ts';
 import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
 /**
@@ -54,8 +54,7 @@ describe.each([{ details: false }, { details: true }])('20,000 products, details
 });
 
 it('a full run without changes writes nothing', async () => {
-  const { db, settings } = await place({ items: 5_000 });
-  await load(settings, 'full');
+  const { db, settings } = await filled({ items: 5_000 });
   const second = await load(settings, 'full');
   expect(second).toMatchObject({ state: 'complete', items: 5_000, created: 0, updated: 0, missing: 0 });
   expect(expectExactLog(db)).toBe(5_000);
@@ -68,8 +67,7 @@ it('an empty catalog is a complete run', async () => {
 });
 
 it('a delta of many pages is followed until it fits in one response', async () => {
-  const { sandbox, db, settings } = await place({ items: 5_000 });
-  await load(settings, 'full');
+  const { sandbox, db, settings } = await filled({ items: 5_000 });
   await mutate(sandbox.url, { create: 1_500, update: 1_800, seed: 3 });
   const delta = await load(settings, 'delta');
   expect(delta).toMatchObject({ state: 'complete', created: 1_500, updated: 1_800 });
@@ -90,8 +88,7 @@ it('the watermark is the source time, and only moves forward', async () => {
 });
 
 it('a delta from a later time than the watermark does not move it', async () => {
-  const { sandbox, directory, db, settings } = await place({ items: 10 }, PATIENT);
-  await load(settings, 'full');
+  const { sandbox, directory, db, settings } = await filled({ items: 10 }, PATIENT);
   const before = watermarkOf(db);
   await mutate(sandbox.url, { update: 3, seed: 1 });
   const later = new Date(Date.now() + 30_000).toISOString();
@@ -103,11 +100,10 @@ it('a delta from a later time than the watermark does not move it', async () => 
 
 it('a delta that starts later than the watermark less the overlap does not move the watermark', async () => {
   let aheadMs = 0;
-  const { directory, db, settings } = await place(
+  const { directory, db, settings } = await filled(
     { items: 10, clock: { ...systemClock, now: () => Date.now() + aheadMs } },
     PATIENT,
   );
-  await load(settings, 'full');
   const before = watermarkOf(db);
   aheadMs = 5_000;
   // A change that becomes visible now may have an earlier time, and would never be read.

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { Pass } from '../../src/store/rows/runs.ts';
 import { nextStep, ownFrom, type StepSettings } from '../../src/sync/next-step.ts';
-import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
+import { DELTA, ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 
 const OVERLAP = 5 * MINUTE;
 const SETTINGS: StepSettings = {
@@ -32,7 +32,6 @@ const STILL: PassSketch = {
     { page: 2, perPage: 15, ids: ids(16, 25), total: 25 },
   ],
 };
-const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
 const MOVING: PassSketch = { ...TORN, kind: 'delta' };
 const REPAIR: PassSketch = { kind: 'repair', root: 0, from: null, windows: [{ page: 3, perPage: 5, ids: [11, 12] }] };
 const LOOKUP: PassSketch = { kind: 'lookup', from: null, windows: [{ page: 1, perPage: 1, ids: [1] }] };

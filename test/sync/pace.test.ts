@@ -7,12 +7,11 @@ import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
-import { openStore } from '../../src/store/store.ts';
 import { mirrorPacer } from '../../src/sync/shared-pace.ts';
+import { openedStore } from '../store/opened-store.ts';
 import { run, start } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
-import { temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { createVirtualClock } from '../support/test-clocks.ts';
 
@@ -60,10 +59,8 @@ it('commands that do not read the catalog share the limit and the pauses of the 
   const waiting = start(['licenses'], settings, directory);
   await waiting.shows('CATCHWORD_RATE_LIMIT allows no more');
   await waiting.stop();
-  const store = openStore(db);
   const now = Date.now();
-  store.source.notePause({ since: now, until: now + 7_200_000 });
-  store.close();
+  openedStore(db).source.notePause({ since: now, until: now + 7_200_000 });
   const paused = await runHere(['licenses'], { ...settings, CATCHWORD_RATE_LIMIT: 'off' }, directory);
   expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('accepts no request') as string });
 
@@ -79,8 +76,7 @@ it('commands that do not read the catalog share the limit and the pauses of the 
 });
 
 it('a process that cannot write the mirror keeps the limit by itself, and says so once', async () => {
-  const db = join(temporaryDirectory(), 'catalog.db');
-  openStore(db).close();
+  const db = openedStore().path;
   const sqlite = new Database(db, { readonly: true });
   keepStatements(sqlite);
   onTestFinished(() => {

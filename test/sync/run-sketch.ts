@@ -45,6 +45,9 @@ export interface RunSketch {
   readonly watermarkAgo?: number;
 }
 
+/** A delta that shows nothing. */
+export const DELTA: PassSketch = { kind: 'delta', windows: [{ ids: [] }] };
+
 /** `from`, `from + 1` … `to`. */
 export function ids(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, at) => from + at);

@@ -24,6 +24,12 @@ function refuse(source: RawSource, status: number, isRefused: (asked: Asked) => 
   source.instead = (url) => (isRefused(askedOf(url)) ? { status } : null);
 }
 
+/** The page that was asked for, with this total. */
+function pageOf({ page, perPage, start, end }: Asked, items: readonly Buffer[], total: number) {
+  const totals = `"num_items":${total},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(total / perPage)}`;
+  return { status: 200, body: `{${totals},"items":[${items.slice(start, end).join(',')}]}` };
+}
+
 const holds =
   (...offsets: number[]) =>
   ({ from, start, end }: Asked): boolean =>
@@ -103,20 +109,20 @@ it('a run with more than 20 products whose pages fail ends with an error', async
   expect(await run('delta')).toMatchObject({ id: 3, kind: 'delta', created: 1 });
 });
 
-/** Refuses pages that hold the product at this offset, of the list and of deltas, and all after their end. */
-function refuseBoth(source: RawSource, offset: number): void {
+/** Refuses these pages, and all after the end of the list and of deltas. */
+function refuseAfterEnd(source: RawSource, isRefused: (asked: Asked) => boolean): void {
   source.instead = (url) => {
-    const { from, start, end } = askedOf(url);
-    const { length } = from ? source.changed : source.items;
-    if (start >= Math.max(1, length)) return { status: 404 };
-    return start <= offset && offset < end ? { status: 500 } : null;
+    const asked = askedOf(url);
+    const { length } = asked.from ? source.changed : source.items;
+    if (asked.start >= Math.max(1, length)) return { status: 404 };
+    return isRefused(asked) ? { status: 500 } : null;
   };
 }
 
 it('a product that fails the only page of a list is named, if pages after the end are refused before any is answered', async () => {
   const { source, run } = await begin();
   source.items = bodies(BOOKS.slice(0, 60));
-  refuseBoth(source, 3);
+  refuseAfterEnd(source, holds(3));
   const ended = await run();
   expect(ended).toMatchObject({ state: 'complete', proof: 'open', created: 59 });
   expect(ended.reasons[0]).toMatch(/^offset 3 cannot be read: /);
@@ -129,7 +135,7 @@ it.each([2, 12, 47])(
     source.items = bodies(BOOKS.slice(0, 60));
     await run();
     source.changed = [...source.items];
-    refuseBoth(source, offset);
+    refuseAfterEnd(source, ({ start, end }) => start <= offset && offset < end);
     const ended = await run('delta');
     expect(ended).toMatchObject({ state: 'complete', proof: 'open' });
     expect(ended.reasons[0]).toMatch(new RegExp(`^offset ${offset} cannot be read: .*the delta since`));
@@ -189,9 +195,8 @@ it('a full run does not fail because deltas do not reach back to the watermark',
 it('a run fails if the source answers each plain page with its first one', async () => {
   const { source, run } = await begin({ CATCHWORD_SEAM: 'off' });
   source.instead = (url) => {
-    const { from, page, perPage } = askedOf(url);
-    const totals = `"num_items":900,"page":${page},"per_page":${perPage},"total_pages":9`;
-    return from ? null : { status: 200, body: `{${totals},"items":[${source.items.slice(0, perPage).join(',')}]}` };
+    const asked = askedOf(url);
+    return asked.from ? null : pageOf({ ...asked, start: 0, end: asked.perPage }, source.items, 900);
   };
   await expect(run()).rejects.toMatchObject({ code: 'PAGE_INVALID' });
 });
@@ -202,12 +207,7 @@ it.each<[string, readonly number[], number]>([
   ['five in a row', [430, 431, 432, 433, 434], 895],
 ])('a run reads all but %s, if pages after the end are refused, too', async (_what, offsets, created) => {
   const { source, run } = await begin();
-  source.instead = (url) => {
-    const asked = askedOf(url);
-    const { length } = asked.from ? source.changed : source.items;
-    if (asked.start >= Math.max(1, length)) return { status: 404 };
-    return holds(...offsets)(asked) ? { status: 500 } : null;
-  };
+  refuseAfterEnd(source, holds(...offsets));
   expect(await run()).toMatchObject({ state: 'complete', proof: 'open', created });
   // Nor does it end the deltas.
   source.changed = bodies(['N1', 'N2', 'N3']);
@@ -219,14 +219,10 @@ it('a run goes on after a window at the end by a total that is too low, which is
   source.items = bodies(BOOKS.slice(0, 680));
   await run();
   source.instead = (url) => {
-    const { from, page, perPage, start, end } = askedOf(url);
-    if (from) return null;
-    if (start < 490 && end > 490 && perPage > 60) return { status: 502 };
-    const items = source.items.slice(start, end).join(',');
-    return {
-      status: 200,
-      body: `{"num_items":490,"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(490 / perPage)},"items":[${items}]}`,
-    };
+    const asked = askedOf(url);
+    if (asked.from) return null;
+    if (asked.start < 490 && asked.end > 490 && asked.perPage > 60) return { status: 502 };
+    return pageOf(asked, source.items, 490);
   };
   for (let night = 1; night <= 3; night++) expect(await run()).toMatchObject({ removed: 0, missing: 0 });
   expect(catalogOf(db).size).toBe(680);
@@ -292,11 +288,9 @@ it('a run removes nothing that is beyond the last offset that the source shows a
   source.items = bodies(BOOKS.slice(0, 540));
   await run();
   source.instead = (url) => {
-    const { from, page, perPage, start, end } = askedOf(url);
-    if (from) return null;
-    if (end > 500) return { status: 400 };
-    const totals = `"num_items":500,"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(500 / perPage)}`;
-    return { status: 200, body: `{${totals},"items":[${source.items.slice(start, end).join(',')}]}` };
+    const asked = askedOf(url);
+    if (asked.from) return null;
+    return asked.end > 500 ? { status: 400 } : pageOf(asked, source.items, 500);
   };
   for (let night = 1; night <= 3; night++) {
     const ended = await run();
@@ -313,11 +307,9 @@ function capTotals(source: RawSource, cap: number, beyond: number | 'the last pa
     const listed = from ? source.changed : source.items;
     const isAfter = page > 1 && (page - 1) * 100 >= listed.length;
     if (isAfter && typeof beyond === 'number') return { status: beyond };
-    const total = Math.min(cap, listed.length);
     const start = isAfter && beyond !== null ? listed.length - 100 : (page - 1) * 100;
-    const items = listed.slice(start, start + 100).join(',');
-    const totals = `"num_items":${total},"page":${page},"per_page":100,"total_pages":${Math.ceil(total / 100)}`;
-    return { status: 200, body: `{${totals},"items":[${items}]}` };
+    const shown = { from, page, perPage: 100, start, end: start + 100 };
+    return pageOf(shown, listed, Math.min(cap, listed.length));
   };
 }
 
