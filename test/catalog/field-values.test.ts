@@ -38,6 +38,7 @@ it('an item has the fields that a shop shows', () => {
 it('null stands for fields that are absent or "null"', () => {
   const nothing = { ...Object.fromEntries(COLUMNS.map(({ column }) => [column, null])), distributable: true };
   expect(columns({})).toEqual(nothing);
+  expect(columns({ edition: 0 })).toEqual({ ...nothing, edition: '0' });
   const odd = { subtitle: 'null', language: '', contributors: 'Ann', resource_links: 'null', distributable: 'null' };
   expect(columns(odd)).toEqual(nothing);
 });
@@ -49,10 +50,6 @@ it.each([
   [undefined, true],
 ])('distributable %j is read as %j', (distributable, expected) => {
   expect(columns({ distributable }).distributable).toBe(expected);
-});
-
-it('edition 0 is kept', () => {
-  expect(columns({ edition: 0 }).edition).toBe('0');
 });
 
 it("prices have a row each, with its variant's sku and duration", () => {

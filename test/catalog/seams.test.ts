@@ -55,7 +55,7 @@ it('seams are not joined by a product that was modified between the reads', () =
   expect(examine(quiet, new Map([[9, 1]]))).toMatchObject({ sealed: true, states: ['j', 'j'], sharedLeast: 1 });
 });
 
-it('seams of a delta may be joined by products that this delta lists, but not by those of a later one', () => {
+it('seams of a delta may be joined by products that this delta lists, but not by products of a later delta', () => {
   const told = new Map(range(1, 22).map((id) => [id, 0]));
   expect(examine(quiet, told).sealed).toBe(true);
   for (const id of [9, 10]) told.set(id, 1);

@@ -10,7 +10,7 @@ function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent
 const window = { page: 1, perPage: 10 };
 
 // @rule 2.5-2
-it('a page keeps every item byte by byte as it was sent', () => {
+it('a page keeps every item byte by byte as the service sent it', () => {
   const item = fc.dictionary(fc.string(), fc.jsonValue()).map((rest) => ({ ...rest, vbid: 'X-1' }));
   fc.assert(
     fc.property(fc.array(item, { maxLength: 10 }), fc.constantFrom(undefined, 2), (items, indent) => {
@@ -135,7 +135,7 @@ it('a page is empty after the end of the list', () => {
   expect(pageOfText(text, { page: 4, perPage: 10 }).products).toEqual([]);
 });
 
-it('the response to a lookup is the product as it was sent', () => {
+it('the response to a lookup is the product as the service sent it', () => {
   const page = lookupOfText(' {"vbid":"A","price":10.50}\n', 'A', window);
   expect(page.products.map((product) => product?.body)).toEqual(['{"vbid":"A","price":10.50}']);
   expect(page).toMatchObject({ envelope: { numItems: 1, page: 1 }, rejected: [], doubt: null });

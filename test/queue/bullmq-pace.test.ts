@@ -116,7 +116,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     expect(outcomes[0]).toMatchObject({ kind: 'captured' });
   });
 
-  it('the pace of fetchers counts requests besides those of jobs, such as those that renew a token, in the same limit', async () => {
+  it('the pace of fetchers counts requests that no job makes, such as the renewal of a token, in the same limit', async () => {
     const intervalMs = 40;
     const place = await openPlace(redis.url(), { intervalMs });
     let requests = 0;

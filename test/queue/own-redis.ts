@@ -28,7 +28,7 @@ interface Line {
   readonly message: string;
 }
 
-/** A log whose lines the test reads, but for those that only help to find defects. */
+/** A log whose lines the test reads, without the debug lines. */
 export function recordingLog(): { readonly lines: Line[]; readonly log: Logger } {
   const lines: Line[] = [];
   const note =

@@ -18,7 +18,7 @@ import type { MovingList } from './moving-list.ts';
 /*
  * An adversary that moves a list between single requests, so that a product which nothing touches, the hidden one, is in
  * no window, while the windows still seem to join. It knows what was read and which window comes next, tries several
- * moves on a copy of the list, and makes those that hide the product best.
+ * moves on a copy of the list, and makes the moves that hide the product best.
  */
 
 export interface AdversaryOptions {
@@ -29,7 +29,7 @@ export interface AdversaryOptions {
   readonly isLate: boolean;
 }
 
-/** @param isLate whether deltas are late: then those that are asked too early tell of no touch */
+/** @param isLate whether deltas are late: then a delta that is asked too early tells of no touch */
 function drawIntent(random: Random, isLate: boolean): Intent {
   const touch = random() < (isLate ? 0.6 : 0.45);
   const late = isLate && random() < 0.7 ? (['keep'] as const) : (['keep', 'spoil', 'spoil'] as const);

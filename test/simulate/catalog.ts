@@ -175,7 +175,7 @@ function createReplicas(initial: readonly Shown[], options: CatalogOptions, jour
   const { now } = options;
   const replicas = new Map<string, Replica>();
   /**
-   * The catalog as it was `lagMs` ago; call this for each request.
+   * The catalog of `lagMs` ago; call this for each request.
    * @param spreadMs each product's changes are shown later by a time of its own, up to this
    */
   return (lagMs: number, spreadMs = 0): CatalogView => {
@@ -278,7 +278,7 @@ export function createSimulatedCatalog(size: number, options: CatalogOptions) {
         if (kind === 'update') happen({ kind: 'show', product: { ...product, ...more, version: product.version + 1 } });
       }
     },
-    /** Restores the catalog as it was `backMs` ago, with the times of change that its products had then. */
+    /** Restores the catalog of `backMs` ago, with the times of change that its products had then. */
     restoreBackup: (backMs: number): void => {
       const old = createView(initial, options);
       for (const { at, event } of journal) if (at <= now() - backMs) old.apply(event);

@@ -197,7 +197,7 @@ const DRAW: Readonly<Record<WorldName, (random: Random, scenario: Scenario) => D
   'products that are listed twice': (random) => ({
     order: random() < 0.5 ? 'id' : 'anywhere',
     twice: random() < 0.7 ? 0.02 : 0.1,
-    // So many changes that seams stay open, and that withdrawn products make up for those that were not read.
+    // So many changes that seams stay open, and that withdrawn products make up for products that were not read.
     perPage: 20,
     seam: 2,
     churn: 2 + 2 * random(),

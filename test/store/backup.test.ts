@@ -54,7 +54,7 @@ function lastSeq(db: string): number {
   return query<{ seq: number }>(db, 'SELECT max(seq) AS seq FROM changes')[0]?.seq ?? 0;
 }
 
-/** The names in the directory of a mirror, without those of SQLite. */
+/** The names in the directory of a mirror, without the companions that SQLite makes. */
 function namesIn({ directory }: Place): string[] {
   return readdirSync(directory).filter((name) => !/-(wal|shm)$/.test(name));
 }

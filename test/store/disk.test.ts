@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { diskOf } from '../../src/store/file/disk-space.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
-it.skipIf(process.platform !== 'linux')('the disk that is measured is that of the file which a link names', () => {
+it.skipIf(process.platform !== 'linux')('a link is measured by the disk of the file that it names', () => {
   const link = join(temporaryDirectory(), 'catalog.db');
   symlinkSync('/proc/version', link);
   expect(diskOf(link)).toEqual({ free: 0, size: 0 });

@@ -140,7 +140,7 @@ it('the count of products leaves out withdrawn products that only a delta shows:
   const passes = [EXACT_BUT_ONE, { ...DELTA, windows: [{ ids: [14] }] }];
   expect(concluded(passes, { withdrawn: [14] })).toMatchObject({ proof: 'open', reasons: [reason] });
   expect(concluded(passes)).toMatchObject({ proof: 'sealed' });
-  // The list counts those that it shows.
+  // The list counts withdrawn products that it shows.
   const listed = [{ perPage: 20, windows: [{ ids: ids(1, 14) }] }];
   expect(concluded(listed, { withdrawn: [14] })).toMatchObject({ proof: 'sealed' });
 });

@@ -74,7 +74,7 @@ function idsIn(bench: Harness, table: string, column = 'run_id'): number[] {
   return rows.map(({ id }) => id);
 }
 
-/** A pruning that remembers, as that of one process. */
+/** The pruning of one process, which remembers. */
 function pruningOf(bench: Harness) {
   const pruneRuns = createRunPruning(bench.store, createVirtualClock());
   return async (retentionMs = 90 * DAY_MS, ageMs = NOW): Promise<number> => {

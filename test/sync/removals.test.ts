@@ -46,7 +46,7 @@ async function serve(answer: (path: string) => string | null): Promise<string> {
   });
 }
 
-it('a sealed run removes products that are gone, restores those that come back, and undoes removals', async () => {
+it('a sealed run removes products that are gone, restores products that come back, and undoes removals', async () => {
   const here = await filled({ items: 2_500 });
   here.sandbox.catalog.mutate({ remove: 40, seed: 1 });
   const second = await load(here.settings, 'full');
@@ -107,7 +107,7 @@ async function held(more: Record<string, string> = {}): Promise<Place> {
   return here;
 }
 
-it('more removals than the limit are counted apart from those that the source announced', async () => {
+it('more removals than the limit are counted apart from removals that the source announced', async () => {
   const here = await held();
   addProducts(
     here.db,

@@ -11,7 +11,7 @@ export const MINUTE = 60_000;
 /** The source's clock, and this machine's, when every sketched run starts. */
 export const START = 1_800_000_000_000;
 
-/** A window that was read. Its ids are those of products 1, 2, … of the mirror. */
+/** A window that was read. Its ids are the ids 1, 2, … of products of the mirror. */
 export interface WindowSketch {
   readonly ids: readonly number[];
   /** Default: page 1 of the pass's size. */
