@@ -9,12 +9,17 @@ import { openScene } from './scene.ts';
 const PAGES = 40;
 const PER_PAGE = 50;
 
+async function openHosts(more: Record<string, string> = {}) {
+  const settings = { CATCHWORD_PER_PAGE: String(PER_PAGE), ...more };
+  const scene = await openScene({ sandbox: { items: PAGES * PER_PAGE, latencyMs: 100 }, settings });
+  onTestFinished(scene.close);
+  return scene;
+}
+
 it.skipIf(!hostsAvailable || !redisAvailable).each([1, 4])(
   'a keeper makes an exact mirror of pages that %i fetchers read on hosts of their own',
   async (count) => {
-    const settings = { CATCHWORD_PER_PAGE: String(PER_PAGE), CATCHWORD_CONCURRENCY: '1' };
-    const scene = await openScene({ sandbox: { items: PAGES * PER_PAGE, latencyMs: 100 }, settings });
-    onTestFinished(scene.close);
+    const scene = await openHosts({ CATCHWORD_CONCURRENCY: '1' });
     const hosts = Array.from({ length: count }, (_, index) => scene.host(`fetcher${index}`));
     const fetchers = hosts.map((host) => scene.startRole(host, 'fetcher'));
     await Promise.all(fetchers.map((fetcher) => fetcher.shows('"msg":"started"')));
@@ -33,11 +38,7 @@ it.skipIf(!hostsAvailable || !redisAvailable || faketimeLibrary === undefined)(
   'a page is read in time although a fetcher whose clock was a day ahead put it off',
   { timeout: 300_000 },
   async () => {
-    const scene = await openScene({
-      sandbox: { items: PAGES * PER_PAGE, latencyMs: 100 },
-      settings: { CATCHWORD_PER_PAGE: String(PER_PAGE) },
-    });
-    onTestFinished(scene.close);
+    const scene = await openHosts();
     const clock = createMachineClock(scene.directory, 'ahead');
     clock.set(86_400_000);
     const ahead = scene.startRole(scene.host('ahead'), 'fetcher', clock.env);

@@ -62,8 +62,9 @@ async function setUp() {
   return { world, begin, first, source, catalog, behaviour };
 }
 
-/** Lets time pass until a process begins to wait. @returns when that was */
-async function untilSettling(world: World): Promise<number> {
+/** Starts a run, and lets time pass until it begins to wait. @returns when that was */
+async function runUntilSettling(process: SimulatedProcess, world: World): Promise<number> {
+  void process.run('full').catch(() => {});
   while (!world.lines.some((line) => line.endsWith(SETTLES))) await world.advance(100);
   return world.now();
 }
@@ -80,8 +81,7 @@ it('a run waits for the overlap after its last response, then reads its last del
 
 it('a run waits for the remaining time after a crash, not counting the time without a process', async () => {
   const { world, first, begin, source } = await setUp();
-  void first.run('full').catch(() => {});
-  const begun = await untilSettling(world);
+  const begun = await runUntilSettling(first, world);
   await world.advance(100_000);
   first.kill('by the test');
   await world.advance(60_000);
@@ -94,8 +94,7 @@ it('a run waits for the remaining time after a crash, not counting the time with
 
 it('a run waits for the remaining time after each of many crashes, and finishes', async () => {
   const { world, first, begin } = await setUp();
-  void first.run('full').catch(() => {});
-  await untilSettling(world);
+  await runUntilSettling(first, world);
   let process = first;
   for (let crash = 0; crash < 12; crash++) {
     process.kill('by the test');
@@ -111,8 +110,7 @@ it('a run does not count a long pass before its wait as part of the wait when th
   const { world, first, begin, source, catalog, behaviour } = await setUp();
   for (let n = 0; n < 60; n++) catalog.update();
   behaviour.latencyMs = 280_000;
-  void first.run('full').catch(() => {});
-  const begun = await untilSettling(world);
+  const begun = await runUntilSettling(first, world);
   await world.advance(1_000);
   first.kill('by the test');
   const second = await begin(7_200_000);
@@ -125,8 +123,7 @@ it('a run does not count a long pass before its wait as part of the wait when th
 
 it('a run waits again after the resuming process read another window', async () => {
   const { world, first, begin, source } = await setUp();
-  void first.run('full').catch(() => {});
-  await untilSettling(world);
+  await runUntilSettling(first, world);
   await world.advance(OVERLAP_MS - STEP_MS);
   first.kill('by the test');
   await world.advance(EXPIRED_MS);

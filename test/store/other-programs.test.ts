@@ -54,7 +54,7 @@ it.skipIf(!sqliteToolsAvailable || !isLinux)(
     const daemon = begin(['daemon'], source);
     await daemon.shows('run complete');
     let seen = 0;
-    const first = Number((await sqlite3(source.db, LAST))[0]);
+    const first = await lastOf(source);
     for (let reading = 0; reading < 30 || seen < first + 20; reading++) {
       const read = reading % 2 === 0 ? sqlite3 : python;
       const last = Number((await read(source.db, LAST))[0]);
@@ -130,9 +130,9 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
     await daemon.shows('run complete');
     for (const sql of ['PRAGMA wal_checkpoint(TRUNCATE)', 'VACUUM', 'PRAGMA wal_checkpoint(TRUNCATE)']) {
-      const before = Number((await sqlite3(source.db, LAST))[0]);
+      const before = await lastOf(source);
       await sqlite3(source.db, `PRAGMA busy_timeout = 10000; ${sql}`);
-      await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(before);
+      await reaches(source, before);
     }
     expect((await daemon.stop()).code).toBe(0);
     expectExactLog(source.db);
@@ -212,7 +212,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
     const backup = join(source.directory, 'backup.db');
     await sqlite3(source.db, `.backup ${backup}`);
     const daemon = begin(['daemon'], source, { ...SERVING, ...EVERY_SECOND });
-    await expect.poll(async () => Number((await sqlite3(source.db, LAST))[0])).toBeGreaterThan(100);
+    await reaches(source, 100);
     await sqlite3(source.db, `.restore ${backup}`);
     await expectReplaced(daemon);
     expect(await sqlite3(source.db, LAST)).toEqual(await sqlite3(backup, LAST));

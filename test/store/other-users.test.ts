@@ -100,6 +100,11 @@ it('CATCHWORD_DB_MODE rejects modes with which the owner could not use the file'
   }
 });
 
+function expectRefused({ code, stderr }: ReturnType<typeof asOther>, why: RegExp): void {
+  expect(code).toBe(2);
+  expect(stderr).toMatch(why);
+}
+
 describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', () => {
   it('another user of the machine reads a shared mirror with sqlite3 and Python, while the daemon runs and after it has stopped', async () => {
     const source = await shared(30);
@@ -159,9 +164,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
       ['cancel', '1'],
       ['sink', 'pause', 'x'],
     ]) {
-      const { code, stderr } = asOther(source, ...args);
-      expect(code).toBe(2);
-      expect(stderr).toMatch(/cannot be written by this user.*MIRROR_UNUSABLE/);
+      expectRefused(asOther(source, ...args), /cannot be written by this user.*MIRROR_UNUSABLE/);
     }
     expect(statSync(source.db).uid).toBe(0);
   });
@@ -169,13 +172,10 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
   it('another user of the machine gets an error that it may not read, instead of that the mirror does not exist', async () => {
     const source = await shared(5, {});
     const unread = asOther(source, 'status');
-    expect(unread.code).toBe(2);
-    expect(unread.stderr).toMatch(/cannot be read by this user.*MIRROR_UNUSABLE/);
+    expectRefused(unread, /cannot be read by this user.*MIRROR_UNUSABLE/);
     expect(unread.stderr).toContain('CATCHWORD_DB_MODE');
     chmodSync(source.directory, 0o700);
-    const unreached = asOther(source, 'status');
-    expect(unreached.code).toBe(2);
-    expect(unreached.stderr).toMatch(/cannot be reached .*EACCES.*MIRROR_UNUSABLE/);
+    expectRefused(asOther(source, 'status'), /cannot be reached .*EACCES.*MIRROR_UNUSABLE/);
     expect(asOther(source, 'doctor').stdout).toMatch(/failed mirror .*cannot be reached/);
     chmodSync(source.directory, 0o755);
     const absent = asOther({ db: join(source.directory, 'absent.db') }, 'status');
@@ -188,9 +188,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
     // Like a program that deletes the WAL when it is the last one to close the mirror.
     await sqlite3(source.db, 'CREATE TABLE IF NOT EXISTS gone (a); DROP TABLE gone');
     expect(existsSync(`${source.db}-wal`)).toBe(false);
-    const { code, stderr } = asOther(source, 'status');
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/-wal and -shm are missing.*MIRROR_UNUSABLE/);
+    expectRefused(asOther(source, 'status'), /-wal and -shm are missing.*MIRROR_UNUSABLE/);
     // Its owner opens it once.
     expect((await runHere(['status'], source.settings, source.directory)).code).toBe(0);
     expect(asOther(source, 'status')).toMatchObject({ code: 0 });
@@ -207,9 +205,7 @@ describe.skipIf(!sqliteToolsAvailable || !canBeAnother)('with a second user', ()
       'DELETE FROM __drizzle_migrations WHERE created_at = (SELECT max(created_at) FROM __drizzle_migrations)',
     );
     for (const path of [dirname(directory), directory]) chmodSync(path, 0o755);
-    const { code, stderr } = asOther({ db }, 'status');
-    expect(code).toBe(2);
-    expect(stderr).toMatch(/was written by an older catchword, and is open for reading only/);
+    expectRefused(asOther({ db }, 'status'), /was written by an older catchword, and is open for reading only/);
     sqlite.close();
     store.close();
   });
