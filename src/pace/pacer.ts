@@ -14,8 +14,8 @@ export interface PacerOptions {
   readonly pauses?: Pauses;
   /** Shares the pace with other processes; default: the pace is for this process only. */
   readonly reserve?: Reserve | undefined;
-  /** How far ahead requests are reserved, milliseconds; 0: one at a time. Default 200, to spare the mirror that stores them. */
-  readonly aheadMs?: number | undefined;
+  /** Takes a turn where all processes do, instead of `reserve`. Null, from then on: that is not possible. */
+  readonly shared?: (() => Promise<Omit<Wait, 'until'> | null>) | undefined;
   /** Called before a wait of more than a few seconds; for waits caused by the pace, only before the first. */
   readonly onWait?: (wait: Wait) => void;
 }
@@ -25,12 +25,10 @@ export interface PacerOptions {
  * @returns the time of the first one if that is `nowMs` or earlier; a later time means that nothing was reserved and
  *   when to ask again. Null if the limit cannot be shared: from then on this process keeps the pace on its own.
  */
-export type Reserve = (
-  nowMs: number,
-  request: Pace & { readonly slots: number },
-) => number | null | Promise<number | null>;
+export type Reserve = (nowMs: number, request: Pace & { readonly slots: number }) => number | null;
 
-const AHEAD_MS = 200;
+/** How far ahead requests are reserved: at high rates, several at a time, to spare the mirror that stores them. */
+const RESERVED_MS = 200;
 
 /** The slot time that a request at `now` counts for. */
 function counted(slot: number, now: number, { slackMs }: Pace): number {
@@ -38,7 +36,7 @@ function counted(slot: number, now: number, { slackMs }: Pace): number {
 }
 
 /** Manages the request slots of one process; with `reserve`, it uses reserved slots only. */
-function createSlots(reserve: Reserve | undefined, aheadMs: number) {
+function createSlots(reserve: Reserve | undefined) {
   let shared = reserve;
   let [next, reservedTo] = [0, 0];
 
@@ -51,12 +49,12 @@ function createSlots(reserve: Reserve | undefined, aheadMs: number) {
 
   return {
     /** The time of the next slot; the request may be sent if that is `now` or earlier. */
-    async at(now: number, pace: Pace): Promise<number> {
-      const slots = Math.max(1, Math.floor(aheadMs / pace.intervalMs));
+    at(now: number, pace: Pace): number {
+      const slots = Math.max(1, Math.floor(RESERVED_MS / pace.intervalMs));
       // It is further ahead only if the clock was put back.
       next = Math.min(next, now + pace.intervalMs);
       if (next > now || shared === undefined || isReserved(now, pace, slots)) return next;
-      const found = await shared(now, { ...pace, slots });
+      const found = shared(now, { ...pace, slots });
       if (found === null) shared = undefined;
       if (found === null || found > now) return found ?? next;
       next = found;
@@ -77,14 +75,21 @@ export type Pacer = ReturnType<typeof createPacer>;
  * every late timer would add up.
  */
 export function createPacer({ pace, learned, clock, pauses = createPauses(), onWait, ...options }: PacerOptions) {
-  const slots = createSlots(options.reserve, options.aheadMs ?? AHEAD_MS);
+  const slots = createSlots(options.reserve);
+  let { shared } = options;
   const learner = createLearner(clock, learned);
 
   async function take(now: number): Promise<Omit<Wait, 'until'>> {
     const pause = pauses.current(now);
     if (pause !== null) return { ms: pause.until - now, reason: 'asked' };
+    if (shared !== undefined) {
+      const turn = await shared();
+      if (turn?.ms === 0) learner.asked(1);
+      if (turn !== null) return turn;
+      shared = undefined;
+    }
     const current = pace ?? learned?.pace() ?? null;
-    const ms = current === null ? 0 : Math.max(0, (await slots.at(now, current)) - now);
+    const ms = current === null ? 0 : Math.max(0, slots.at(now, current) - now);
     if (ms > 0) return { ms, reason: 'pace' };
     if (current !== null) slots.take(now, current);
     learner.asked(1);

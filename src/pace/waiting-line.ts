@@ -18,6 +18,16 @@ interface WaitingLineOptions {
   readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 
+/** What a caller in the line wants. */
+export interface Caller {
+  /** The longest block to wait for, milliseconds; default: any. */
+  readonly patienceMs?: number;
+  /** Checked while the caller waits at the head of the line; default: always true. */
+  readonly isWanted?: () => boolean;
+  /** Before those who are not urgent; default: no. */
+  readonly isUrgent?: boolean;
+}
+
 function blocked(retryAfterMs: number): CatchwordError {
   const message = `the service accepts no request for another ${Math.ceil(retryAfterMs / 1_000)} s`;
   const hint = 'Retry after that time; the request was not sent.';
@@ -31,6 +41,9 @@ const STEP_MS = 1_000;
 /** Lets the callers of a process take turns for one request each; first come, first served. */
 export function createWaitingLine({ clock, take, onWait }: WaitingLineOptions) {
   let last: Promise<unknown> = Promise.resolve();
+  /** The same for urgent callers, before whom no other one takes a turn. */
+  let lastUrgent: Promise<unknown> = Promise.resolve();
+  let urgent = 0;
   let announcedUntil = 0;
   let hasPaceWaited = false;
 
@@ -42,14 +55,15 @@ export function createWaitingLine({ clock, take, onWait }: WaitingLineOptions) {
     onWait?.(wait);
   }
 
-  async function waitUntilFree(signal: AbortSignal, patienceMs: number, isWanted: () => boolean): Promise<boolean> {
+  async function waitUntilFree(signal: AbortSignal, { patienceMs, isWanted, isUrgent }: Caller): Promise<boolean> {
     for (;;) {
+      while (isUrgent !== true && urgent > 0) await lastUrgent;
       signal.throwIfAborted();
-      if (!isWanted()) return false;
+      if (isWanted?.() === false) return false;
       const now = clock.now();
       const { ms, reason } = await take(now);
       if (ms === 0) return true;
-      if (reason === 'asked' && ms > patienceMs) throw blocked(ms);
+      if (reason === 'asked' && ms > (patienceMs ?? ms)) throw blocked(ms);
       announce({ reason, ms, until: now + ms });
       await clock.sleep(Math.min(ms, STEP_MS), signal);
     }
@@ -57,16 +71,18 @@ export function createWaitingLine({ clock, take, onWait }: WaitingLineOptions) {
 
   /**
    * Resolves when the caller may send one request. Rejects when `signal` aborts, and leaves the line.
-   * @param patienceMs the longest block to wait for, in milliseconds; default: any
-   * @param isWanted checked while the caller waits at the head of the line; default: always true
    * @returns true if the request may be sent; false if it was no longer wanted, and the next caller gets the turn
    * @throws CatchwordError SOURCE_RATE_LIMITED with `retryAfterMs` if the block lasts longer than `patienceMs`
    */
-  return (signal: AbortSignal, patienceMs = Number.POSITIVE_INFINITY, isWanted = () => true): Promise<boolean> => {
-    const turn = last.then(() => waitUntilFree(signal, patienceMs, isWanted));
+  return (signal: AbortSignal, caller: Caller = {}): Promise<boolean> => {
+    const turn = (caller.isUrgent === true ? lastUrgent : last).then(() => waitUntilFree(signal, caller));
     // A caller that aborts while queued is rejected at once; its place in the line is skipped when its turn comes.
     const granted = unlessAborted(turn, signal);
-    last = turn.catch(() => {});
+    const ended = turn.catch(() => {});
+    if (caller.isUrgent === true) {
+      urgent++;
+      lastUrgent = ended.then(() => urgent--);
+    } else last = ended;
     return granted;
   };
 }

@@ -36,7 +36,8 @@ export async function readUntilDone(
   for (let attempt = 1; ; attempt++) {
     try {
       await slot.take();
-      await pacer.acquire(signal);
+      // Another mirror of the source may be reading a list for hours.
+      await pacer.acquire(signal, { isUrgent: task.from !== null || task.vbid !== undefined });
       const { page, response } = await read(task, signal, attempt, slot.hold);
       pacer.succeeded();
       return { kind: 'captured', captured: { task, page, response, requests: attempt } };

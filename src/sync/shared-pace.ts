@@ -4,7 +4,7 @@ import { iso } from '../base/iso-time.ts';
 import type { Tell } from '../base/log.ts';
 import { afterRefusal, afterRequests, type LearnedLimit } from '../pace/learned-rate.ts';
 import { type Pace, paceOf, type Rate } from '../pace/pace.ts';
-import { createPacer, type Pacer, type Reserve } from '../pace/pacer.ts';
+import { createPacer, type Pacer, type PacerOptions, type Reserve } from '../pace/pacer.ts';
 import type { Store } from '../store/store.ts';
 
 /** The parts of the mirror that its processes share to keep one pace. */
@@ -17,6 +17,14 @@ const BUSY_RETRY_MS = 500;
 const NOTE_USED_MS = 10_000;
 
 export const KEEPS_PACE_ALONE = 'this process keeps CATCHWORD_RATE_LIMIT by itself';
+
+/** The turns of all processes that share a Redis. */
+export interface SharedTurns {
+  /** @param own the pace of this process; null for no limit. @returns null if Redis does not answer */
+  take(own: Pace | null): ReturnType<NonNullable<PacerOptions['shared']>>;
+  /** Tells them to pause, if Redis answers. */
+  pause(pauseMs: number): void;
+}
 
 export interface PaceOptions {
   readonly config: { readonly rateLimit: Rate | null };
@@ -126,17 +134,27 @@ export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
 /**
  * Paces the requests of this process together with those of the mirror's other processes.
  * @param mirror null if there is none: this process then keeps the pace alone
- * @param inRedis reserves requests in Redis, with those of the fetchers; default: in the mirror
+ * @param redis takes turns with the fetchers in Redis; default: in the mirror only
  */
-export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, inRedis?: Reserve): Pacer {
+export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, redis?: SharedTurns): Pacer {
   const { config, clock, tell } = options;
-  const shared = inRedis === undefined ? {} : { reserve: inRedis, aheadMs: 0 };
+  const { pace, learned } =
+    mirror === null ? { pace: paceOf(config.rateLimit), learned: undefined } : limitIn(mirror, options);
+  const noted = mirror === null ? createPauses() : pausesIn(mirror, options);
+  const pauses: Pauses = {
+    current: (nowMs) => noted.current(nowMs),
+    note: (pause) => {
+      noted.note(pause);
+      redis?.pause(pause.until - pause.since);
+    },
+  };
   return createPacer({
     clock,
-    ...(mirror === null
-      ? { pace: paceOf(config.rateLimit) }
-      : { ...limitIn(mirror, options), pauses: pausesIn(mirror, options), reserve: reserveIn(mirror, tell) }),
-    ...shared,
+    pace,
+    learned,
+    pauses,
+    ...(mirror !== null && { reserve: reserveIn(mirror, tell) }),
+    shared: redis && (() => redis.take(pace ?? learned?.pace() ?? null)),
     onWait: ({ reason, until }) => {
       const why = reason === 'asked' ? 'the source asked for a pause' : 'CATCHWORD_RATE_LIMIT allows no more';
       tell({ message: 'waiting before the next request', fields: { reason: why, until: iso(until) } });

@@ -35,7 +35,7 @@ export function createSourceProbe({ client, pacer, clock, overlapMs, signal }: P
   const read = createReadWindow(client, overlapMs);
 
   async function ask(window: Window, more: Partial<FetchTask> = {}) {
-    await pacer.acquire(signal, PATIENCE_MS);
+    await pacer.acquire(signal, { patienceMs: PATIENCE_MS });
     try {
       const task = { mirror: '', runId: 0, pass: 0, window, from: null, maxAttempts: 1, ...more };
       const answer = await read(task, signal, 1);

@@ -104,9 +104,18 @@ it('the pace continues after an aborted request', async () => {
 it('the pace gives the turn of an unwanted request to the next', async () => {
   const { clock, pacer } = paced(100);
   await pacer.acquire(NEVER);
-  const turns = [pacer.acquire(NEVER, 60_000, () => clock.now() === 1_000_000), pacer.acquire(NEVER)];
+  const turns = [pacer.acquire(NEVER, { isWanted: () => clock.now() === 1_000_000 }), pacer.acquire(NEVER)];
   expect(await Promise.all(turns)).toEqual([false, true]);
   expect(clock.now()).toBe(1_000_100);
+});
+
+it('the pace gives turns to urgent requests first', async () => {
+  const { pacer } = paced(100);
+  await pacer.acquire(NEVER);
+  const order: string[] = [];
+  const ask = (name: string, isUrgent: boolean) => pacer.acquire(NEVER, { isUrgent }).then(() => order.push(name));
+  await Promise.all([ask('list 1', false), ask('list 2', false), ask('delta 1', true), ask('delta 2', true)]);
+  expect(order).toEqual(['delta 1', 'delta 2', 'list 1', 'list 2']);
 });
 
 it('the pace rejects an aborted request in the queue at once, and skips its place', async () => {
@@ -158,9 +167,9 @@ it('the pace reports a long pause once, with its end, and a slow pace once', asy
 
 it('the pace does not wait for a block that is longer than the patience', async () => {
   const { clock, pacer } = paced(100);
-  const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, 60_000));
+  const waiting = [1, 2, 3].map(() => pacer.acquire(NEVER, { patienceMs: 60_000 }));
   void pacer.heed({ code: 'SOURCE_UNAVAILABLE', retryAfterMs: 3_600_000 });
-  const late = pacer.acquire(NEVER, 60_000);
+  const late = pacer.acquire(NEVER, { patienceMs: 60_000 });
   const results = await Promise.allSettled([...waiting, late]);
   for (const result of results) {
     expect(result).toMatchObject({ reason: { code: 'SOURCE_RATE_LIMITED', retryAfterMs: 3_600_000 } });
@@ -223,7 +232,7 @@ it('a shared pace rejects at once during a pause of another process that is long
   const pauses = createPauses();
   const { clock, pacer } = paced(100, { pauses });
   pauses.note({ since: clock.now(), until: clock.now() + 3_600_000 });
-  await expect(pacer.acquire(NEVER, 60_000)).rejects.toMatchObject({
+  await expect(pacer.acquire(NEVER, { patienceMs: 60_000 })).rejects.toMatchObject({
     code: 'SOURCE_RATE_LIMITED',
     retryAfterMs: 3_600_000,
   });

@@ -5,6 +5,7 @@ import type { FetcherOptions } from '../../src/queue/bullmq/fetcher.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { clock, openPlace, pages, useRedis } from './bull-place.ts';
 import { collect } from './contract.ts';
+import { startOwn } from './own-redis.ts';
 import { type BeforeResponse, createGate, createScriptedSource, task } from './scripted-source.ts';
 
 /** Refuses the first requests for each page. */
@@ -20,6 +21,28 @@ function refusals(retryAfterMs: number, times = Number.POSITIVE_INFINITY) {
 
 describe.skipIf(!redisAvailable)('with Redis', () => {
   const redis = useRedis();
+
+  it('a pause that Redis cannot take now is kept by the fetcher, and told to the keeper later', async () => {
+    const own = await startOwn();
+    const pauses: Pause[] = [];
+    const place = await openPlace(own.url, { onRateLimited: (pause) => pauses.push(pause) });
+    let refusedAt = 0;
+    const source = createScriptedSource(clock, async (_, nth) => {
+      if (nth > 1) return;
+      await own.admin.config('SET', 'maxmemory', '1');
+      refusedAt = clock.now();
+      throw new CatchwordError('SOURCE_RATE_LIMITED', 'the source answers 429', { retryAfterMs: 3_000 });
+    });
+    await place.fetcher({ read: () => source.read, concurrency: 1 });
+    const { count } = await collect(place.queue);
+    await place.queue.add([task(1)]);
+    await expect.poll(() => refusedAt).toBeGreaterThan(0);
+    await clock.sleep(1_000);
+    await own.admin.config('SET', 'maxmemory', '0');
+    await count(1);
+    expect(source.requests[1]?.at).toBeGreaterThanOrEqual(refusedAt + 2_999);
+    expect(pauses).toHaveLength(1);
+  });
 
   it('the pace of several fetchers is one', async () => {
     const intervalMs = 30;

@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import { createPacer } from '../../src/pace/pacer.ts';
-import { connectReserve } from '../../src/queue/bullmq/connect-reserve.ts';
-import { createRedisTurns } from '../../src/queue/bullmq/redis-pace.ts';
+import { connectTurns } from '../../src/queue/bullmq/connect-turns.ts';
+import { createFetcherTurns, createRedisTurns } from '../../src/queue/bullmq/redis-pace.ts';
 import { createRedisTrouble } from '../../src/queue/redis-trouble.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
@@ -19,9 +20,8 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
 
   /** Milliseconds until the second of two requests that are asked for at once. */
   async function intervalOf(source: string): Promise<number> {
-    const turns = createRedisTurns(redis.admin(), toKey(source), { clock, trouble });
     await redis.admin().del(toKey(source)('next-request'));
-    await turns.acquire(new AbortController().signal);
+    expect(await createRedisTurns(redis.admin(), toKey(source)).take()).toMatchObject({ ms: 0 });
     const [seconds = 0, micros = 0] = (await redis.admin().time()).map(Number);
     const next = Number(await redis.admin().get(toKey(source)('next-request')));
     return next === 0 ? 0 : next - (seconds * 1_000 + micros / 1_000);
@@ -61,7 +61,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       waits.push(ms);
       await place.queue.add([]);
     };
-    const turns = createRedisTurns(redis.admin(), toKey(place.source), { clock: { ...clock, sleep }, trouble });
+    const turns = createFetcherTurns(redis.admin(), toKey(place.source), { clock: { ...clock, sleep }, trouble });
     await turns.acquire(new AbortController().signal);
     expect(waits).toEqual([500]);
   });
@@ -72,8 +72,9 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const source = createScriptedSource(clock);
     await place.fetcher({ read: () => source.read });
     const { count } = await collect(place.queue);
-    const { reserve, close } = connectReserve({ redisUrl: redis.url(), source: place.source });
-    const pacer = createPacer({ pace: { intervalMs, slackMs: 0 }, clock, reserve, aheadMs: 0 });
+    const command = connectTurns({ redisUrl: redis.url(), source: place.source }, () => {});
+    // It knows no limit itself.
+    const pacer = createPacer({ pace: null, clock, shared: () => command.take(null) });
     const since = clock.now();
     await place.queue.add(pages(8));
     const times: number[] = [];
@@ -85,21 +86,70 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     times.push(...source.requests.map(({ at }) => at));
     expect(times).toHaveLength(14);
     expect(Math.max(...times) - since).toBeGreaterThanOrEqual(13 * intervalMs - 1);
-    close();
-    await place.close();
+    command.close();
   });
 
   it('the rate of a source is kept by a command alone, without a keeper; the first error of Redis is named', async () => {
-    const { reserve, close } = connectReserve({ redisUrl: redis.url(), source: 'lone' });
-    const pace = { intervalMs: 60_000, slackMs: 0, slots: 1 };
-    expect(await reserve(1_000, pace)).toBe(1_000);
-    expect(await reserve(1_000, pace)).toBeGreaterThan(50_000);
-    close();
+    const pace = { intervalMs: 60_000, slackMs: 0 };
+    const said: string[] = [];
+    const lone = connectTurns({ redisUrl: redis.url(), source: 'lone' }, (reason) => said.push(reason));
+    expect(await lone.take(pace)).toMatchObject({ ms: 0 });
+    expect((await lone.take(pace))?.ms).toBeGreaterThan(50_000);
+    lone.pause(90_000);
+    await expect.poll(() => lone.take(null)).toMatchObject({ reason: 'asked' });
+    lone.close();
     const port = await freePort();
-    const gone = connectReserve({ redisUrl: `redis://:hidden@127.0.0.1:${port}`, source: 'lone' });
-    const error = await Promise.resolve(gone.reserve(1_000, pace)).catch((thrown: unknown) => thrown);
-    expect(gone.reasonOf(error)).toBe(`Redis at 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`);
+    const url = `redis://:hidden@127.0.0.1:${port}`;
+    const gone = connectTurns({ redisUrl: url, source: 'lone' }, (reason) => said.push(reason));
+    expect(await gone.take(pace)).toBeNull();
+    expect(said).toEqual([`Redis at 127.0.0.1:${port}: connect ECONNREFUSED 127.0.0.1:${port}`]);
     gone.close();
+  });
+
+  it('turns are given in the order in which processes came, also to one that is far from Redis', async () => {
+    const place = await openPlace(redis.url(), { intervalMs: 60 });
+    await place.queue.add([]);
+    const taken: string[] = [];
+    async function takeTurns(name: string, lateMs: number): Promise<void> {
+      const turns = createRedisTurns(redis.admin(), toKey(place.source));
+      while (taken.length < 12) {
+        const { ms } = await turns.take();
+        if (ms === 0) taken.push(name);
+        else await clock.sleep(ms + lateMs);
+      }
+    }
+    await Promise.all([takeTurns('near', 0), takeTurns('far', 25)]);
+    expect(taken.filter((name) => name === 'far').length).toBeGreaterThanOrEqual(4);
+  });
+
+  it('turns are given again when the clock of Redis was put back, and a pause does not become longer', async () => {
+    const place = await openPlace(redis.url(), { intervalMs: 200 });
+    await place.queue.add([]);
+    const [key, turns] = [toKey(place.source), createRedisTurns(redis.admin(), toKey(place.source))];
+    const ahead = clock.now() + 600_000;
+    await redis.admin().set(key('next-request'), ahead);
+    expect((await turns.take()).ms).toBeLessThanOrEqual(200);
+    expect(Number(await redis.admin().get(key('next-request')))).toBeLessThan(ahead - 500_000);
+    await redis.admin().set(key('pause'), `${ahead} 15000`);
+    expect(await turns.take()).toEqual({ isLonger: false, ms: 15_000, reason: 'asked' });
+    expect(Number((await redis.admin().get(key('pause')))?.split(' ')[0])).toBeLessThan(ahead - 500_000);
+  });
+
+  it('turns are given after a connection was lost only when a keeper has stated its pace since', async () => {
+    const place = await openPlace(redis.url());
+    await place.queue.add([]);
+    const own = redis.admin().duplicate();
+    const turns = createRedisTurns(own, toKey(place.source));
+    expect(await turns.take()).toMatchObject({ ms: 0 });
+    // Statements are compared by the second.
+    await clock.sleep(1_100);
+    const lost = once(own, 'close');
+    own.disconnect(true);
+    await lost;
+    expect(await turns.take()).toMatchObject({ ms: 500 });
+    await place.queue.add([]);
+    expect(await turns.take()).toMatchObject({ ms: 0 });
+    own.disconnect();
   });
 
   it('the rate of a source with several mirrors lets a whole interval pass after Redis has forgotten the last request', async () => {

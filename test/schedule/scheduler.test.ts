@@ -125,6 +125,13 @@ it('requests for a keeper what was due before its start, and later what its sche
   expect(asked).toHaveLength(2);
 });
 
+it('a keeper makes up for ticks that its scheduler requests late, also if one comes every minute', async () => {
+  const clock = createHandClock(Date.parse('2026-11-20T09:59:50Z'));
+  const { asked } = ticksOf(requestLateRuns, { fullCron: 'off', deltaCron: '* * * * *', clock });
+  for (let second = 0; second < 300; second += 30) await clock.pass(30_000);
+  expect(asked.length).toBeGreaterThanOrEqual(3);
+});
+
 it('starts no run for a keeper before it is due by its own clock', async () => {
   const clock = createHandClock(Date.parse('2026-11-20T09:59:50Z'));
   const started: string[] = [];

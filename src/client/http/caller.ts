@@ -87,7 +87,9 @@ export function createCaller({ transport, tokens, pacer, clock, closed }: Caller
   async function turn({ token }: Request, signal: AbortSignal): Promise<void> {
     const renewing = token === false ? null : tokens;
     do await renewing?.renewal(signal);
-    while (!(await pacer.acquire(signal, PATIENCE_MS, () => renewing?.isRenewing() !== true)));
+    while (
+      !(await pacer.acquire(signal, { patienceMs: PATIENCE_MS, isWanted: () => renewing?.isRenewing() !== true }))
+    );
   }
 
   async function withRetries<Result>(operation: Operation<Result> & Prepared, signal: AbortSignal): Promise<Result> {

@@ -21,8 +21,11 @@ export interface ScheduleOptions extends Schedule {
   readonly ticks: ServedTicks;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Called for each run that is due, until its tick is served. Two schedulers name the same `tick`. */
-  readonly onDue: (kind: RunKind, tick: string) => Promise<void>;
+  /**
+   * Called for each run that is due, until its tick is served. Two schedulers name the same `tick`.
+   * @param since when the first tick that the run makes up for was due, milliseconds since 1970
+   */
+  readonly onDue: (kind: RunKind, tick: string, since: number) => Promise<void>;
 }
 
 /** A keeper waits for the request of its scheduler for so long. */
@@ -89,7 +92,7 @@ export async function requestDueRuns(
     }
     if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');
     try {
-      await onDue(kind, tickName(kind, at));
+      await onDue(kind, tickName(kind, at), missed?.from ?? at);
     } catch (error) {
       checks.unrequested.failed(kind, { kind, ...errorFields(error) });
     }
@@ -145,9 +148,8 @@ export function requestLateRuns(options: ScheduleOptions): Service {
   const { clock } = options;
   const startedAt = clock.now();
   const checks = beginChecks(options);
-  async function onDue(kind: RunKind, tick: string): Promise<void> {
-    const at = tickTime(tick) ?? 0;
-    if (at < startedAt || clock.now() - at >= LATE_REQUEST_MS) await options.onDue(kind, tick);
+  async function onDue(kind: RunKind, tick: string, since: number): Promise<void> {
+    if (since < startedAt || clock.now() - since >= LATE_REQUEST_MS) await options.onDue(kind, tick, since);
   }
 
   async function turn(): Promise<void> {
@@ -177,7 +179,7 @@ export function startRequestedRuns({ clock, log, onDue }: Pick<ScheduleOptions, 
       if (earlyMs > 0) await clock.sleep(earlyMs, stopping.signal).catch(() => {});
       if (stopping.signal.aborted) return;
       // The mirror may be locked for long. `requestLateRuns` makes up for it.
-      await onDue(kind, tick).catch((error: unknown) =>
+      await onDue(kind, tick, tickTime(tick) ?? 0).catch((error: unknown) =>
         log.error({ kind, ...errorFields(error) }, 'a scheduled run could not be requested'),
       );
     },

@@ -23,7 +23,7 @@ import {
   startWorker,
 } from './jobs.ts';
 import { reasonOf } from './redis-connection.ts';
-import { createRedisTurns } from './redis-pace.ts';
+import { createFetcherTurns } from './redis-pace.ts';
 
 type Refusal = Parameters<Pacer['heed']>[0];
 
@@ -62,28 +62,33 @@ export async function startFetcher(options: FetcherOptions) {
     return queue;
   }
 
-  /** Keeps the outcome while Redis cannot store it (full, a failover), so that the page is not requested again. */
-  async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
-    if ((await keeper?.handOver(outcome)) === true) return;
-    const encoded = await encodeOutcome(outcome);
+  /** Repeats what Redis cannot do now (full, a failover), so that no page is requested again, and no pause forgotten. */
+  async function insist<T>(what: string, work: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
-        await applyQueueOf(task.mirror).add('apply', encoded, { ...JOB_OPTIONS, jobId: jobId(task) });
-        return;
+        return await work();
       } catch (error) {
         if (stop.signal.aborted) throw error;
-        trouble.failed('store a page', reasonOf(error));
+        trouble.failed(what, reasonOf(error));
         const pauseMs = backoffMs(attempt, () => clock.random());
         await clock.sleep(pauseMs, stop.signal);
       }
     }
   }
 
+  async function deliver(task: FetchTask, outcome: FetchOutcome): Promise<void> {
+    if ((await keeper?.handOver(outcome)) === true) return;
+    const encoded = await encodeOutcome(outcome);
+    const options = { ...JOB_OPTIONS, jobId: jobId(task) };
+    await insist('store a page', () => applyQueueOf(task.mirror).add('apply', encoded, options));
+  }
+
   /** Tells the keeper of `mirror`, which notes the pause there, and learns from a refusal. */
   async function heed(mirror: string, { code, retryAfterMs: pauseMs = 0 }: Refusal): Promise<void> {
     const refused = code === 'SOURCE_RATE_LIMITED';
-    const isNew = pauseMs > 0 ? await turns.pause(pauseMs) : refused;
-    if (isNew) await applyQueueOf(mirror).add(PAUSE_JOB, { pauseMs, refused }, JOB_OPTIONS);
+    const isNew = pauseMs > 0 ? await turns.pause(pauseMs, (work) => insist('note a pause', work)) : refused;
+    const message = { pauseMs, refused };
+    if (isNew) await insist('note a pause', () => applyQueueOf(mirror).add(PAUSE_JOB, message, JOB_OPTIONS));
   }
 
   async function work(job: Job, token: string | undefined): Promise<void> {
@@ -98,7 +103,7 @@ export async function startFetcher(options: FetcherOptions) {
   }
 
   const fetching = startWorker({ ...options, trouble }, names.fetch, work, { concurrency });
-  const turns = createRedisTurns(fetching.connection, (part) => fetching.worker.toKey(part), { clock, trouble });
+  const turns = createFetcherTurns(fetching.connection, (part) => fetching.worker.toKey(part), { clock, trouble });
   // The queue heeds the errors of the client, too.
   const client: Pacer = { acquire: turns.acquire, succeeded: () => {}, heed: async () => {} };
   // A setting of the client may be wrong; an open worker would then keep the process from ending.

@@ -67,6 +67,9 @@ const NO_LONGER_OURS: readonly unknown[] = [
   ErrorCode.JobLockMismatch,
 ];
 
+/** The same, without a code. */
+const NOT_RENEWED = 'could not renew lock';
+
 export function openQueue({ prefix = PREFIX }: QueuePlace, name: string, connection: Redis): Queue {
   const queue = new Queue(name, { connection, prefix });
   // The connection logs its errors itself; without a listener they would be thrown.
@@ -138,7 +141,8 @@ export function startWorker(place: WorkerPlace, name: string, work: Processor, o
   const closing = new AbortController();
   worker.on('closing', () => closing.abort());
   worker.on('error', (error) => {
-    const isOver = closing.signal.aborted || ('code' in error && NO_LONGER_OURS.includes(error.code));
+    const isLost = ('code' in error && NO_LONGER_OURS.includes(error.code)) || error.message.startsWith(NOT_RENEWED);
+    const isOver = closing.signal.aborted || isLost;
     // While the connection is down, that is already logged.
     if (isOver || connection.status !== 'ready') log.debug({ queue: name, reason: reasonOf(error) }, 'queue error');
     else trouble.failed(`work on ${name}`, reasonOf(error));

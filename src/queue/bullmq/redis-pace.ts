@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { Clock } from '../../base/clock.ts';
+import { type Clock, createPauses } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Pace } from '../../pace/pace.ts';
-import type { Reserve } from '../../pace/pacer.ts';
 import { createWaitingLine, type Wait } from '../../pace/waiting-line.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
 import { reasonOf } from './redis-connection.ts';
@@ -22,81 +21,153 @@ const GONE_MS = 86_400_000;
 /** When Redis has lost the paces, every keeper with a run under way states its own again within this time; milliseconds. */
 const LOST_MS = 10_000;
 const UNLIMITED: Pace = { intervalMs: 0, slackMs: 0 };
-/** How long a fetcher waits if no keeper has stated its pace, or Redis does not answer; milliseconds. */
+/** How long a process waits if no keeper has stated its pace, or Redis does not answer; milliseconds. */
 const RETRY_MS = 500;
-
-/** Last parts of the keys: a hash of what each keeper stated, the time of the next request, and the pause. */
-const PARTS = ['keepers', 'next-request', 'pause'] as const;
-
-function keysOf(toKey: (part: string) => string): readonly [keepers: string, next: string, pause: string] {
-  const [keepers, next, pause] = PARTS;
-  return [toKey(keepers), toKey(next), toKey(pause)];
-}
+/** A process that waits for a turn asks every second. One that has not asked for so long is gone; milliseconds. */
+const LEFT_MS = 3_000;
 
 /**
- * Begins a pause of ARGV[1] ms, unless the current one ends later; then reserves a request, unless there is a pause.
- * ARGV[2] and ARGV[3]: interval and slack of a process that has a pace of its own; 0 for fetchers, which have none.
- * @returns whether the pause begun is the longest, and the milliseconds until the request, which is reserved with 0
+ * Last parts of the keys: what each keeper stated (hash), when the next request may be made, the pause (its end and its
+ * length), and the processes that wait for a turn: since when (sorted set), and when each asked last (hash).
  */
-const RESERVE = `
+const PARTS = ['keepers', 'next-request', 'pause', 'waiting', 'asked'] as const;
+
+type ToKey = (part: string) => string;
+
+/**
+ * Begins a pause of ARGV[1] ms, unless the current one ends later; then takes a turn, unless there is a pause.
+ * - ARGV[2], ARGV[3]: interval and slack of a process that has a pace of its own, 0 for no limit; '' for fetchers
+ * - ARGV[4]: names the process. Processes take turns in the order in which they came: the nearest one would otherwise get all
+ * - ARGV[5]: statements that are older do not count
+ *
+ * Redis's clock may be put back: then neither a pause nor the time to the next request becomes longer than it was.
+ *
+ * Returns whether the pause begun is the longest, the milliseconds to wait, with 0 for a turn, and for what.
+ */
+const TAKE = `
   local time = redis.call('TIME')
   local now = time[1] * 1000 + time[2] / 1000
-  local pause = math.max(0, redis.call('PTTL', KEYS[3]))
-  local isLonger = tonumber(ARGV[1]) > pause
-  if isLonger then redis.call('SET', KEYS[3], 1, 'PX', ARGV[1]) end
-  pause = math.max(pause, tonumber(ARGV[1]))
-  if pause > 0 then return {isLonger and 1 or 0, tostring(pause)} end
-  local slowest, slack = tonumber(ARGV[2]), tonumber(ARGV[3])
-  if slowest == 0 then slowest = nil end
+  local pauseEnd, length = string.match(redis.call('GET', KEYS[3]) or '', '^(%S+) (%S+)$')
+  local known = pauseEnd and math.max(0, math.min(pauseEnd - now, tonumber(length))) or 0
+  local left = math.max(known, tonumber(ARGV[1]))
+  if left > known or (pauseEnd and pauseEnd - now > left) then
+    redis.call('SET', KEYS[3], string.format('%.0f %.0f', now + left, left), 'PX', math.ceil(left))
+  end
+  if left > 0 then return {left > known and 1 or 0, tostring(left), 'asked'} end
+
+  local isStated, slowest, slack = ARGV[2] ~= '', tonumber(ARGV[2]) or 0, tonumber(ARGV[3]) or 0
   local keepers = redis.call('HGETALL', KEYS[1])
   for index = 2, #keepers, 2 do
     local at, interval, late = string.match(keepers[index], '^(%S+) (%S+) (%S+)$')
-    if at and now - tonumber(at) < ${IN_USE_MS} and (not slowest or tonumber(interval) > slowest) then
-      slowest, slack = tonumber(interval), tonumber(late)
+    if at and tonumber(at) >= tonumber(ARGV[5]) and now - at < ${IN_USE_MS} then
+      isStated = true
+      if tonumber(interval) > slowest then slowest, slack = tonumber(interval), tonumber(late) end
     end
   end
-  if not slowest then return {0, '${RETRY_MS}'} end
-  if slowest == 0 then return {0, '0'} end
-  local next = math.min(tonumber(redis.call('GET', KEYS[2]) or 0), now + slowest)
-  if next > now then return {0, tostring(next - now)} end
-  local slot = now - next <= slack and next or now
-  redis.call('SET', KEYS[2], string.format('%.3f', slot + slowest), 'PX', math.ceil(slowest) + ${LOST_MS})
-  return {0, '0'}`;
+  if not isStated then return {0, '${RETRY_MS}', 'pace'} end
+  if slowest == 0 then return {0, '0', 'pace'} end
 
-const RESERVE_SHA = createHash('sha1').update(RESERVE).digest('hex');
+  redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
+  redis.call('HSET', KEYS[5], ARGV[4], now)
+  local ahead = 0
+  for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
+    if name == ARGV[4] then break end
+    if math.abs(now - (redis.call('HGET', KEYS[5], name) or 0)) < ${LEFT_MS} then
+      ahead = ahead + 1
+    else
+      redis.call('ZREM', KEYS[4], name)
+      redis.call('HDEL', KEYS[5], name)
+    end
+  end
+  local noted = tonumber(redis.call('GET', KEYS[2]) or 0)
+  local next = math.min(noted, now + slowest)
+  local taken = next <= now and ahead == 0
+  if taken then next = (now - next <= slack and next or now) + slowest end
+  if next ~= noted then
+    redis.call('SET', KEYS[2], string.format('%.3f', next), 'PX', math.ceil(slowest) + ${LOST_MS})
+  end
+  if not taken then return {0, tostring(math.max(1, next - now) + ahead * slowest), 'pace'} end
+  redis.call('ZREM', KEYS[4], ARGV[4])
+  redis.call('HDEL', KEYS[5], ARGV[4])
+  return {0, '0', 'pace'}`;
 
-async function reserve(redis: Redis, keys: readonly string[], pauseMs: number, own: Pace = UNLIMITED) {
-  const given = [keys.length, ...keys, Math.ceil(pauseMs), own.intervalMs, own.slackMs] as const;
-  // Redis may not have the script yet, or any more. Sending all of it each time costs more than the reservation.
-  const answer = await redis.evalsha(RESERVE_SHA, ...given).catch((error: unknown) => {
-    if (messageOf(error).startsWith('NOSCRIPT')) return redis.eval(RESERVE, ...given);
-    throw error;
+const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex');
+
+/**
+ * Takes turns with all processes of the source.
+ * @param own the pace of this process, for a command: null for no limit; default: that of the keepers, for a fetcher
+ */
+export function createRedisTurns(redis: Redis, toKey: ToKey, own?: () => Pace | null) {
+  const keys = PARTS.map(toKey);
+  const name = randomUUID();
+  let isReconnected = false;
+  /** When the connection was made again, by Redis's clock: it may have come back with an old state. */
+  let since = 0;
+  redis.on('close', () => {
+    isReconnected = true;
   });
-  const [isLonger, waitMs] = answer as [number, string];
-  return { isLonger: isLonger === 1, waitMs: Number(waitMs) };
-}
 
-/** Takes turns with all fetchers of the source. They wait while Redis does not answer. */
-export function createRedisTurns(
-  redis: Redis,
-  toKey: (part: string) => string,
-  { clock, trouble }: { readonly clock: Clock; readonly trouble: RedisTrouble },
-) {
-  const keys = keysOf(toKey);
-
-  async function take(): Promise<Omit<Wait, 'until'>> {
-    try {
-      return { ms: (await reserve(redis, keys, 0)).waitMs, reason: 'pace' };
-    } catch (error) {
-      trouble.failed('reserve a request', reasonOf(error));
-      return { ms: RETRY_MS, reason: 'pace' };
+  async function call(pauseMs: number) {
+    if (isReconnected) {
+      const [seconds = 0] = (await redis.time()).map(Number);
+      since = seconds * 1_000;
+      isReconnected = false;
     }
+    const pace = own === undefined ? ['', ''] : [own()?.intervalMs ?? 0, own()?.slackMs ?? 0];
+    const given = [keys.length, ...keys, Math.ceil(pauseMs), ...pace, name, since] as const;
+    // Redis may not have the script yet, or any more. To send all of it each time costs more than the turn.
+    const answer = await redis.evalsha(TAKE_SHA, ...given).catch((error: unknown) => {
+      if (messageOf(error).startsWith('NOSCRIPT')) return redis.eval(TAKE, ...given);
+      throw error;
+    });
+    const [isLonger, waitMs, reason] = answer as [number, string, Wait['reason']];
+    return { isLonger: isLonger === 1, ms: Number(waitMs), reason };
   }
 
   return {
-    acquire: createWaitingLine({ clock, take }),
-    /** Pauses all fetchers. @returns whether this pause ends later than the one already known */
-    pause: async (pauseMs: number): Promise<boolean> => (await reserve(redis, keys, pauseMs)).isLonger,
+    /** @throws the error of Redis */
+    take: (): Promise<Omit<Wait, 'until'>> => call(0),
+    /** Pauses all processes. @returns whether this pause ends later than the one already known; throws as `take` */
+    pause: async (pauseMs: number): Promise<boolean> => (await call(pauseMs)).isLonger,
+  };
+}
+
+/** Turns of a fetcher. It waits while Redis does not answer. */
+export function createFetcherTurns(
+  redis: Redis,
+  toKey: ToKey,
+  { clock, trouble }: { readonly clock: Clock; readonly trouble: RedisTrouble },
+) {
+  const turns = createRedisTurns(redis, toKey);
+  /** Pauses that Redis does not know yet. */
+  const unsaid = createPauses();
+  return {
+    acquire: createWaitingLine({
+      clock,
+      take: async (nowMs) => {
+        const pause = unsaid.current(nowMs);
+        if (pause !== null) return { ms: pause.until - nowMs, reason: 'asked' };
+        try {
+          return await turns.take();
+        } catch (error) {
+          trouble.failed('take a turn', reasonOf(error));
+          return { ms: RETRY_MS, reason: 'pace' };
+        }
+      },
+    }),
+    /**
+     * Pauses this process at once, and all fetchers when Redis answers.
+     * @param insist calls what it is given until that does not throw
+     * @returns whether this pause ends later than the one already known
+     */
+    pause: async (pauseMs: number, insist: <T>(work: () => Promise<T>) => Promise<T>): Promise<boolean> => {
+      const since = clock.now();
+      const until = since + pauseMs;
+      unsaid.note({ since, until });
+      const isLonger = await insist(() => turns.pause(Math.max(1, until - clock.now())));
+      unsaid.forget();
+      return isLonger;
+    },
   };
 }
 
@@ -104,16 +175,13 @@ function slower(one: Pace, other: Pace): Pace {
   return other.intervalMs > one.intervalMs ? other : one;
 }
 
-/** Reserves requests of a process that has a pace of its own, such as a command, among those of the fetchers. */
-export function createRedisReserve(redis: Redis, toKey: (part: string) => string): Reserve {
-  const keys = keysOf(toKey);
-  return async (nowMs, pace) => nowMs + (await reserve(redis, keys, 0, pace)).waitMs;
-}
-
 /** The keeper's part: it states its pace and its pause. */
 export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string, clock: Clock) {
-  const keys = keysOf((part) => fetchQueue.toKey(part));
-  const [keepers, next, pause] = keys;
+  const toKey = (part: string): string => fetchQueue.toKey(part);
+  const [keepers, next, pause] = [toKey('keepers'), toKey('next-request'), toKey('pause')];
+  const turns = createRedisTurns(redis, toKey);
+  /** What this keeper stated last. */
+  let stated = '';
   /** The slowest pace since the last statement; null before the first. */
   let known: Pace | null = null;
   /** What this keeper states for other keepers until they can do so. */
@@ -125,7 +193,7 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
     const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);
     const found = Object.entries(await redis.hgetall(keepers)).map(([name, stated]) => {
       const [at = 0, intervalMs = 0, slackMs = 0] = stated.split(' ').map(Number);
-      return { name, ageMs: nowMs - at, pace: { intervalMs, slackMs } };
+      return { name, stated, ageMs: nowMs - at, pace: { intervalMs, slackMs } };
     });
     return { nowMs, found };
   }
@@ -138,7 +206,8 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
      */
     state: async (own: Pace | null, pauseMs: number): Promise<readonly string[]> => {
       const { nowMs, found } = await others();
-      if (known !== null && found.every(({ name }) => name !== mirror)) {
+      // Redis was flushed, or has come back with an old state.
+      if (known !== null && found.every((one) => one.stated !== stated)) {
         lost = { pace: known, until: clock.now() + LOST_MS };
         // Redis has forgotten when the last request was, too.
         await redis.set(next, nowMs + known.intervalMs, 'PX', Math.ceil(known.intervalMs) + LOST_MS);
@@ -146,8 +215,11 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
       const pace = clock.now() < lost.until ? slower(own ?? UNLIMITED, lost.pace) : (own ?? UNLIMITED);
       const inUse = found.filter(({ name, ageMs }) => name !== mirror && ageMs < IN_USE_MS);
       known = inUse.reduce((slowest, one) => slower(slowest, one.pace), pace);
-      if (pauseMs > 0) await reserve(redis, keys, pauseMs);
-      await redis.hset(keepers, mirror, `${nowMs} ${pace.intervalMs} ${pace.slackMs}`);
+      if (pauseMs > 0) await turns.pause(pauseMs);
+      const statement = `${nowMs} ${pace.intervalMs} ${pace.slackMs}`;
+      await redis.hset(keepers, mirror, statement);
+      stated = statement;
+      await redis.pexpire(keepers, GONE_MS);
       const gone = found.filter(({ ageMs }) => ageMs > GONE_MS).map(({ name }) => name);
       if (gone.length > 0) await redis.hdel(keepers, ...gone);
       return gone.filter((name) => name !== mirror);

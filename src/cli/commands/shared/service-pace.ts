@@ -1,5 +1,5 @@
 import { sourceId } from '../../../catalog/source-identity.ts';
-import type { Pacer, Reserve } from '../../../pace/pacer.ts';
+import type { Pacer } from '../../../pace/pacer.ts';
 import type { SourceConfig } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
@@ -18,18 +18,10 @@ export async function openPace(
 ): Promise<{ readonly pacer: Pacer; readonly close: () => void }> {
   const { clock } = context;
   const tell = toPerson(context);
-  const { redisUrl, rateLimit } = config;
+  const { redisUrl } = config;
   if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
-  const { connectReserve } = await import('../../../queue/bullmq/connect-reserve.ts');
-  const redis = connectReserve({ redisUrl, source: sourceId(config) });
-  /** @returns null, which keeps the pace in this process, from the first error on */
-  const reserve: Reserve = async (nowMs, request) => {
-    try {
-      return await redis.reserve(nowMs, request);
-    } catch (error) {
-      tell({ message: KEEPS_PACE_ALONE, fields: { reason: redis.reasonOf(error) } });
-      return null;
-    }
-  };
-  return { pacer: mirrorPacer({ config: { rateLimit }, clock, tell }, mirror, reserve), close: redis.close };
+  const { connectTurns } = await import('../../../queue/bullmq/connect-turns.ts');
+  const onGone = (reason: string): void => tell({ message: KEEPS_PACE_ALONE, fields: { reason } });
+  const turns = connectTurns({ redisUrl, source: sourceId(config) }, onGone);
+  return { pacer: mirrorPacer({ config, clock, tell }, mirror, turns), close: turns.close };
 }
