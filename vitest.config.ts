@@ -3,17 +3,17 @@ import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
-const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{abort,docs/examples,schedule/years}.test.ts'];
+const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{base/abort,docs/examples,operate/years}.test.ts'];
 
 /** Chaos, kills, installs, containers, soaks, disks, browsers, and what waits for real time. */
 const LONG = [
   'test/{browser,faults,life,many,ops,package}/**',
-  'test/notify/{commands,keeper}.test.ts',
+  'test/operate/{commands,keeper}.test.ts',
   'test/relay/{frozen,kill,nonsense,restored-mirror,silent,slow-store}.test.ts',
-  'test/schedule/years.test.ts',
+  'test/operate/years.test.ts',
   'test/store/{other-programs,same-file}.test.ts',
   'test/sync/{kill,redis-failover,redis-loss,two-daemons}.test.ts',
-  'test/web/{event-source,slow-reader,waiting}.test.ts',
+  'test/http/{event-source,slow-reader,waiting}.test.ts',
 ];
 const isAsked = process.env.npm_lifecycle_event === 'test:all' || process.argv.some((word) => word.startsWith('test/'));
 const SKIPPED = process.env.CI !== undefined || isAsked ? [] : LONG;

@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
+import { serve, serveFilled } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { load } from '../support/load.ts';
-import { serve, serveFilled } from '../web/place.ts';
 
 /** What a page may transfer before it is complete, bytes. */
 const FIRST_VIEW_BYTES = 60_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { serveHarness } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { serveHarness } from '../web/place.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
 

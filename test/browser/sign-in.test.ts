@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { emptyMirror, serve } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
-import { emptyMirror, serve } from '../web/place.ts';
 
 const token = 'right-and-secret';
 

@@ -5,11 +5,11 @@ import { CatchwordError, parseEvent, productText } from '../../src/events/events
 import { createHistory } from '../../src/store/history/history.ts';
 import { openStore } from '../../src/store/store.ts';
 import { eventSchemaFile } from '../docs/reference.ts';
+import { serve } from '../http/place.ts';
+import { get } from '../http/reader.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { filled } from '../support/place.ts';
-import { serve } from '../web/place.ts';
-import { get } from '../web/reader.ts';
 
 const EXAMPLE = (JSON.parse(eventSchemaFile()) as { examples: [Record<string, unknown>] }).examples[0];
 const text = (changed: Record<string, unknown> = {}) => JSON.stringify({ ...EXAMPLE, ...changed });

@@ -5,13 +5,13 @@ import { expect, it, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { openStore } from '../../src/store/store.ts';
-import { post } from '../operator/daemon.ts';
+import { isEvent, openReader } from '../http/reader.ts';
+import { post } from '../operate/daemon.ts';
 import { jsonlTarget, redisTarget, webhookTarget } from '../relay/targets.ts';
 import { addressOf, type Running, run, start } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
-import { isEvent, openReader } from '../web/reader.ts';
 import { type CallKind, shimAvailable, shimEnvironment } from './shim.ts';
 
 /*

@@ -4,12 +4,12 @@ import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import { residentBytes } from '../../bench/process.ts';
 import { openStore } from '../../src/store/store.ts';
+import { get, isEvent, openReader } from '../http/reader.ts';
 import { prepareAll } from '../relay/targets.ts';
 import { addressOf, start } from '../support/cli.ts';
 import { catalogOf, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
-import { get, isEvent, openReader } from '../web/reader.ts';
 
 /*
  * A daemon with Redis and all sinks, readers of its page, figures and stream, and a source that changes all the time:

@@ -4,8 +4,8 @@ import { COLUMNS, type Field, STORED } from '../../src/catalog/fields.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { productText } from '../../src/report/product-text.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
+import { serveHarness } from '../http/place.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { serveHarness } from '../web/place.ts';
 import { feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 

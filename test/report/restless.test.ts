@@ -3,12 +3,12 @@ import { expect, it } from 'vitest';
 import { problemText } from '../../src/report/problem-text.ts';
 import { stateOf } from '../../src/state/mirror-state.ts';
 import { problemsOf } from '../../src/state/problems.ts';
-import { reading } from '../operator/daemon.ts';
+import { serve } from '../http/place.ts';
+import { reading } from '../operate/daemon.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
-import { serve } from '../web/place.ts';
 
 const IGNORED = { CATCHWORD_IGNORE_FIELDS: '/seen,/variants/*/updated' };
 

@@ -8,7 +8,7 @@ import type { Reader } from '../../src/store/schema/reader.ts';
 import type { Store } from '../../src/store/store.ts';
 import { assessRun } from '../../src/sync/evidence.ts';
 import { seamsOf } from '../../src/sync/verdict.ts';
-import { reading } from '../operator/daemon.ts';
+import { reading } from '../operate/daemon.ts';
 import { load } from '../support/load.ts';
 import { filled, place } from '../support/place.ts';
 import { ids, type PassSketch, START, sketchRun, type WindowSketch } from '../sync/run-sketch.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { MINUTE, mirrorScene } from '../notify/scene.ts';
+import { serve } from '../http/place.ts';
+import { MINUTE, mirrorScene } from '../operate/scene.ts';
 import { execute } from '../support/sqlite.ts';
-import { serve } from '../web/place.ts';
 
 const HOUR = 60 * MINUTE;
 const MIN_FREE = 20;

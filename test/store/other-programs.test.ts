@@ -10,13 +10,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { get } from '../http/reader.ts';
 import { addressOf, type Running, run, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { filled, type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
-import { get } from '../web/reader.ts';
 
 const SERVING = { CATCHWORD_HTTP_PORT: '0', LOG_LEVEL: 'info' };
 const EVERY_SECOND = { CATCHWORD_DELTA_CRON: '* * * * * *', CATCHWORD_FULL_CRON: 'off' };

@@ -7,13 +7,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openMirrorFile } from '../../src/store/file/open-mirror-file.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';
+import { getJson } from '../http/reader.ts';
 import { addressOf, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { type Place, place } from '../support/place.ts';
 import { python, sqlite3, sqliteToolsAvailable, UNPRIVILEGED } from '../support/sqlite-tools.ts';
-import { getJson } from '../web/reader.ts';
 import { openedStore } from './opened-store.ts';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));

@@ -4,6 +4,7 @@ import { hastyClock, until } from '../../src/relay/contract/harness.ts';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';
+import { serve } from '../http/place.ts';
 import { webhookTarget } from '../relay/targets.ts';
 import { addressOf, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
@@ -13,7 +14,6 @@ import { filled } from '../support/place.ts';
 import { recordedChange } from '../support/recorded-change.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { query } from '../support/sqlite.ts';
-import { serve } from '../web/place.ts';
 import { daemonOn, decideOn, endOf, held, pageAt, post, QUIET, reading } from './daemon.ts';
 
 /** Runs take long enough to look at them. */

@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writ
 import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { holdFile } from '../src/base/file-lock.ts';
-import { temporaryDirectory } from './support/mirror.ts';
+import { holdFile } from '../../src/base/file-lock.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
 /** Prints whether it holds the file, and holds it until stdin ends. */
 const HOLDER = `
@@ -37,7 +37,7 @@ function fileIn(directory = temporaryDirectory()): string {
 }
 
 function startProcesses(source: string, path: string, count: number) {
-  const script = new URL('../dist/base/file-lock.js', import.meta.url).href;
+  const script = new URL('../../dist/base/file-lock.js', import.meta.url).href;
   const args = ['--input-type=module', '-e', source, script, path];
   return Array.from({ length: count }, () => {
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] });

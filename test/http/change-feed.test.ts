@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { type Batch, createChangeFeed } from '../../src/http/change-feed.ts';
-import { reading } from '../operator/daemon.ts';
+import { reading } from '../operate/daemon.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
 import { createHandClock } from '../support/test-clocks.ts';

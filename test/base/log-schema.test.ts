@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { LOG_FIELDS } from '../src/base/log.ts';
-import { runOnTerminal, startService } from './support/cli.ts';
-import { runHere } from './support/in-process.ts';
-import { serveHttp } from './support/listen.ts';
-import { settingsFor, temporaryDirectory } from './support/mirror.ts';
-import { place } from './support/place.ts';
+import { LOG_FIELDS } from '../../src/base/log.ts';
+import { runOnTerminal, startService } from '../support/cli.ts';
+import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
+import { place } from '../support/place.ts';
 
-const PAGE = readFileSync(new URL('../docs/operations.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
 
 /** The documented fields and their types. */
 const TABLE = new Map(

@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
-import { startSandbox } from '../src/sandbox/sandbox-server.ts';
-import { runHere } from './support/in-process.ts';
-import { settingsFor, temporaryDirectory } from './support/mirror.ts';
+import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { runHere } from '../support/in-process.ts';
+import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 
 it('a reader that closes stdout is not a failure', async () => {
   const closed = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' });

@@ -4,7 +4,7 @@ import { createLog } from '../../src/base/log.ts';
 import { createApp } from '../../src/http/app.ts';
 import type { NewAction } from '../../src/store/rows/decision-rows.ts';
 import { openStore } from '../../src/store/store.ts';
-import { post, reading } from '../operator/daemon.ts';
+import { post, reading } from '../operate/daemon.ts';
 import { emptyMirror, serve, serveFilled } from './place.ts';
 import { get } from './reader.ts';
 

@@ -12,9 +12,9 @@ import { openStore, type Store } from '../../src/store/store.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import type { Keeper } from '../../src/sync/keeper.ts';
 import { startRun } from '../../src/sync/start-run.ts';
-import { NO_COUNTS } from '../notify/scene.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { createHandClock, type HandClock } from '../support/test-clocks.ts';
+import { NO_COUNTS } from './scene.ts';
 
 export const START = Date.parse('2026-11-20T10:00:00Z');
 export const MINUTE = 60_000;

@@ -2,12 +2,12 @@ import { getEventListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, it, onTestFinished } from 'vitest';
-import { unlessAborted, withAbort, withDeadline } from '../src/base/abort.ts';
-import { systemClock } from '../src/base/clock.ts';
-import { checkedSettings } from '../src/cli/commands/shared/checked-settings.ts';
-import { createCatalogClient } from '../src/client/catalog-client.ts';
-import { settingsFor } from './support/mirror.ts';
-import { startRawSource } from './support/raw-source.ts';
+import { unlessAborted, withAbort, withDeadline } from '../../src/base/abort.ts';
+import { systemClock } from '../../src/base/clock.ts';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { createCatalogClient } from '../../src/client/catalog-client.ts';
+import { settingsFor } from '../support/mirror.ts';
+import { startRawSource } from '../support/raw-source.ts';
 
 /** Counts the listeners of a signal, and the signals that `AbortSignal.any` derived from it. */
 function dependentsOf(signal: AbortSignal): number {

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { CLI } from './support/cli.ts';
-import { place } from './support/place.ts';
+import { CLI } from '../support/cli.ts';
+import { place } from '../support/place.ts';
 
 /** Runs a program, and prints the most memory that it held at once, in kB. */
 const MEASURE = `

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../src/base/errors.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
 
 const error = new CatchwordError('SOURCE_UNAVAILABLE', 'refused', {
   hint: 'Check {setting}.',

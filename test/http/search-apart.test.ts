@@ -6,7 +6,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createSearchApart, type SearchApartOptions } from '../../src/http/search-subprocess.ts';
-import { reading } from '../operator/daemon.ts';
+import { reading } from '../operate/daemon.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
 import { serveFilled } from './place.ts';

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { temporaryDirectory } from './support/mirror.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 
-const LOG = new URL('../dist/base/log.js', import.meta.url).href;
+const LOG = new URL('../../dist/base/log.js', import.meta.url).href;
 
 /** Writes more than the disk and the log can hold, frees space, and writes lines that no longer fit in what waits. */
 const FILLS = `

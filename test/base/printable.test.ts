@@ -1,13 +1,13 @@
 import { PassThrough } from 'node:stream';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { CatchwordError } from '../src/base/errors.ts';
-import { printable, printableLines } from '../src/base/printable.ts';
-import { indentedJson } from '../src/catalog/json-text.ts';
-import { printLine } from '../src/cli/commands/shared/output-format.ts';
-import { table } from '../src/report/text.ts';
-import { rawValue } from './catalog/raw-json.ts';
-import { contextWith } from './support/in-process.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { printable, printableLines } from '../../src/base/printable.ts';
+import { indentedJson } from '../../src/catalog/json-text.ts';
+import { printLine } from '../../src/cli/commands/shared/output-format.ts';
+import { table } from '../../src/report/text.ts';
+import { rawValue } from '../catalog/raw-json.ts';
+import { contextWith } from '../support/in-process.ts';
 
 /** Characters that a terminal obeys, or that disguise a text. */
 const UNPRINTABLE = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/u;

@@ -5,7 +5,7 @@ import { DAY, type Incident, START } from './years-world.ts';
 
 const HOUR = 3_600_000;
 const HALF_HOUR = HOUR / 2;
-/** `YEARS_MONTHS=24 npx vitest run test/schedule/years.test.ts` takes many minutes for each zone, and prints figures. */
+/** `YEARS_MONTHS=24 npx vitest run test/operate/years.test.ts` takes many minutes for each zone, and prints figures. */
 const MONTHS = Number(process.env.YEARS_MONTHS ?? 2);
 const IS_LONG = MONTHS >= 6;
 const ALL_ZONES = ['Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Africa/Casablanca'];

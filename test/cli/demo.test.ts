@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { expect, it } from 'vitest';
+import { getJson } from '../http/reader.ts';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { listen } from '../support/listen.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { getJson } from '../web/reader.ts';
 
 it('demo --stay keeps a daemon running, and removes its files when it is interrupted', async () => {
   const directory = temporaryDirectory();

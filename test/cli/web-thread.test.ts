@@ -5,11 +5,11 @@ import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
 import { httpConfig } from '../../src/cli/roles/http-config.ts';
 import { startWebThread } from '../../src/cli/roles/web-worker-client.ts';
+import { get, getJson } from '../http/reader.ts';
 import { addressOf, startService } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
-import { get, getJson } from '../web/reader.ts';
 
 /** The program as it is installed. */
 const PROGRAM = new URL('../../dist/web-worker.js', import.meta.url);

@@ -1,12 +1,12 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, it } from 'vitest';
-import { type Clock, systemClock } from '../src/base/clock.ts';
-import type { Logger } from '../src/base/log.ts';
-import { createTrouble } from '../src/base/trouble.ts';
-import { watchDecisions } from '../src/operate/decisions/decision-queue.ts';
-import { startScheduler } from '../src/operate/schedule/scheduler.ts';
-import { holdLease } from '../src/store/schema/hold-lease.ts';
-import { logOf } from './support/log-of.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
+import type { Logger } from '../../src/base/log.ts';
+import { createTrouble } from '../../src/base/trouble.ts';
+import { watchDecisions } from '../../src/operate/decisions/decision-queue.ts';
+import { startScheduler } from '../../src/operate/schedule/scheduler.ts';
+import { holdLease } from '../../src/store/schema/hold-lease.ts';
+import { logOf } from '../support/log-of.ts';
 
 const SECOND = 1_000;
 
