@@ -146,7 +146,8 @@ export function conclude(
   );
   const deltasRead = closed && allRead && isUsable && !doubtful;
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
-  const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
+  // What a late delta calls withdrawn may have been restored since.
+  const absent = run.kind === 'full' && (store.removals.unseen(seen).length > 0 || assessment.tellsRemoval());
   return {
     assessment,
     /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */

@@ -452,6 +452,13 @@ export const SABOTAGES: readonly Sabotage[] = [
     'listed.has(id) || retold.has(told)) return',
   ),
   bugFor(
+    'test/sync/settle.test.ts',
+    'a late delta withdraws a product that was restored before the run',
+    'src/sync/verdict.ts',
+    '|| assessment.tellsRemoval());',
+    '|| (assessment.tellsRemoval() && false));',
+  ),
+  bugFor(
     'test/queue/shared-rate.test.ts',
     'fetchers make requests although Redis was flushed and no keeper has stated a rate',
     'src/queue/bullmq/redis-pace.ts',

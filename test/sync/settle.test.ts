@@ -8,7 +8,7 @@ import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, settingsFor } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
-import { isDelta } from './raw-place.ts';
+import { bodies, isDelta, numbered, rawPlace } from './raw-place.ts';
 
 interface Version {
   readonly vbid: string;
@@ -179,4 +179,25 @@ it('a cache in front of the source is asked for the current state of the source'
   });
   await load(settingsFor(url, mirrorPath()), 'full');
   expect(new Set(seen)).toEqual(new Set(['no-cache']));
+});
+
+it('a full run whose late delta withdraws a product settles, and ends with the product as it is', async () => {
+  const here = await rawPlace(bodies(numbered(60)), {
+    CATCHWORD_DELTA_OVERLAP: '1s',
+    CATCHWORD_WITHDRAWN_AS: 'removed',
+  });
+  await here.run();
+  const [product = ''] = numbered(1);
+  let lateUntil: number | undefined;
+  // Withdrawn and restored before the run: the list shows that, and deltas half a second later.
+  here.source.instead = (asked) => {
+    if (!isDelta(asked)) return null;
+    lateUntil ??= Date.now() + 500;
+    const late = Buffer.from(JSON.stringify({ vbid: product, distributable: false }));
+    here.source.changed = Date.now() < lateUntil ? [late] : bodies([product]);
+    return null;
+  };
+  const run = await load(here.settings, 'full', undefined, systemClock);
+  expect(run).toMatchObject({ proof: 'sealed', removed: 1, restored: 1 });
+  expect(catalogOf(here.db).size).toBe(60);
 });
