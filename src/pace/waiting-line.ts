@@ -44,14 +44,13 @@ export function createWaitingLine({ clock, take, onWait }: WaitingLineOptions) {
   /** The same for urgent callers, before whom no other one takes a turn. */
   let lastUrgent: Promise<unknown> = Promise.resolve();
   let urgent = 0;
-  let announcedUntil = 0;
-  let hasPaceWaited = false;
+  let announced = { until: 0, hasPaceWaited: false };
 
   function announce(wait: Wait): void {
-    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announcedUntil) < LONG_WAIT_MS) return;
+    if (wait.ms <= LONG_WAIT_MS || Math.abs(wait.until - announced.until) < LONG_WAIT_MS) return;
+    const { hasPaceWaited } = announced;
     if (wait.reason === 'pace' && hasPaceWaited) return;
-    hasPaceWaited ||= wait.reason === 'pace';
-    announcedUntil = wait.until;
+    announced = { until: wait.until, hasPaceWaited: hasPaceWaited || wait.reason === 'pace' };
     onWait?.(wait);
   }
 
