@@ -141,7 +141,7 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     listed,
     /** How many of the products that were seen the source's total should count. */
     counted: () => countProducts({ store, deltas: passes.filter(isDelta), listed, modifiedIn, highest }),
-    /** Whether a delta, or the control, told of a product that the mirror counts as removed. */
+    /** Whether a delta, or the control, shows a product that the mirror counts as removed. */
     tellsRemoval: (): boolean =>
       passes.some(
         ({ pass }) =>
