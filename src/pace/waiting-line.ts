@@ -38,6 +38,7 @@ function blocked(retryAfterMs: number): CatchwordError {
 const LONG_WAIT_MS = 5_000;
 /** Waits are split into steps, so that a new block or a corrected clock is noticed. */
 const STEP_MS = 1_000;
+
 /** Lets the callers of a process take turns for one request each; first come, first served. */
 export function createWaitingLine({ clock, take, onWait }: WaitingLineOptions) {
   let last: Promise<unknown> = Promise.resolve();

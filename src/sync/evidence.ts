@@ -141,15 +141,6 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
     listed,
     /** How many of the products that were seen the source's total should count. */
     counted: () => countProducts({ store, deltas: passes.filter(isDelta), listed, modifiedIn, highest }),
-    /** Whether a delta, or the control, shows a product that the mirror counts as removed. */
-    tellsRemoval: (): boolean =>
-      passes.some(
-        ({ pass }) =>
-          (deltas.has(pass) || controls.has(pass)) &&
-          reads
-            .get(pass)
-            ?.some((window) => idsOf(window).some((id) => id > 0 && store.removals.living(id) === undefined)),
-      ),
     /** The last list that was read cannot have changed meanwhile. */
     closed,
   };

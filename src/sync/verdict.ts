@@ -146,8 +146,10 @@ export function conclude(
   );
   const deltasRead = closed && allRead && isUsable && !doubtful;
   const restsOn = isSealed ? needed : deltasRead ? neededDeltas : [];
-  // What a late delta calls withdrawn may have been restored since.
-  const absent = run.kind === 'full' && (store.removals.unseen(seen).length > 0 || assessment.tellsRemoval());
+  const absent = run.kind === 'full' && store.removals.unseen(seen).length > 0;
+  const counts = store.runs.counts(run.id);
+  // What a late delta shows as withdrawn may have been restored since.
+  const withdrew = run.kind === 'full' && counts.removed > 0;
   return {
     assessment,
     /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
@@ -155,7 +157,7 @@ export function conclude(
     /** Why it is open. */
     reasons,
     evidence: {
-      requests: store.runs.counts(run.id).requests,
+      requests: counts.requests,
       deltas: deltas.length,
       lookups: lookups.reduce((sum, { pass }) => sum + store.runs.checkpoints(run.id, pass).length, 0),
       seen: seen.size,
@@ -165,7 +167,10 @@ export function conclude(
     /** A change that deltas have not shown yet could make this conclusion wrong: the run has to settle first. */
     mustSettle:
       !settled &&
-      (absent || untold.length > 0 || restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
+      (absent ||
+        withdrew ||
+        untold.length > 0 ||
+        restsOn.some(({ exact, seams }) => !exact && seams?.stoodStill !== true)),
     /** Every change since `deltaFrom` has been read. */
     deltasRead,
     /** Start of the run's earliest delta; milliseconds since 1970. */

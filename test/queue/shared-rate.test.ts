@@ -106,6 +106,13 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     gone.close();
   });
 
+  it('turns are not put off by two queues of one mirror, as a keeper and a lookup of held products have', async () => {
+    const one = await openPlace(redis.url(), { intervalMs: 60_000 });
+    const other = await openPlace(redis.url(), { intervalMs: 60_000, source: one.source });
+    for (const place of [one, other, one, other]) await place.queue.add([]);
+    expect(await redis.admin().exists(toKey(one.source)('next-request'))).toBe(0);
+  });
+
   it('turns are given in the order in which processes came, also to one that is far from Redis', async () => {
     const place = await openPlace(redis.url(), { intervalMs: 60 });
     await place.queue.add([]);

@@ -30,7 +30,7 @@ interface BullQueueOptions extends QueuePlace {
   readonly log: Logger;
   /** The pace of all fetchers together; null for no limit. */
   readonly pace: () => Pace | null;
-  /** The pause that the mirror notes; default: none. Fetchers do not know it if a command was told, or Redis was flushed. */
+  /** The pause that the mirror notes; default: none. Fetchers do not know it if Redis could not be told, or was flushed. */
   readonly pause?: () => Pause | null;
   /** Incarnation of the keeper's mirror; letters, digits and `-`. */
   readonly mirror: string;

@@ -3,21 +3,24 @@ import * as z from 'zod';
 import { DISTRUSTED_HINT, isDistrusted } from '../../base/certificate.ts';
 import { CatchwordError, systemCodeOf } from '../../base/errors.ts';
 import { tryJob } from './jobs.ts';
-import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from './redis-connection.ts';
+import {
+  type ClientOptions,
+  labelOf,
+  ONE_TRY,
+  ONE_TRY_MS,
+  type RedisPlace,
+  reasonOf,
+  redisPlace,
+} from './redis-connection.ts';
 
 /** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
 const [MIN_MAJOR, MIN_MINOR] = [6, 2];
-const CHECK_TIMEOUT_MS = 3_000;
 
 const ONCE: ClientOptions = {
-  lazyConnect: true,
-  retryStrategy: null,
-  sentinelRetryStrategy: () => null,
-  maxRetriesPerRequest: 0,
+  ...ONE_TRY,
   // A Redis that loads its data says so at once when it is asked for anything.
   enableReadyCheck: false,
-  connectTimeout: CHECK_TIMEOUT_MS,
-  socketTimeout: CHECK_TIMEOUT_MS,
+  socketTimeout: ONE_TRY_MS,
 };
 
 /** What a sentinel answers: host and port; null if it does not know the name. */

@@ -1,19 +1,7 @@
 import type { Pace } from '../../pace/pace.ts';
 import { PREFIX, type QueuePlace, queueNames } from './jobs.ts';
-import { type ClientOptions, reasonOf, redisPlace } from './redis-connection.ts';
+import { ONE_TRY, ONE_TRY_MS, reasonOf, redisPlace } from './redis-connection.ts';
 import { createRedisTurns } from './redis-pace.ts';
-
-const TIMEOUT_MS = 3_000;
-
-/** A command has no time to wait for a Redis that is gone. */
-const OPTIONS: ClientOptions = {
-  lazyConnect: true,
-  retryStrategy: null,
-  sentinelRetryStrategy: () => null,
-  maxRetriesPerRequest: 0,
-  connectTimeout: TIMEOUT_MS,
-  commandTimeout: TIMEOUT_MS,
-};
 
 /**
  * Takes turns of a command in Redis, to which it connects for the first one.
@@ -21,7 +9,7 @@ const OPTIONS: ClientOptions = {
  */
 export function connectTurns({ redisUrl, source, prefix = PREFIX }: QueuePlace, onGone: (reason: string) => void) {
   const { label, open } = redisPlace(redisUrl);
-  const redis = open(OPTIONS);
+  const redis = open({ ...ONE_TRY, commandTimeout: ONE_TRY_MS });
   let lost: unknown;
   redis.on('error', (error) => {
     lost ??= error;

@@ -17,6 +17,16 @@ const SHORT_LIFE_MS = 60_000;
 
 export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
+export const ONE_TRY_MS = 3_000;
+/** For a client that connects when it is first asked, and does not wait for a Redis that is gone. */
+export const ONE_TRY: ClientOptions = {
+  lazyConnect: true,
+  retryStrategy: null,
+  sentinelRetryStrategy: () => null,
+  maxRetriesPerRequest: 0,
+  connectTimeout: ONE_TRY_MS,
+};
+
 /** Where a server is, as ioredis takes it. */
 interface Endpoint extends Pick<ClientOptions, 'tls'> {
   readonly host: string;

@@ -28,7 +28,7 @@ const LEFT_MS = 3_000;
 
 /**
  * Last parts of the keys: what each keeper stated (hash), when the next request may be made, the pause (its end and its
- * length), and the processes that wait for a turn: since when (sorted set), and when each asked last (hash).
+ * length), and the processes that wait for a turn: in which order (sorted set), and when each asked last (hash).
  */
 const PARTS = ['keepers', 'next-request', 'pause', 'waiting', 'asked'] as const;
 
@@ -55,11 +55,13 @@ const TAKE = `
   end
   if left > 0 then return {left > known and 1 or 0, tostring(left), 'asked'} end
 
+  local since = tonumber(ARGV[5])
+  if since > now then since = 0 end
   local isStated, slowest, slack = ARGV[2] ~= '', tonumber(ARGV[2]) or 0, tonumber(ARGV[3]) or 0
   local keepers = redis.call('HGETALL', KEYS[1])
   for index = 2, #keepers, 2 do
     local at, interval, late = string.match(keepers[index], '^(%S+) (%S+) (%S+)$')
-    if at and tonumber(at) >= tonumber(ARGV[5]) and now - at < ${IN_USE_MS} then
+    if at and tonumber(at) >= since and now - at < ${IN_USE_MS} then
       isStated = true
       if tonumber(interval) > slowest then slowest, slack = tonumber(interval), tonumber(late) end
     end
@@ -67,8 +69,11 @@ const TAKE = `
   if not isStated then return {0, '${RETRY_MS}', 'pace'} end
   if slowest == 0 then return {0, '0', 'pace'} end
 
-  redis.call('ZADD', KEYS[4], 'NX', now, ARGV[4])
+  local last = redis.call('ZRANGE', KEYS[4], -1, -1, 'WITHSCORES')[2] or 0
+  redis.call('ZADD', KEYS[4], 'NX', last + 1, ARGV[4])
   redis.call('HSET', KEYS[5], ARGV[4], now)
+  redis.call('PEXPIRE', KEYS[4], ${IN_USE_MS})
+  redis.call('PEXPIRE', KEYS[5], ${IN_USE_MS})
   local ahead = 0
   for _, name in ipairs(redis.call('ZRANGE', KEYS[4], 0, -1)) do
     if name == ARGV[4] then break end
@@ -165,7 +170,8 @@ export function createFetcherTurns(
       const until = since + pauseMs;
       unsaid.note({ since, until });
       const isLonger = await insist(() => turns.pause(Math.max(1, until - clock.now())));
-      unsaid.forget();
+      // A longer one may have been asked for meanwhile.
+      if (unsaid.current(clock.now())?.until === until) unsaid.forget();
       return isLonger;
     },
   };
@@ -180,8 +186,8 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
   const toKey = (part: string): string => fetchQueue.toKey(part);
   const [keepers, next, pause] = [toKey('keepers'), toKey('next-request'), toKey('pause')];
   const turns = createRedisTurns(redis, toKey);
-  /** What this keeper stated last. */
-  let stated = '';
+  /** When this keeper stated its pace last, by Redis's clock. */
+  let statedAt = 0;
   /** The slowest pace since the last statement; null before the first. */
   let known: Pace | null = null;
   /** What this keeper states for other keepers until they can do so. */
@@ -191,9 +197,9 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
   async function others() {
     const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
     const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);
-    const found = Object.entries(await redis.hgetall(keepers)).map(([name, stated]) => {
-      const [at = 0, intervalMs = 0, slackMs = 0] = stated.split(' ').map(Number);
-      return { name, stated, ageMs: nowMs - at, pace: { intervalMs, slackMs } };
+    const found = Object.entries(await redis.hgetall(keepers)).map(([name, statement]) => {
+      const [at = 0, intervalMs = 0, slackMs = 0] = statement.split(' ').map(Number);
+      return { name, at, ageMs: nowMs - at, pace: { intervalMs, slackMs } };
     });
     return { nowMs, found };
   }
@@ -206,8 +212,8 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
      */
     state: async (own: Pace | null, pauseMs: number): Promise<readonly string[]> => {
       const { nowMs, found } = await others();
-      // Redis was flushed, or has come back with an old state.
-      if (known !== null && found.every((one) => one.stated !== stated)) {
+      // Redis was flushed, or has come back with an old state. A lookup of held products states the pace of its mirror, too.
+      if (known !== null && !found.some(({ name, at }) => name === mirror && at >= statedAt)) {
         lost = { pace: known, until: clock.now() + LOST_MS };
         // Redis has forgotten when the last request was, too.
         await redis.set(next, nowMs + known.intervalMs, 'PX', Math.ceil(known.intervalMs) + LOST_MS);
@@ -216,9 +222,8 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
       const inUse = found.filter(({ name, ageMs }) => name !== mirror && ageMs < IN_USE_MS);
       known = inUse.reduce((slowest, one) => slower(slowest, one.pace), pace);
       if (pauseMs > 0) await turns.pause(pauseMs);
-      const statement = `${nowMs} ${pace.intervalMs} ${pace.slackMs}`;
-      await redis.hset(keepers, mirror, statement);
-      stated = statement;
+      await redis.hset(keepers, mirror, `${nowMs} ${pace.intervalMs} ${pace.slackMs}`);
+      statedAt = nowMs;
       await redis.pexpire(keepers, GONE_MS);
       const gone = found.filter(({ ageMs }) => ageMs > GONE_MS).map(({ name }) => name);
       if (gone.length > 0) await redis.hdel(keepers, ...gone);

@@ -21,7 +21,8 @@ export async function openPace(
   const { redisUrl } = config;
   if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
   const { connectTurns } = await import('../../../queue/bullmq/connect-turns.ts');
-  const onGone = (reason: string): void => tell({ message: KEEPS_PACE_ALONE, fields: { reason } });
+  const message = mirror === null ? KEEPS_PACE_ALONE : 'CATCHWORD_RATE_LIMIT is shared only in this mirror';
+  const onGone = (reason: string): void => tell({ message, fields: { reason } });
   const turns = connectTurns({ redisUrl, source: sourceId(config) }, onGone);
   return { pacer: mirrorPacer({ config, clock, tell }, mirror, turns), close: turns.close };
 }
