@@ -1,7 +1,7 @@
 /*
  * The fields of a product; no other file says where in an item they are. From these tables come the columns of the mirror,
  * the views `catalog` and `prices`, the tables of PostgreSQL sinks, the page of a product, the type and the schema of an
- * event, what the API answers, and the tables in docs/sql.md and docs/sinks.md.
+ * event, what the API answers, and the tables in docs/sql.md and docs/stores/postgres.md.
  *
  * A value of another JSON type than its field's form counts as absent: only the item's own JSON shows it. A number beyond
  * 15 digits is null in columns, because JavaScript and SQL round it in different ways; the page shows each number as sent.

@@ -4,7 +4,7 @@ import type { ChangeOp } from '../catalog/run-types.ts';
 
 /*
  * The interface of a downstream store. To write your own, export `createSink` (a `SinkFactory`) from a module, and name
- * the module in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?any=options. docs/sinks.md has an example;
+ * the module in the settings: CATCHWORD_SINK_MINE=module:./my-sink.mjs?any=options. docs/stores/module.md has an example;
  * `catchword/sink-contract` has the checks that every sink of catchword passes.
  *
  * The relay calls each sink like this, one call at a time (except `prepareNext`):

@@ -78,7 +78,7 @@ it.each(Object.entries(GENERATED_PAGES))('%s is what `npm run docs` writes', asy
   expect(page(path)).toBe(await write(page(path)));
 });
 
-it.each(['docs/sql.md', 'docs/sinks.md'])('the tables of fields in %s have columns', (path) => {
+it.each(['docs/sql.md', 'docs/stores/postgres.md'])('the tables of fields in %s have columns', (path) => {
   expect(page(path)).toMatch(/writes this table: \w+ -->\n\n\| column/);
 });
 

@@ -8,7 +8,7 @@ export const GENERATED_PAGES: Readonly<Record<string, (page: string) => string |
   'docs/commands.md': commandsPage,
   'docs/settings.md': settingsPage,
   'docs/sql.md': withFieldTables,
-  'docs/sinks.md': withFieldTables,
+  'docs/stores/postgres.md': withFieldTables,
   'docs/licenses.md': licensesPage,
   'docs/dev/interface.md': (page) => renderInterface(page, readRuleTags()),
   'schemas/event.json': eventSchemaFile,

@@ -25,7 +25,7 @@ interface Event {
   readonly data: { readonly vbid: string; readonly product: unknown };
 }
 
-/** The reader from docs/sinks.md. */
+/** The reader from docs/stream.md. */
 function follow(url: string) {
   const source = new EventSource(url);
   onTestFinished(() => source.close());

@@ -121,7 +121,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expectNoProblems();
   });
 
-  it('catchword continues from a backup after the stores are redelivered as docs/sinks.md says', async () => {
+  it('catchword continues from a backup after the stores are redelivered as docs/sink-trouble.md says', async () => {
     life.source.busy();
     await life.up();
     const backup = await backUp('backup.db');
@@ -137,7 +137,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     await life.pm2.start();
 
     await expect.poll(() => life.sinkStates(), SOON).toMatchObject({ shop: 'stopped' });
-    // As docs/sinks.md says: first a run, so that the mirror has the products created since the backup.
+    // As docs/sink-trouble.md says: first a run, so that the mirror has the products created since the backup.
     const restarted = lastRun();
     await expect.poll(() => runsAfter(restarted).some(({ state }) => state === 'complete'), SOON).toBe(true);
     expect(await life.readiness()).toMatchObject({ ready: false, reason: expect.stringContaining('shop') });

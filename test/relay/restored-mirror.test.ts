@@ -140,7 +140,7 @@ async function eventsOf({ read }: SinkTarget): Promise<readonly Event[]> {
   return [...events];
 }
 
-/** The receiver of docs/sinks.md: it handles each id once, in the order of arrival. */
+/** The receiver of docs/sink-trouble.md: it handles each id once, in the order of arrival. */
 function handled(events: readonly Event[]): Map<string, unknown> {
   const products = new Map<string, unknown>();
   const seen = new Set<string>();
