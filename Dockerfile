@@ -1,4 +1,4 @@
-# An image of catchword: docker build -t catchword . See docs/deploy.md.
+# An image of catchword: docker build -t catchword . See docs/containers.md.
 FROM node:20-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json ./

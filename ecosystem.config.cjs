@@ -2,7 +2,7 @@
 // process
 // has all roles; with it, each role is a process, and more fetchers can run on other machines (`--only
 // catchword-fetcher`).
-// See docs/operations.md.
+// See docs/pm2.md.
 const { existsSync, readFileSync } = require('node:fs');
 const { join } = require('node:path');
 const { parseEnv } = require('node:util');

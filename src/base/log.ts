@@ -19,7 +19,7 @@ function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names:
 /**
  * The fields of a log line, and their types. A name has one type in all lines, because programs that store logs reject a
  * field that is a number in one line and an object in another. `time` is an ISO 8601 string in UTC; a name that ends in
- * `Ms` is a number of milliseconds. docs/operations.md explains each field.
+ * `Ms` is a number of milliseconds. docs/log.md explains each field.
  */
 export const LOG_FIELDS = {
   ...fields('time', 'time', 'from', 'dueAt', 'missedUpTo', 'servedAt', 'nextAt', 'nextTryAt', 'until'),

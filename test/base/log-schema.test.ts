@@ -8,13 +8,11 @@ import { serveHttp } from '../support/listen.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 
-const PAGE = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
+const PAGE = readFileSync(new URL('../../docs/log.md', import.meta.url), 'utf8');
 
 /** The documented fields and their types. */
 const TABLE = new Map(
-  [...(PAGE.split('\n## The log\n')[1] ?? '').matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm)].map(
-    ([, name = '', type = '']) => [name, type],
-  ),
+  [...PAGE.matchAll(/^\| `(\w+)` \| ([\w ]+) \|/gm)].map(([, name = '', type = '']) => [name, type]),
 );
 
 const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -45,7 +43,7 @@ function checkedLines(text: string): Line[] {
   return lines;
 }
 
-it('docs/operations.md documents exactly the fields of the log', () => {
+it('docs/log.md documents exactly the fields of the log', () => {
   const documented = Object.fromEntries([...TABLE].map(([name, type]) => [name, type.replace('array of ', '')]));
   expect(documented).toEqual(LOG_FIELDS);
   for (const name of Object.keys(LOG_FIELDS)) expect(name).toMatch(/^[a-z][a-zA-Z]*$/);

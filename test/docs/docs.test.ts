@@ -85,3 +85,10 @@ it.each(['docs/sql.md', 'docs/stores/postgres.md'])('the tables of fields in %s 
 it('docs/settings.md says of every setting which form it has', () => {
   for (const { env, schema } of Object.values(OPTIONS)) expect(schema.description, env).toMatch(/^[a-zA-Z]/);
 });
+
+it('docs/README.md lists every page of the documents', () => {
+  const index = page('docs/README.md');
+  const listed = DOCS.filter((name) => !name.startsWith('dev/') && name !== 'README.md');
+  expect(listed.length).toBeGreaterThan(30);
+  expect(listed.filter((name) => !index.includes(`](${name})`))).toEqual([]);
+});

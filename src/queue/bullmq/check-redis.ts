@@ -74,7 +74,7 @@ function queueError(where: string, error: unknown, login: string, mayFailOver = 
   const message = `${where} ${isAnswer ? 'refuses a command' : 'cannot be reached'}: ${cause}`;
   const mayPass = mayFailOver && /\bREADONLY\b/.test(cause);
   if (isAnswer && LASTING.test(cause) && !mayPass) {
-    return misconfigured(message, 'See "Redis" in docs/operations.md for what Redis must allow.');
+    return misconfigured(message, 'See docs/redis.md for what Redis must allow.');
   }
   if (isDistrusted(systemCodeOf(error) ?? '')) return misconfigured(message, DISTRUSTED_HINT);
   return new CatchwordError('QUEUE_UNAVAILABLE', message, {
