@@ -10,6 +10,8 @@ export interface Feed {
   session: Session | undefined;
   /** Failed turns in a row. */
   failures: number;
+  /** Whether the last turn found nothing to do. */
+  wasIdle: boolean;
 }
 
 /** Another relay has taken over, or this process has lost the mirror: it cannot feed any sink. */
@@ -27,16 +29,18 @@ export async function closeSession({ acks }: FeedContext, feed: Feed): Promise<v
  * - `abandoned`: the relay stops, and has abandoned a call
  * - `refused`: the store refuses one of the events in flight
  * - `final`: only an operator can help
+ * - `lost`: the store ended the connection while the sink was idle, as many stores, poolers and firewalls do
  * - `passing`: to be tried again
  */
-type Meaning = 'abandoned' | 'refused' | 'final' | 'passing';
+type Meaning = 'abandoned' | 'refused' | 'final' | 'lost' | 'passing';
 
-function meaningOf(error: unknown, { signal, stopping }: FeedContext, { session }: Feed): Meaning {
+function meaningOf(error: unknown, { signal, stopping }: FeedContext, { session, wasIdle }: Feed): Meaning {
   if (signal.aborted || (stopping.aborted && error === stopping.reason)) return 'abandoned';
   const failure = isSinkError(error) ? error.failure : 'unavailable';
   // Without events in flight, it is not an event that was refused.
   if (failure === 'refused' && session !== undefined && session.inFlight !== null) return 'refused';
-  return failure === 'gone' || hasCode(error, 'SINK_CONFLICT') ? 'final' : 'passing';
+  if (failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) return 'final';
+  return session !== undefined && wasIdle && isSinkError(error) && error.connectionLost ? 'lost' : 'passing';
 }
 
 /** Makes batches smaller if the last one may have been too large for the sink. @returns what to add to the reason */
@@ -62,6 +66,16 @@ const HANDLERS: Readonly<Record<Meaning, Handler>> = {
     const sink = context.row();
     await closeSession(context, feed);
     stopSink(context, sink, sinkCode(error), context.errorText(error));
+  },
+  lost: async (context, feed, error) => {
+    const { config, log } = context;
+    log.info(
+      { sink: config.name, reason: context.errorText(error) },
+      'idle connection was ended; opening the sink again',
+    );
+    await closeSession(context, feed);
+    // A connection that ends again is a failure.
+    feed.wasIdle = false;
   },
   passing: async (context, feed, error) => {
     const { config, clock, log, leased } = context;

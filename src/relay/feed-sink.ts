@@ -76,7 +76,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
  *   closed ──────────────────────► open ─┐ each turn: ready events, else the next batch, else the end of a fill
  *     ▲                            │  ▲──┘
  *     └────────────────────────────┘
- *       not running, delivery restarted, or a failure (then a pause)
+ *       not running, delivery restarted, an idle connection that was ended, or a failure (then a pause)
  * ```
  * The cursor, in SQLite, moves only after the sink has confirmed. Operators decide (pause, replay, skip) by writing to the
  * mirror, which every turn reads first.
@@ -86,7 +86,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
 export async function feedSink(options: FeedOptions): Promise<void> {
   const { store, config, clock, log, stopping } = options;
   const context = createFeedContext(options);
-  const feed: Feed = { session: undefined, failures: 0 };
+  const feed: Feed = { session: undefined, failures: 0, wasIdle: false };
   const trouble = createTrouble({ clock, log, level: 'error', wrong: 'handling a sink failure failed' });
   let recorded = new AbortController();
   const stopListening = store.onChanges(() => recorded.abort());
@@ -112,6 +112,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
         const { session, failures } = feed;
         if (failures > 0 && session !== undefined) log.info({ sink: config.name, failures }, 'sink recovered');
         feed.failures = 0;
+        feed.wasIdle = !wasBusy;
         if (wasBusy) continue;
         await withAbort([stopping, recorded.signal], (woken) => clock.sleep(POLL_MS, woken)).catch(() => {});
       } catch (error) {

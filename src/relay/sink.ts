@@ -106,7 +106,8 @@ export interface Sink {
    * @param events at least one, in order
    * @param mark the position once they are stored
    * @throws SinkError `refused` if one of these events can never be stored: the relay finds it by sending smaller batches,
-   *   and parks it. After any other error, the relay retries; after one with `timedOut`, with fewer events at once.
+   *   and parks it. After any other error, the relay retries; after one with `timedOut`, with fewer events at once; after
+   *   one with `connectionLost` that follows a pause between calls, at once and without a warning.
    */
   deliver(events: readonly SinkEvent[], mark: Mark, signal: AbortSignal): Promise<void>;
   /**
@@ -158,6 +159,7 @@ export interface SinkErrorOptions {
   readonly cause?: unknown;
   readonly retryAfterMs?: number;
   readonly timedOut?: boolean;
+  readonly connectionLost?: boolean;
 }
 
 /** The error of a sink. Its message goes into logs and `sink list`: leave out credentials and bodies. */
@@ -167,6 +169,8 @@ export class SinkError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Whether the store may have got too much at once, as one that did not answer in time: the relay delivers fewer events. */
   readonly timedOut: boolean;
+  /** Whether the other side has ended the connection, maybe before the call, instead of answering. */
+  readonly connectionLost: boolean;
 
   constructor(failure: SinkFailure, message: string, options: SinkErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -174,6 +178,7 @@ export class SinkError extends Error {
     this.failure = failure;
     this.retryAfterMs = options.retryAfterMs;
     this.timedOut = options.timedOut ?? false;
+    this.connectionLost = options.connectionLost ?? false;
   }
 }
 

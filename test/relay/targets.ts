@@ -114,9 +114,9 @@ export type Reply = (
 ) => { readonly status: number; readonly headers?: Record<string, string> };
 
 /** A store behind a proxy. */
-export interface ProxiedTarget extends SinkTarget, Pick<TcpProxy, 'mute' | 'hold'> {}
+export interface ProxiedTarget extends SinkTarget, Pick<TcpProxy, 'mute' | 'hold' | 'forget'> {}
 
-const behind = ({ cut, restore, mute, hold }: TcpProxy) => ({ interrupt: cut, restore, mute, hold });
+const behind = ({ cut, restore, mute, hold, forget }: TcpProxy) => ({ interrupt: cut, restore, mute, hold, forget });
 
 export interface WebhookTarget extends ProxiedTarget {
   readonly events: readonly Event[];

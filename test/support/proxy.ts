@@ -10,6 +10,8 @@ export interface TcpProxy {
   readonly restore: () => Promise<void>;
   /** Keeps open connections, but forwards nothing more on them. */
   readonly mute: () => void;
+  /** Resets each open connection when its client sends something, as a firewall that has forgotten them. */
+  readonly forget: () => void;
   /** Keeps back the next piece that contains `text`, and what follows it on its connection. Others are forwarded. */
   readonly hold: (text: string) => Held;
 }
@@ -23,12 +25,17 @@ interface Held {
 
 export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
+  let forgotten = new Set<Socket>();
   let onPiece: ((piece: Buffer, forward: () => void) => void) | null = null;
 
   /** Forwards pieces of a client, unless one is to be kept back. */
-  function gate(): Transform {
+  function gate(client: Socket): Transform {
     return new Transform({
       transform: (piece: Buffer, _, done) => {
+        if (forgotten.has(client)) {
+          client.resetAndDestroy();
+          return;
+        }
         const forward = (): void => done(null, piece);
         if (onPiece === null) forward();
         else onPiece(piece, forward);
@@ -65,7 +72,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
         other.destroy();
       });
     }
-    client.pipe(gate()).pipe(upstream);
+    client.pipe(gate(client)).pipe(upstream);
     upstream.pipe(client);
   }
 
@@ -83,6 +90,9 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       server = await listen(port);
     },
     hold,
+    forget: () => {
+      forgotten = new Set(sockets);
+    },
     mute: () => {
       for (const socket of sockets) socket.unpipe().pause();
     },

@@ -25,7 +25,10 @@ export interface OpenStore<Events = readonly SinkEvent[]>
 /** Calls that one kind of sink implements; `createConnectedSink` adds the life of its connections. */
 export interface ConnectedStore<Connection, Events> {
   readonly batch: Sink['batch'];
-  /** Connects, and hands over to `life` whatever it makes, before it waits for anything. */
+  /**
+   * Connects, and hands over to `life` whatever it makes, before it waits for anything. Ends `life` when the other side ends
+   * the connection, with what the store said last.
+   */
   readonly connect: (life: ConnectionLife) => Promise<Connection>;
   /** Optional. Says goodbye to a store that answered every call. */
   readonly leave?: (connection: Connection) => Promise<unknown>;
@@ -54,6 +57,17 @@ export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => Sink
   return Object.fromEntries(members) as Sink;
 }
 
+/** What drivers say when the other side has ended the connection without a word of the store. */
+const ENDED =
+  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P05|server closed|closed connection|onnection (terminated|is closed|disconnected)/;
+
+/** Marks the error of a connection that the other side has ended. */
+function markLost(error: SinkError): SinkError {
+  const { failure, message, timedOut } = error;
+  if (failure !== 'unavailable' || !ENDED.test(message)) return error;
+  return new SinkError(failure, message, { cause: error, timedOut, connectionLost: true });
+}
+
 /** Runs a call. After one that was cut short or failed, the driver's state is unknown: the connection ends. */
 async function during<T>(
   life: ConnectionLife,
@@ -68,7 +82,7 @@ async function during<T>(
       return await unlessAborted(call(), either);
     });
   } catch (error) {
-    const known = error instanceof SinkError ? error : toSinkError(error);
+    const known = markLost(error instanceof SinkError ? error : toSinkError(error));
     // The relay sends a part of a refused batch again.
     if (known.failure !== 'refused') life.end(known);
     throw known;
@@ -115,6 +129,10 @@ function createSink<Connection, Events>(
   async function call(signal: AbortSignal, work: (store: OpenStore<Events>) => Promise<void> | undefined) {
     const { life, opened } = current ?? {};
     if (life === undefined || opened === undefined) throw new SinkError('unavailable', 'the sink is not open');
+    // The connection ended between two calls, so this one says nothing about the size of a batch.
+    if (life.signal.aborted) {
+      throw new SinkError('unavailable', toSinkError(life.signal.reason).message, { connectionLost: true });
+    }
     await during(life, signal, toSinkError, async () => work(opened));
   }
 

@@ -4,6 +4,8 @@ import { SinkError } from '../sink.ts';
 /** The most that a store may send in answer to one call: far more than any answer that a sink waits for. */
 const MAX_RECEIVED_BYTES = 128 * 2 ** 20;
 const CHECK_MS = 100;
+/** Sooner than firewalls forget a connection that is idle (the first ones do after about four minutes). */
+const KEEP_ALIVE_MS = 60_000;
 
 export type ConnectionLife = ReturnType<typeof createConnectionLife>;
 
@@ -41,8 +43,9 @@ export function createConnectionLife() {
     /** Aborts when the connection ends, with the reason. */
     signal,
     atEnd,
-    /** Destroys the socket at the end. A store that floods it ends the connection. */
+    /** Keeps an idle socket alive, and destroys it at the end. A store that floods it ends the connection. */
     own: (socket: Socket): void => {
+      socket.setKeepAlive(true, KEEP_ALIVE_MS);
       const destroy = (): unknown => socket.destroy();
       sockets.add(socket);
       atEnd(destroy);

@@ -135,7 +135,7 @@ async function connect(url: URL, life: ConnectionLife): Promise<NatsConnection> 
   };
   subscribe(SOCKETS, own);
   try {
-    return await connecting.run(life, () =>
+    const connection = await connecting.run(life, () =>
       connectNats({
         servers: `${url.hostname}:${url.port || '4222'}`,
         name: 'catchword',
@@ -146,6 +146,8 @@ async function connect(url: URL, life: ConnectionLife): Promise<NatsConnection> 
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
       }),
     );
+    void connection.closed().then((error) => life.end(error ?? new Error('the server closed the connection')));
+    return connection;
   } finally {
     unsubscribe(SOCKETS, own);
   }

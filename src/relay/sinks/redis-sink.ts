@@ -104,6 +104,7 @@ async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
     reason ??= error;
   });
   connecting.on('connect', () => life.own(connecting.stream));
+  connecting.on('close', () => life.end(reason ?? new Error('the server closed the connection')));
   life.atEnd(() => {
     // Does not wait for the server; without a socket yet, the driver does not make one any more.
     connecting.disconnect();

@@ -51,7 +51,6 @@ async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): P
     query_timeout: QUERY_TIMEOUT_MS,
     // 0: not sent. The address may have another one.
     statement_timeout: isPooled ? 0 : STATEMENT_TIMEOUT_MS,
-    keepAlive: true,
     application_name: driverUrl.searchParams.get('application_name') ?? (isPooled ? undefined : 'catchword'),
     stream: () => socket,
   }) as Client;
@@ -61,8 +60,12 @@ async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): P
     const checked = messageCheck().on('error', (error) => stream.destroy(error));
     attach(stream.pipe(checked));
   };
-  // The running or the next query reports it; without a listener it would end the process.
-  client.on('error', () => {});
+  // Without a listener, an error would end the process.
+  client.on('error', (error) => {
+    // Its statement has ended with it, so nothing has to be cancelled.
+    socket.destroy();
+    life.end(error);
+  });
   life.atEnd(() => {
     if (!socket.destroyed) cancelStatement(client);
   });
