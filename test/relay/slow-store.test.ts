@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { SinkError } from '../../src/relay/sink.ts';
 import { listen } from '../support/listen.ts';
+import { pgbouncerAvailable, startPgbouncer } from '../support/pgbouncer.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, feeding, numbers, type TestMirror } from './feeding.ts';
 import { memory } from './memory.ts';
@@ -147,6 +148,39 @@ describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
     await harness.resume(config, books(2_500, 2));
     expect((await target.read()).products).toEqual(harness.living());
     expect(parked(harness)).toEqual([]);
+  });
+
+  it.skipIf(!pgbouncerAvailable)('with 2 ms a row and a query_timeout of PgBouncer gets everything', async () => {
+    const { harness, target, slow } = await slowTable('');
+    const pooler = await startPgbouncer(postgres.port, ['query_timeout = 1']);
+    onTestFinished(() => pooler.stop());
+    await slow('INSERT OR UPDATE');
+    await harness.resume(configAt(target.url.replace(/:\d+\//, `:${pooler.port}/`)), books(2_000, 2));
+    expect((await target.read()).products).toEqual(harness.living());
+  });
+
+  it.each([
+    ['25006', "RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = '25006'"],
+    ['57P01', 'PERFORM pg_terminate_backend(pg_backend_pid())'],
+    ['53100', "RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'"],
+    ['42501', "RAISE EXCEPTION 'permission denied' USING ERRCODE = '42501'"],
+  ])('a table that fails with %s whatever its size gets the same batch again', async (code, failure) => {
+    const { harness, target, config } = await slowTable('');
+    const { lines, log } = readableLog();
+    await postgres.client.query(`CREATE FUNCTION ${target.table}_fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        ${failure}; RETURN NEW; END $$;
+      CREATE TRIGGER fail BEFORE INSERT OR UPDATE ON ${target.table} EXECUTE FUNCTION ${target.table}_fail()`);
+    harness.change(books(60, 2));
+    harness.start(config, { log });
+    const failures = () => lines.filter(({ msg }) => msg === 'sink failed, retrying');
+    await until('it fails a few times', () => failures().length > 7);
+    for (const { reason } of failures()) {
+      expect(reason).toContain(`(${code})`);
+      expect(reason).not.toMatch(/next batch|single event/);
+    }
+    await postgres.client.query(`DROP TRIGGER fail ON ${target.table}`);
+    await harness.caughtUp();
+    expect(lines.filter(({ msg }) => msg === 'sink gets full batches again')).toEqual([]);
   });
 
   it.each(['delete', 'tombstone'])('loses the rows that a fill did not deliver, with removals=%s', async (removals) => {

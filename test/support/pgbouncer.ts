@@ -5,8 +5,11 @@ import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 export const pgbouncerAvailable = isInstalled('pgbouncer', 'pgbouncer');
 
-/** Starts a pooler in front of a PostgreSQL, whose clients share one connection, a transaction at a time. */
-export async function startPgbouncer(port: number): Promise<ServerProcess> {
+/**
+ * Starts a pooler in front of a PostgreSQL, whose clients share one connection, a transaction at a time.
+ * @param settings lines of its file, such as `query_timeout = 1`
+ */
+export async function startPgbouncer(port: number, settings: readonly string[] = []): Promise<ServerProcess> {
   const owner = postgresUser();
   return await startServer({
     command: 'pgbouncer',
@@ -17,7 +20,7 @@ export async function startPgbouncer(port: number): Promise<ServerProcess> {
       writeFileSync(
         file,
         `[databases]\n* = host=127.0.0.1 port=${port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = ${own}\n` +
-          `unix_socket_dir =\nauth_type = trust\nauth_file = ${users}\npool_mode = transaction\ndefault_pool_size = 1\n`,
+          `unix_socket_dir =\nauth_type = trust\nauth_file = ${users}\npool_mode = transaction\ndefault_pool_size = 1\n${settings.join('\n')}\n`,
       );
       if (owner !== undefined) for (const path of [directory, users, file]) chownSync(path, owner.uid, owner.gid);
       return [file];

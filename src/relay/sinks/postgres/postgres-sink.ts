@@ -7,7 +7,7 @@ import { createConnectedSink } from '../connected-sink.ts';
 import { connect } from './postgres-connection.ts';
 import { ensureLayout, inTransaction, resolveNames, type TableNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
-import { openTable, UNKNOWN_OWNER } from './postgres-table.ts';
+import { isTooMuch, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
 
 /**
  * A table with one row per product, and one with its prices, written set-based. The mark is in `catchword_cursor`, written
@@ -47,8 +47,9 @@ function toSinkError(error: unknown): SinkError {
   // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
   const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
   const failure = isRefused ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
-  // A lock, a deadlock, a limit of the server, a proxy or an operator may have ended a statement because it took long.
-  return new SinkError(failure, message, { cause: error, timedOut: failure === 'unavailable' });
+  // A proxy that ends a statement because it takes long says nothing.
+  const timedOut = failure === 'unavailable' && (code === '' || isTooMuch(error));
+  return new SinkError(failure, message, { cause: error, timedOut });
 }
 
 const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };

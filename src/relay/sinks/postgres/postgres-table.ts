@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { messageOf } from '../../../base/errors.ts';
 import type { Mark, Opened, SinkEvent } from '../../sink.ts';
 import { isSameMark, markAtStart } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
@@ -18,9 +19,10 @@ export const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, 
 const TOO_MUCH = ['57014', '25P04', '55P03', '53200', '53400', '40001', '40P01'];
 
 /** Whether a statement of fewer rows may succeed. */
-function isTooMuch(error: unknown): boolean {
-  if (error instanceof pg.DatabaseError) return TOO_MUCH.includes(error.code ?? '');
-  return error instanceof Error && error.message === 'Query read timeout';
+export function isTooMuch(error: unknown): boolean {
+  // The driver's limit has no code, and PgBouncer gives all its errors the same one.
+  if (/^query (read )?timeout$/i.test(messageOf(error))) return true;
+  return error instanceof pg.DatabaseError && TOO_MUCH.includes(error.code ?? '');
 }
 
 /** Removes the rows that the fill did not deliver, fewer at once if it takes too long. @returns the last key */
