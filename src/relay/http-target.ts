@@ -11,7 +11,7 @@ import { isPrivateLiteral, publicLookup } from '../base/public-address.ts';
 import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
 import { SinkError } from './sink.ts';
-import { QUOTE } from './sink-options.ts';
+import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
 import { answerWithin } from './with-timeout.ts';
 
 /*
@@ -30,6 +30,8 @@ export interface HttpTargetOptions {
   readonly url: URL;
   /** Signs requests per Standard Webhooks. */
   readonly secret?: string | undefined;
+  /** Further headers of requests that post, a line for each. */
+  readonly headers?: string | undefined;
   readonly timeoutMs: number;
   /** Whether private addresses are allowed, and http without TLS. */
   readonly isPrivateAllowed: boolean;
@@ -45,22 +47,49 @@ export interface Posted {
 
 type Sign = (id: string, atSeconds: string, body: string | Buffer) => string;
 
+/** The key of a secret. @throws CatchwordError CONFIG_INVALID unless it has the 24 to 64 bytes of Standard Webhooks */
+function keyOf(secret: string): Buffer {
+  const text = secret.replace(/^whsec_/, '');
+  const key = Buffer.from(text, 'base64');
+  // Node.js skips what is not base64: a password would become a short key, and a receiver's library another one.
+  if (key.length >= 24 && key.length <= 64 && key.toString('base64') === text) return key;
+  throw new CatchwordError('CONFIG_INVALID', 'its secret is not a Standard Webhooks secret', {
+    hint: 'Use whsec_ followed by 24 to 64 bytes in base64. To make one: echo "whsec_$(openssl rand -base64 32)".',
+  });
+}
+
 /**
- * Signs as Standard Webhooks. Their library computes the hash in JavaScript, which takes seven times as long.
+ * Signs as Standard Webhooks, with each secret. Their library computes the hash in JavaScript, which takes seven times as
+ * long.
  * @returns null without a secret; then requests are not signed
  */
 function createSigner(secret: string | undefined): Sign | null {
   if (secret === undefined) return null;
-  const text = secret.replace(/^whsec_/, '');
-  const key = Buffer.from(text, 'base64');
-  // As in their library, bits that fill no byte do not count.
-  if (key.length === 0 || !/^(?=.{4})[A-Za-z0-9+/]+={0,2}$/.test(text)) {
-    throw new CatchwordError('CONFIG_INVALID', 'its secret is not a Standard Webhooks secret', {
-      hint: 'Use whsec_ followed by base64, such as the output of: openssl rand -base64 32.',
-    });
-  }
+  const keys = secret.split(BETWEEN_SECRETS).map(keyOf);
   return (id, atSeconds, body) =>
-    `v1,${createHmac('sha256', key).update(`${id}.${atSeconds}.`).update(body).digest('base64')}`;
+    keys
+      .map((key) => `v1,${createHmac('sha256', key).update(`${id}.${atSeconds}.`).update(body).digest('base64')}`)
+      .join(' ');
+}
+
+/** Headers that describe the body, the connection or the signature. */
+const OWN_HEADERS =
+  /^(content-.*|webhook-.*|host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/;
+
+/** @throws CatchwordError CONFIG_INVALID; it names the line only, because a name may be a secret, too */
+function parseHeaders(text = ''): Readonly<Record<string, string>> {
+  const headers = new Map<string, string>();
+  for (const [index, line] of text.split(/\r?\n/).entries()) {
+    if (line.trim() === '') continue;
+    const [, given = '', value = ''] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\x20-\x7e]+?)\s*$/.exec(line) ?? [];
+    const name = given.toLowerCase();
+    if (value !== '' && !OWN_HEADERS.test(name) && !headers.has(name)) headers.set(name, value);
+    else
+      throw new CatchwordError('CONFIG_INVALID', `line ${index + 1} of its headers cannot be used`, {
+        hint: 'Write a line `Name: value` for each header; catchword sets those of the body, the connection and the signature.',
+      });
+  }
+  return Object.fromEntries(headers);
 }
 
 function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
@@ -116,6 +145,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
   rejectUnsafe(options);
   const { url, secret, timeoutMs, isPrivateAllowed, proxies = {} } = options;
   const sign = createSigner(secret);
+  const ownHeaders = parseHeaders(options.headers);
   const target = new URL(url);
   target.hash = '';
   const proxy = proxyFor(target, proxies);
@@ -166,6 +196,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
       const atSeconds = String(Math.floor(Date.now() / 1_000));
       const headers = {
+        ...ownHeaders,
         'content-type': contentType,
         'webhook-id': id,
         'webhook-timestamp': atSeconds,

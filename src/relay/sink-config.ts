@@ -7,7 +7,7 @@ import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { ownSink } from './module-sink.ts';
 import { type Sink, SinkError, type SinkFactory } from './sink.ts';
-import { COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
+import { BETWEEN_SECRETS, COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -103,9 +103,12 @@ function secretQuery({ protocol, search }: URL): string[] {
   return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
 }
 
-/** The texts of an address that are secret, the longest first. */
-export function secretsOf(url: URL, secret: string | undefined): string[] {
-  const found = [secret, url.password, decoded(url.password)];
+/** The texts of a setting that are secret, the longest first. */
+export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
+  const found = [secret, ...secret.split(BETWEEN_SECRETS), url.password, decoded(url.password)];
+  found.push(
+    ...headers.split('\n').flatMap((line) => [line.replace(/^.*?:/, '').trim(), line.trim().replace(/^.*\s/, '')]),
+  );
   // A user name without a password is a token, except in PostgreSQL.
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
@@ -145,7 +148,8 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
-export function sinkConfig({ env, name, url: text, secret, proxies }: SinkSetting): SinkConfig {
+export function sinkConfig(setting: SinkSetting): SinkConfig {
+  const { env, name, url: text, secret, headers, proxies, again } = setting;
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
@@ -165,17 +169,29 @@ export function sinkConfig({ env, name, url: text, secret, proxies }: SinkSettin
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.
   const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
-  const secrets = secretsOf(url, secret);
+  const identity = `${address}${digest}`;
+  if (headers !== undefined && kind !== 'webhook') {
+    throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
+  }
+  const secrets = secretsOf(url, setting);
   return {
     name,
     kind,
     address,
-    identity: `${address}${digest}`,
+    identity,
     refused: refused.data,
     secrets,
     make: async () => {
+      const now = again?.();
+      if (now !== undefined) {
+        const next = sinkConfig(now);
+        if (next.identity !== identity) throw invalid('its file names another store now', 'Restart catchword.');
+        secrets.push(...next.secrets.filter((one) => !secrets.includes(one)));
+        secrets.sort((a, b) => b.length - a.length);
+        return await next.make();
+      }
       try {
-        return await ownSink(async () => (await found.load(url))({ name, url, secret, proxies }));
+        return await ownSink(async () => (await found.load(url))({ name, url, secret, headers, proxies }));
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = withoutSecrets({ secrets }, messageOf(error));

@@ -10,6 +10,9 @@ export const ENCODE =
 /** Hint for an address whose end is missing. */
 export const QUOTE = 'In .env, quote an address that contains #: an unquoted # starts a comment.';
 
+/** Separates the secrets of a webhook, which has two while they are changed. */
+export const BETWEEN_SECRETS = /[\s,]+/;
+
 /** Options of every sink. */
 export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
 

@@ -139,6 +139,8 @@ export interface SinkSettings {
   readonly url: URL;
   /** `CATCHWORD_SINK_<NAME>_SECRET`. */
   readonly secret: string | undefined;
+  /** `CATCHWORD_SINK_<NAME>_HEADERS`: further headers of a webhook, a line for each. */
+  readonly headers?: string | undefined;
   /** Proxies for HTTP. They contain credentials, too. */
   readonly proxies?: ProxySettings | undefined;
 }

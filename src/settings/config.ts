@@ -13,7 +13,14 @@ export interface SinkSetting {
   /** May contain credentials. */
   readonly url: string;
   readonly secret: string | undefined;
+  /** Further headers of a webhook's requests, a line for each. They may contain credentials. */
+  readonly headers?: string | undefined;
   readonly proxies?: ProxySettings;
+  /**
+   * Reads the files again that `_FILE` names, because a password may have been changed there.
+   * @throws CatchwordError CONFIG_INVALID if one cannot be read
+   */
+  readonly again?: () => Omit<SinkSetting, 'again'> | undefined;
 }
 
 export interface Config extends Values {
@@ -54,7 +61,10 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
 
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
-/** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, `_SECRET`). */
+/** A variable that belongs to a sink or a channel, whose own variable is the first group. */
+export const BELONGING = /^(.+)_(?:SECRET|HEADERS)(?:_FILE)?$/;
+
+/** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, BELONGING). */
 export function isNamed(variable: string): boolean {
   return NAMED.test(variable);
 }
@@ -74,13 +84,16 @@ function readNamed(
   });
   return [...new Set(names)].sort().flatMap((name) => {
     const env = `${prefix}${name}`;
-    if (name.endsWith('_SECRET')) return [];
-    const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
-    const url = read(env);
-    const secret = read(`${env}_SECRET`);
-    if (url === undefined || url === '') return [];
+    if (BELONGING.test(env)) return [];
     const proxies = { httpsProxy, httpProxy, noProxy };
-    return [{ env, name: name.toLowerCase(), url, secret: secret || undefined, proxies }];
+    const readAll = (attempt: Attempt): Omit<SinkSetting, 'again'>[] => {
+      const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
+      const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
+      if (url === undefined || url === '') return [];
+      const given = { url, secret: secret || undefined, headers: headers || undefined };
+      return [{ env, name: name.toLowerCase(), ...given, proxies }];
+    };
+    return readAll(attempt).map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
   });
 }
 

@@ -194,7 +194,16 @@ export const OPTION_GROUPS = {
 /** Settings that every sink has. */
 export const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
-  { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
+  {
+    env: 'CATCHWORD_SINK_<NAME>_SECRET',
+    form: 'text',
+    help: 'key that signs the requests of a webhook; two while it is changed',
+  },
+  {
+    env: 'CATCHWORD_SINK_<NAME>_HEADERS',
+    form: 'a `Name: value` a line',
+    help: 'further headers of a webhook',
+  },
 ];
 
 /** Settings that every channel for notifications has. */
@@ -205,6 +214,11 @@ export const CHANNEL_OPTIONS = [
     help: 'who is notified when something is wrong',
   },
   { env: 'CATCHWORD_NOTIFY_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
+  {
+    env: 'CATCHWORD_NOTIFY_<NAME>_HEADERS',
+    form: 'a `Name: value` a line',
+    help: 'further headers of a webhook or Slack',
+  },
 ];
 
 type ValueOf<O> =

@@ -1,5 +1,5 @@
 import { nearestName } from '../base/nearest-name.ts';
-import { isNamed } from './config.ts';
+import { BELONGING, isNamed } from './config.ts';
 import type { Environment } from './environment.ts';
 import { OPTIONS } from './option-table.ts';
 
@@ -22,11 +22,11 @@ function suggestion(name: string, known: readonly string[]): string {
 export function unknownSettings(environment: Environment): string[] {
   const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
   const given = Object.keys(environment).filter((name) => PREFIX.test(name) && environment[name]);
-  const named = given.filter((name) => isNamed(name) && !/_SECRET(_FILE)?$/.test(name));
+  const named = given.filter((name) => isNamed(name) && !BELONGING.test(name));
   return given.flatMap((name) => {
     if (known.includes(name)) return [];
     if (!isNamed(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
-    const [, owner] = /^(.+)_SECRET(?:_FILE)?$/.exec(name) ?? [];
+    const [, owner] = BELONGING.exec(name) ?? [];
     if (owner === undefined || environment[owner] || environment[`${owner}_FILE`]) return [];
     return [`${name}: ${owner} is not set. ${suggestion(owner, named)}`];
   });

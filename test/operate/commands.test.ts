@@ -67,6 +67,7 @@ it('settings and doctor show channels without what is secret', async () => {
     CATCHWORD_NOTIFY_TEAM_FILE: file,
     CATCHWORD_NOTIFY_PAGER: 'webhook+https://pager.example/secret-path?key=secret-key',
     CATCHWORD_NOTIFY_PAGER_SECRET: SECRET,
+    CATCHWORD_NOTIFY_PAGER_HEADERS: 'x-key: secret-key',
     CATCHWORD_NOTIFY_MAIL: 'smtp://shop:secret-word@mail.example?from=a@shop.example&to=b@shop.example',
     CATCHWORD_HEARTBEAT_URL: 'https://hc.example/secret-uuid',
   };
@@ -79,6 +80,7 @@ it('settings and doctor show channels without what is secret', async () => {
     ['CATCHWORD_NOTIFY_MAIL', 'smtp mail.example:587', 'environment'],
     ['CATCHWORD_NOTIFY_PAGER', 'webhook https://pager.example', 'environment'],
     ['CATCHWORD_NOTIFY_PAGER_SECRET', '********', 'environment'],
+    ['CATCHWORD_NOTIFY_PAGER_HEADERS', '********', 'environment'],
     ['CATCHWORD_NOTIFY_TEAM', 'slack https://hooks.slack.example', 'CATCHWORD_NOTIFY_TEAM_FILE'],
   ]);
   const doctor = await runHere(['doctor'], environment, directory);

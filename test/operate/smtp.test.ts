@@ -1,11 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
+import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, it, onTestFinished } from 'vitest';
-import type { ChannelConfig } from '../../src/operate/incidents/channel-config.ts';
+import { type ChannelConfig, channelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { sendWithin } from '../../src/operate/incidents/deliver.ts';
 import { testMessage } from '../../src/operate/incidents/message-text.ts';
+import { readSettings } from '../../src/settings/config.ts';
 import { makeCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
@@ -115,6 +117,22 @@ it('shows why a sign-in was rejected, without the password', async () => {
   expect(text).toMatch(/^the mail server rejected the sign-in: .*535/);
   expect(text).not.toContain('wrong-word');
   expect(text).not.toContain(Buffer.from('\0shop\0wrong-word').toString('base64'));
+});
+
+it('a channel reads the file with its address again, so a new password needs no restart', async () => {
+  const { mails, port } = await mailServer({ disabledCommands: ['STARTTLS'] });
+  const file = join(temporaryDirectory(), 'mail');
+  const write = (password: string) => writeFileSync(file, `smtp://shop:${password}@127.0.0.1:${port}?${TO}&tls=off`);
+  write('wrong-word');
+  const [setting] = readSettings({ CATCHWORD_NOTIFY_MAIL_FILE: file }).values.channels;
+  const config = channelConfig(setting ?? expect.unreachable());
+  write('other-word');
+  const text = await failure(config);
+  expect(text).toMatch(/^the mail server rejected the sign-in: .*535/);
+  expect(text).not.toMatch(/other-word|wrong-word/);
+  write('pass%2Fword%3F');
+  await send(config);
+  expect(mails).toMatchObject([{ user: 'shop' }]);
 });
 
 it('shows what a server answers that refuses the mail', async () => {

@@ -1,18 +1,19 @@
 import { lookup } from 'node:dns';
 import { createServer } from 'node:http';
+import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
 import { Webhook } from 'standardwebhooks';
 import { expect, it } from 'vitest';
 import { isPublic, publicLookup } from '../../src/base/public-address.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
-import { listen } from '../support/listen.ts';
-import { books, feeding, numbers } from './feeding.ts';
+import { listen, serveHttp } from '../support/listen.ts';
+import { books, configAt, feeding, numbers, temporaryMirror } from './feeding.ts';
 import { type Reply, webhookTarget } from './targets.ts';
 
 const ok = { status: 204 } as const;
 
-function config(url: string, secret?: string) {
-  return sinkConfig({ env: 'CATCHWORD_SINK_HOOK', name: 'hook', url, secret });
+function config(url: string, secret?: string, headers?: string) {
+  return sinkConfig({ env: 'CATCHWORD_SINK_HOOK', name: 'hook', url, secret, headers });
 }
 
 async function answering(reply: Reply, options = '') {
@@ -165,23 +166,92 @@ it('judges the address that the socket connects to', async () => {
   expect(known).toBeNull();
 });
 
-it('accepts the secrets that the library of Standard Webhooks accepts', async () => {
-  const secret = fc.stringMatching(/^(whsec_)?[A-Za-z0-9+/]{0,40}={0,4}$/);
+it('a secret of a webhook is 24 to 64 bytes in base64, which the library of Standard Webhooks reads alike', async () => {
+  const bytes = fc.uint8Array({ minLength: 20, maxLength: 68 });
   await fc.assert(
-    fc.asyncProperty(secret, async (given) => {
-      const made = config('webhook+https://shop.example/', given).make();
-      const isAccepted = await made.then(
-        () => true,
-        () => false,
-      );
-      let isKnown = true;
-      try {
-        new Webhook(given);
-      } catch {
-        isKnown = false;
-      }
-      expect(isAccepted).toBe(isKnown);
-    }),
+    fc.asyncProperty(
+      bytes,
+      fc.constantFrom('', 'whsec_'),
+      fc.constantFrom('', '=', '.', 'x'),
+      async (key, prefix, end) => {
+        const secret = `${prefix}${Buffer.from(key).toString('base64')}${end}`;
+        const made = config('webhook+https://shop.example/', secret).make();
+        const isAccepted = await made.then(
+          () => true,
+          () => false,
+        );
+        expect(isAccepted).toBe(end === '' && key.length >= 24 && key.length <= 64);
+        if (isAccepted) expect(() => new Webhook(secret)).not.toThrow();
+      },
+    ),
     { numRuns: 300 },
   );
+});
+
+it.each(['mysecret', 'correct horse battery staple', 'whsec_dG9vIHNob3J0', 'c2VjcmV0IG9mIHRoZSB0ZXN0cywgMzIgYnl0ZXM'])(
+  'a webhook refuses the weak or half-decoded secret %s, and says how to make one',
+  async (secret) => {
+    await expect(config('webhook+https://shop.example/', secret).make()).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: 'CATCHWORD_SINK_HOOK: its secret is not a Standard Webhooks secret',
+      hint: expect.stringContaining('echo "whsec_$(openssl rand -base64 32)"') as string,
+    });
+  },
+);
+
+/** Keeps each request until the test ends. */
+async function heard() {
+  const requests: { headers: Record<string, string>; body: string }[] = [];
+  const address = await serveHttp((request, response) => {
+    void text(request).then((body) => {
+      requests.push({ headers: request.headers as Record<string, string>, body });
+      response.writeHead(204).end();
+    });
+  });
+  return { requests, url: `webhook+${address}/#allow=private` };
+}
+
+it.each([' ', ',', ', ', '\n'])('a webhook with two secrets and %j between them signs with both', async (between) => {
+  const secrets = ['an old secret, 24 bytes +', 'a new secret, 24 bytes +'].map(
+    (one) => `whsec_${Buffer.from(one).toString('base64')}`,
+  );
+  const { requests, url } = await heard();
+  const harness = temporaryMirror();
+  await harness.resume(configAt(url, secrets.join(between)), books(2, 1));
+  const { headers = {}, body = '' } = requests[0] ?? {};
+  expect(headers['webhook-signature']).toMatch(/^v1,\S+ v1,\S+$/);
+  for (const secret of secrets) expect(new Webhook(secret).verify(body, headers)).toHaveLength(2);
+});
+
+it('a webhook sends the headers of its setting, but not instead of its own', async () => {
+  const { requests, url } = await heard();
+  const harness = temporaryMirror();
+  const headers = 'Authorization: Bearer abc:def==\r\n\nx-shop:7\nUser-Agent: shop feed';
+  await harness.resume({ ...config(url, undefined, headers), name: 'contract' }, books(1, 1));
+  expect(requests[0]?.headers).toMatchObject({
+    authorization: 'Bearer abc:def==',
+    'x-shop': '7',
+    'user-agent': 'shop feed',
+    'content-type': expect.stringContaining('cloudevents') as string,
+  });
+});
+
+it.each([
+  ['no colon, s3cret', 1],
+  ['A: b\nContent-Type: s3cret', 2],
+  ['webhook-id: s3cret', 1],
+  ['Host: s3cret', 1],
+  ['A: s3cret\na: again', 2],
+  ['A:', 1],
+  ['A: s3crét', 1],
+])('a webhook refuses the header lines %j without repeating them', async (headers, line) => {
+  const made = config('webhook+https://shop.example/', undefined, headers).make();
+  const error = (await made.catch((thrown: unknown) => thrown)) as Error;
+  expect(error.message).toBe(`CATCHWORD_SINK_HOOK: line ${line} of its headers cannot be used`);
+  expect(JSON.stringify(error)).not.toContain('s3cr');
+});
+
+it('a sink that is not a webhook has no headers', () => {
+  const setting = { env: 'CATCHWORD_SINK_X', name: 'x', url: 'jsonl:a.jsonl', secret: undefined, headers: 'A: b' };
+  expect(() => sinkConfig(setting)).toThrow('CATCHWORD_SINK_X: only the requests of webhooks have headers');
 });

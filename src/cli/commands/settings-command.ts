@@ -41,8 +41,9 @@ function namedSettings(
   configOf: (setting: SinkSetting) => { readonly kind: string; readonly address: string },
 ) {
   return named.flatMap((setting) => {
-    const secret = setting.secret === undefined ? [] : [[`${setting.env}_SECRET`, MASK] as const];
-    const variables = [[setting.env, addressOf(setting, configOf)] as const, ...secret];
+    const secrets = (['secret', 'headers'] as const).filter((key) => setting[key] !== undefined);
+    const masked = secrets.map((key) => [`${setting.env}_${key.toUpperCase()}`, MASK] as const);
+    const variables = [[setting.env, addressOf(setting, configOf)] as const, ...masked];
     return variables.map(([name, value]) => ({ name, value, from: originOf(context, name, true) }));
   });
 }

@@ -53,7 +53,8 @@ function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boole
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
-export function channelConfig({ env, name, url: text, secret, proxies }: SinkSetting): ChannelConfig {
+export function channelConfig(setting: SinkSetting): ChannelConfig {
+  const { env, name, url: text, secret, headers, proxies, again } = setting;
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
@@ -70,19 +71,29 @@ export function channelConfig({ env, name, url: text, secret, proxies }: SinkSet
   const [user, password] = [decoded(url.username), decoded(url.password)];
   // As mail servers get a password, and may repeat it.
   const encoded = [password, `\0${user}\0${password}`].map((one) => Buffer.from(one).toString('base64'));
-  const secrets = [...secretsOf(url, secret), ...(password === '' ? [] : encoded)];
-  const errorText = (error: unknown): string => printable(withoutSecrets({ secrets }, messageOf(error))).slice(0, 500);
+  const secrets = [...secretsOf(url, setting), ...(password === '' ? [] : encoded)];
+  const ownErrorText = (error: unknown): string =>
+    printable(withoutSecrets({ secrets }, messageOf(error))).slice(0, 500);
+  let errorText = ownErrorText;
   return {
     name,
     kind,
     address: found.address(url),
-    errorText,
+    errorText: (error) => errorText(error),
     make: async () => {
+      const now = again?.();
+      if (now !== undefined) {
+        const next = channelConfig(now);
+        errorText = (error) => ownErrorText(new Error(next.errorText(error)));
+        return await next.make();
+      }
+      if (headers !== undefined && kind === 'smtp')
+        throw invalid('a mail has no such headers', `Remove ${env}_HEADERS.`);
       if (secret !== undefined && kind !== 'webhook') {
         throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
       }
       try {
-        const send = (await found.load())({ url, secret, proxies });
+        const send = (await found.load())({ url, secret, headers, proxies });
         const { confined } = createConfinement(() => {});
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {

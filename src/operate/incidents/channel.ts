@@ -36,6 +36,8 @@ export interface ChannelSettings {
   readonly url: URL;
   /** `CATCHWORD_NOTIFY_<NAME>_SECRET`. */
   readonly secret: string | undefined;
+  /** `CATCHWORD_NOTIFY_<NAME>_HEADERS`. */
+  readonly headers?: string | undefined;
   readonly proxies?: ProxySettings | undefined;
 }
 

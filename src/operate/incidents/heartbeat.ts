@@ -30,7 +30,7 @@ const GRACE_MS = 7_000;
  */
 export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOptions) {
   const url = new URL(text);
-  const secrets = secretsOf(url, undefined);
+  const secrets = secretsOf(url);
   const stopping = new AbortController();
   let waiting: Beat[] = [];
   let sending: Promise<void> | null = null;

@@ -33,10 +33,11 @@ function arrayOf(lines: Uint8Array): Buffer {
   return array;
 }
 
-export const createWebhookSink: SinkFactory = ({ url, secret, proxies }) => {
+export const createWebhookSink: SinkFactory = ({ url, secret, headers, proxies }) => {
   const options = readOptions(url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
-  const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed, proxies });
+  const timeoutMs = options.timeout * 1_000;
+  const target = createHttpTarget({ url, secret, headers, timeoutMs, isPrivateAllowed, proxies });
   return createTextSink({
     batch: { events: options.batch, chars: 4_000_000 },
     connect: async (life) => {

@@ -10,10 +10,14 @@ const OPTIONS = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-function createHttpChannel({ url, secret, proxies }: ChannelSettings, bodyOf: (message: Message) => string): Send {
+function createHttpChannel(
+  { url, secret, headers, proxies }: ChannelSettings,
+  bodyOf: (message: Message) => string,
+): Send {
   const options = readOptions(url, OPTIONS, [], {});
   const isPrivateAllowed = options.allow === 'private';
-  const target = createHttpTarget({ url, secret, timeoutMs: options.timeout * 1_000, isPrivateAllowed, proxies });
+  const timeoutMs = options.timeout * 1_000;
+  const target = createHttpTarget({ url, secret, headers, timeoutMs, isPrivateAllowed, proxies });
   return async (message, signal) => {
     const posted: Posted = { id: message.id, contentType: JSON_TYPE, body: bodyOf(message) };
     const agent = target.connect();
