@@ -93,6 +93,20 @@ export function isUntold(reason: string): boolean {
   return reason.startsWith(UNTOLD);
 }
 
+/** The reason of a run that holds removals, or held them until an operator decided. */
+const HELD = /^held(?: until (approved|rejected))?: (.*)/s;
+
+/** Why a run held removals, and how an operator decided about them; null if it held none. */
+export function holdOf({ reasons }: Pick<Run, 'reasons'>) {
+  const found = reasons.map((reason) => HELD.exec(reason)).find((match) => match !== null);
+  return found ? { why: found[2] ?? '', verdict: found[1] ?? null } : null;
+}
+
+/** The reasons of a run once an operator has decided about its removals. */
+export function decidedReasons({ reasons }: Pick<Run, 'reasons'>, verdict: 'approved' | 'rejected'): string[] {
+  return reasons.map((reason) => reason.replace(/^held:/, `held until ${verdict}:`));
+}
+
 /** Whether a run of one kind makes a run of the other unnecessary: a full run covers a delta, but not vice versa. */
 export function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;

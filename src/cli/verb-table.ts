@@ -47,7 +47,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   Read: [
     ['status', 'show mirror size, freshness, last run, daemon and sinks', status],
-    ['runs', 'list the newest runs; `runs undo` restores removed products', runs, [4]],
+    ['runs', 'list the newest runs; check or undo the removals of one', runs, [4, 75]],
     ['run', 'show one run: what it read, changed, proved and rejected', runs],
     ['product', 'show one product, its changes, or an earlier version of it', products],
     ['search', 'search products by words and identifiers; word* for prefixes', products],

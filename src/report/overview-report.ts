@@ -1,11 +1,11 @@
-import type { Run } from '../catalog/run-types.ts';
+import { holdOf, type Run } from '../catalog/run-types.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
 import { sinkLag } from './sink-report.ts';
-import { heldReason, missedRuns } from './status-report.ts';
+import { missedRuns } from './status-report.ts';
 
 /*
  * The figures of the overview. They are read every second while a browser watches, so nothing here reads all products,
@@ -23,7 +23,7 @@ function heldOf({ recentRuns, removals }: Store, { held }: MirrorState) {
   const listed = recentRuns.held(LISTED).map((run) => ({
     run: run.id,
     removals: removals.heldUpTo(run.id, COUNTED + 1),
-    reason: heldReason(run),
+    reason: holdOf(run)?.why ?? null,
   }));
   return { listed, more: held.length - listed.length };
 }

@@ -2,6 +2,7 @@ import { printable } from '../base/printable.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
+import { heldFacts, proofForDecision } from './held-report.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
 /** Held products that are listed for a person; `--json` lists all. */
@@ -62,14 +63,18 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
 }
 
 /** Lists what a held run would remove, for a person. */
-export function heldText({ removals }: Store, runId: number): string {
-  const total = removals.heldCount(runId);
-  const rows = removals.held(runId, LISTED).map(({ vbid, title }) => [vbid, title]);
+export function heldText(store: Store, { id: runId, proof }: Run): string {
+  const total = store.removals.heldCount(runId);
+  const facts = Object.entries(heldFacts(store, runId, total)).map(([name, value]) => `  ${name}: ${value}`);
+  const rows = store.removals.held(runId, LISTED).map(({ vbid, title }) => [vbid, title]);
   const rest = total - rows.length;
   return [
     `would remove ${plural(total, 'product')}:`,
+    ...facts,
+    proofForDecision({ proof }),
     table(['vbid', 'title'], rows),
     ...(rest > 0 ? [`… and ${count(rest)} more: npx catchword run ${runId} --json`] : []),
+    `ask the service about some of them: npx catchword runs check ${runId}`,
     `decide with: npx catchword approve ${runId}, or: npx catchword reject ${runId}`,
   ].join('\n');
 }

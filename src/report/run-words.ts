@@ -1,13 +1,15 @@
-import { type Run, UNTOLD } from '../catalog/run-types.ts';
+import { holdOf, type Run, UNTOLD } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 
-type Stated = Pick<Run, 'state' | 'settlesAt'>;
+type Stated = Pick<Run, 'state' | 'settlesAt' | 'reasons'>;
 
 /** The state of a run in a word or two, for a list. */
-export function stateName({ state, settlesAt }: Stated): string {
-  if (settlesAt !== null) return 'waiting for late changes';
-  return state === 'held' ? 'needs a decision' : state;
+export function stateName(run: Stated): string {
+  if (run.settlesAt !== null) return 'waiting for late changes';
+  const verdict = holdOf(run)?.verdict ?? null;
+  if (verdict !== null) return `removals ${verdict}`;
+  return run.state === 'held' ? 'needs a decision' : run.state;
 }
 
 /** Describes the kind of a load, and its purpose. */
@@ -84,7 +86,7 @@ const REASONS: readonly (readonly [kind: string, form: RegExp, advice: string])[
   ],
   ['rejected', /^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
   ['late', /^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],
-  ['held', /^held: /, 'Decide about the removals on this page.'],
+  ['held', /^held(:| until) /, 'Decide about the removals on this page.'],
 ];
 
 /** The kinds of reasons why a run is open. */
@@ -101,8 +103,20 @@ export function adviceFor(reason: string): string | null {
   return known(reason)?.[2] ?? null;
 }
 
+/** Says what becomes, or became, of the products whose removal a run held; null if they were removed, or if it held none. */
+function holdWords(run: Run): string | null {
+  const hold = holdOf(run);
+  if (hold === null || hold.verdict === 'approved') return null;
+  const { state, missing, error, proof } = run;
+  const some = proof === 'sealed' ? plural(missing, 'product') : 'products';
+  if (state === 'held') return `The removal of ${some} that it did not see waits for a decision.`;
+  if (hold.verdict === null) return `The removals that it held are outdated: ${error}.`;
+  return `An operator rejected the removal of ${some} that it did not see: they stay in the mirror.`;
+}
+
 /** Explains a sealed proof, in sentences. */
-export function sealedWords({ evidence, removed, kind }: Pick<Run, 'evidence' | 'removed' | 'kind'>): string[] {
+export function sealedWords(run: Run): string[] {
+  const { evidence, removed, kind } = run;
   const lists = evidence?.lists ?? [];
   const seams = lists.reduce((sum, list) => sum + list.seams.length, 0);
   const repaired = lists.reduce((sum, list) => sum + list.seams.split('r').length - 1, 0);
@@ -114,18 +128,22 @@ export function sealedWords({ evidence, removed, kind }: Pick<Run, 'evidence' | 
         }, so nothing could slip between two pages.`;
   if (kind === 'delta') return ['Nothing that changed was missed.', how];
   const gone =
-    removed === 0
+    holdWords(run) ??
+    (removed === 0
       ? 'No product had to be removed.'
-      : `${plural(removed, 'product')} that the source no longer has ${removed === 1 ? 'was' : 'were'} removed.`;
+      : `${plural(removed, 'product')} that the source no longer has ${removed === 1 ? 'was' : 'were'} removed${holdOf(run) === null ? '' : ' after an operator approved it'}.`);
   return ['The mirror held every product of the source when this run ended.', how, gone];
 }
 
 /** Explains the consequences of an open proof, in sentences. */
-export function openWords({ kind, missing, state }: Pick<Run, 'kind' | 'missing' | 'state'>): string[] {
+export function openWords(run: Run): string[] {
+  const { kind, missing } = run;
   const what = ['What was read is in the mirror. It could not be proven that nothing was missed.'];
   if (kind === 'delta') return [...what, 'The next load reads the same time again.'];
   what.push('No product is removed only because this run did not see it.');
-  if (missing > 0 && state !== 'held') {
+  const hold = holdWords(run);
+  if (hold !== null) what.push(hold);
+  else if (missing > 0) {
     what.push(
       `${plural(missing, 'product')} ${missing === 1 ? 'was' : 'were'} not seen and ${missing === 1 ? 'stays' : 'stay'} in the mirror, until a sealed run, a lookup, or several full runs in a row show that they are gone.`,
     );

@@ -1,5 +1,5 @@
 import { iso } from '../base/iso-time.ts';
-import { covers, type Run, type RunKind } from '../catalog/run-types.ts';
+import { covers, holdOf, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { nameOf, problemsOf } from '../state/problems.ts';
@@ -7,12 +7,6 @@ import type { Holder } from '../store/schema/lease.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run-report.ts';
 import { localIso } from './text.ts';
-
-/** Finds the reason why a run held its removals back. */
-export function heldReason({ reasons }: Pick<Run, 'reasons'>): string | null {
-  const start = 'held: ';
-  return reasons.find((reason) => reason.startsWith(start))?.slice(start.length) ?? null;
-}
 
 /**
  * Says why no run made up for scheduled runs that were missed, as far as the mirror knows it; null if it does not.
@@ -79,7 +73,7 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
     relay: holderJson(store.relayLease.holder(nowMs)),
     held: held.map(({ id }) => id),
     held_runs: held.map((run) => {
-      return { run: run.id, removals: store.removals.heldCount(run.id), reason: heldReason(run) };
+      return { run: run.id, removals: store.removals.heldCount(run.id), reason: holdOf(run)?.why ?? null };
     }),
     last_run: last === undefined ? null : runJson(last),
     open_run: open && { run: open.id, reasons: open.reasons, rejected: open.rejected, missing: open.missing },

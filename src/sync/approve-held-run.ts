@@ -1,5 +1,5 @@
 import { CatchwordError } from '../base/errors.ts';
-import type { Run } from '../catalog/run-types.ts';
+import { decidedReasons, type Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { LeasedKeeper } from '../store/schema/writers.ts';
 import { requireRun } from './finish-run.ts';
@@ -35,7 +35,8 @@ export function approveRun(leased: LeasedKeeper, runId: number, nowMs: number, s
     const removed = writer.removals.remove(ids, runId, nowMs);
     writer.removals.release(runId);
     const missing = Math.max(0, run.missing - removed);
-    writer.runs.amend(runId, { state: 'complete', removed: run.removed + removed, missing });
+    const reasons = decidedReasons(run, 'approved');
+    writer.runs.amend(runId, { state: 'complete', reasons, removed: run.removed + removed, missing });
     return requireRun(writer, runId);
   });
 }
@@ -43,9 +44,9 @@ export function approveRun(leased: LeasedKeeper, runId: number, nowMs: number, s
 /** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
 export function rejectRun(leased: LeasedKeeper, runId: number): Run {
   return leased.write((writer) => {
-    requireHeld(writer, runId);
+    const run = requireHeld(writer, runId);
     writer.removals.release(runId);
-    writer.runs.amend(runId, { state: 'complete' });
+    writer.runs.amend(runId, { state: 'complete', reasons: decidedReasons(run, 'rejected') });
     return requireRun(writer, runId);
   });
 }

@@ -12,8 +12,6 @@ const RECHECK_PASS = 1_000_000;
 const ATTEMPTS = 5;
 /** Products that are known to exist, of which the lookups must find one. */
 const CONTROLS = 3;
-/** For a longer list an evenly spread sample is looked up, to bound the requests: runs cannot start meanwhile. */
-const SAMPLE = 200;
 
 /** How often lookups without an answer are asked for again: a queue may lose tasks. Milliseconds. */
 const REPEAT_MS = 5_000;
@@ -24,9 +22,9 @@ interface Lookups {
   readonly signal: AbortSignal;
 }
 
-/** Makes these lookups. @returns ids of the products that the source has and has not withdrawn */
-async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTask[]): Promise<Set<number>> {
-  const found = new Set<number>();
+/** Makes these lookups. @returns the products that the source has, by id: whether it has withdrawn them */
+async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTask[]): Promise<Map<number, boolean>> {
+  const found = new Map<number, boolean>();
   const pending = new Map(tasks.map((task) => [taskId(task), task]));
   const answered = new AbortController();
 
@@ -36,7 +34,7 @@ async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTa
     if (!pending.delete(taskId(task))) return;
     if (outcome.kind === 'failed') return answered.abort(fromErrorRecord(outcome.error));
     const { items } = outcome.captured.page;
-    if (items.count > items.withdrawn.length) found.add(task.window.page);
+    if (items.count > 0) found.set(task.window.page, items.count === items.withdrawn.length);
     if (pending.size === 0) answered.abort();
   }
 
@@ -50,17 +48,23 @@ async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTa
   return found;
 }
 
+/** What the source says of the `asked` products of a sample; the run holds `held` in all. */
+export interface SampleAnswer extends Readonly<Record<'living' | 'withdrawn' | 'gone', readonly HeldProduct[]>> {
+  readonly held: number;
+  readonly asked: number;
+}
+
 /**
- * Looks up the products that a held run would remove.
- * @returns ids of products that the source still has
- * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; RUN_NOT_ACTIVE if
- *   some of the sample of a long list still exist; any error of a lookup
+ * Looks up products that a held run would remove. Of a long list it looks up an evenly spread sample, to bound the requests:
+ * runs cannot start meanwhile.
+ * @param most how many products are looked up
+ * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; any error of a lookup
  */
-export async function recheck(store: Reader, runId: number, lookups: Lookups): Promise<readonly number[]> {
+export async function recheck(store: Reader, runId: number, most: number, lookups: Lookups): Promise<SampleAnswer> {
   const held = store.removals.held(runId);
-  if (held.length === 0) return [];
-  const step = Math.max(1, held.length / SAMPLE);
-  const size = Math.min(SAMPLE, held.length);
+  if (held.length === 0) return { held: 0, asked: 0, living: [], withdrawn: [], gone: [] };
+  const step = Math.max(1, held.length / most);
+  const size = Math.min(most, held.length);
   const asked = Array.from({ length: size }, (_, at) => held[Math.floor(at * step)] as HeldProduct);
   const common = { mirror: store.incarnation, runId, pass: RECHECK_PASS, from: null, maxAttempts: ATTEMPTS };
   const tasks = [...store.removals.controls(CONTROLS), ...asked]
@@ -69,22 +73,19 @@ export async function recheck(store: Reader, runId: number, lookups: Lookups): P
   const { queue } = lookups;
   // An earlier answer says nothing about now.
   await queue.drop(runId);
-  let found: Set<number>;
+  let found: Map<number, boolean>;
   try {
     found = await lookUp(lookups, tasks);
   } finally {
     await queue.drop(runId);
   }
-  const alive = asked.filter(({ id }) => found.has(id)).map(({ id }) => id);
-  if (found.size === 0) {
+  if (![...found.values()].includes(false)) {
     const hint =
       'Check CATCHWORD_LOOKUP_PATH with npx catchword doctor. If the catalog really is empty, unset it and approve.';
     throw new CatchwordError('SOURCE_REFUSED', 'the lookup finds nothing, not even products that should exist', {
       hint,
     });
   }
-  if (alive.length === 0 || asked.length === held.length) return alive;
-  const hint = 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.';
-  const what = `of ${asked.length} products looked up, ${alive.length} still exist`;
-  throw new CatchwordError('RUN_NOT_ACTIVE', what, { hint });
+  const said = (answer: boolean | undefined) => asked.filter(({ id }) => found.get(id) === answer);
+  return { held: held.length, asked: asked.length, living: said(false), withdrawn: said(true), gone: said(undefined) };
 }

@@ -11,7 +11,7 @@ import { get } from './reader.ts';
 it('a form is rejected with every field that is wrong, and then nothing is recorded', async () => {
   const { db, web } = await serveFilled({ items: 1 });
   const wrong: [Record<string, string>, RegExp][] = [
-    [{}, /^action: choose one of approve, reject, undo, cancel, start, pause/],
+    [{}, /^action: choose one of approve, reject, check, undo, cancel, start, pause/],
     [{ action: 'drop' }, /^action: choose one of/],
     [{ action: 'approve' }, /^target: /],
     [{ action: 'approve', target: '0' }, /^target: is not a whole number of 1 or more/],

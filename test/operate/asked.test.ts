@@ -28,7 +28,7 @@ async function keeping({ settings }: Place, given: Partial<AskedOptions> = {}) {
   const kept = await startKeeper({ config, clock: hastyClock, log, fetching: true });
   onTestFinished(() => kept.stop());
   const { store, keeper } = kept;
-  const decisions = createAskedDecisions({ store, keeper, clock: hastyClock, log, existing: async () => [], ...given });
+  const decisions = createAskedDecisions({ store, keeper, clock: hastyClock, log, lookUp: async () => null, ...given });
   return { decisions, store, lines };
 }
 
@@ -141,7 +141,7 @@ it('keeps a decision asked if the process stops before it was made', async () =>
     stop.abort();
     throw new CatchwordError('INTERRUPTED', 'interrupted; nothing was decided');
   };
-  const first = await keeping(here, { existing: interrupted });
+  const first = await keeping(here, { lookUp: interrupted });
   ask(first.store, 'approve', '2');
   await first.decisions.next()?.work(stop.signal);
   expect(first.store.actions.get(1)).toMatchObject({ state: 'asked', outcome: null, endedAt: null });
@@ -155,7 +155,7 @@ it('ends a decision that fails in an unexpected way, so that it is not tried for
   const broken = async (): Promise<never> => {
     throw new TypeError('a bug');
   };
-  const { decisions, store, lines } = await heldAndKept({ existing: broken });
+  const { decisions, store, lines } = await heldAndKept({ lookUp: broken });
   ask(store, 'approve', '2');
   await decisions.next()?.work(NEVER);
   expect(store.actions.get(1)).toMatchObject({
@@ -235,7 +235,7 @@ it('tries a decision that another writer keeps waiting again later, not at once'
   const busy = async (): Promise<never> => {
     throw new CatchwordError('MIRROR_BUSY', 'another process writes');
   };
-  const { decisions, store } = await heldAndKept({ existing: busy });
+  const { decisions, store } = await heldAndKept({ lookUp: busy });
   ask(store, 'approve', '2');
   let tries = 0;
   const counting = { next: () => (tries++ < 9 ? decisions.next() : null) };

@@ -82,7 +82,7 @@ export function runQueueOn(db: string, clock: HandClock, script: Script = []) {
       }
     },
   };
-  const decisions = createAskedDecisions({ store, keeper, clock, log, existing: async () => [] });
+  const decisions = createAskedDecisions({ store, keeper, clock, log, lookUp: async () => null });
   const queue = startRunQueue({ keeper, store, clock, log, decisions });
   /** Records a decision of an operator, and wakes the queue. */
   function ask(action: string, target: string): void {

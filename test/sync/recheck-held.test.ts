@@ -27,7 +27,7 @@ it('a recheck does not look up held products called . or ..', async () => {
   };
   const store = { incarnation: 'm', removals } as unknown as Reader;
   expect(
-    await recheck(store, 1, { queue: queue as PageQueue, clock: systemClock, signal: new AbortController().signal }),
-  ).toEqual([3]);
+    await recheck(store, 1, 9, { queue: queue as PageQueue, clock: systemClock, signal: new AbortController().signal }),
+  ).toMatchObject({ held: 3, living: [{ id: 3 }], withdrawn: [], gone: [{ id: 1 }, { id: 2 }] });
   expect(asked).toEqual(['C', 'A']);
 });

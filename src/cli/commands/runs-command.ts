@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Run } from '../../catalog/run-types.ts';
+import { holdOf, type Run } from '../../catalog/run-types.ts';
 import { recordEnded } from '../../operate/decisions/decision-record.ts';
 import { cancel } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
@@ -21,7 +21,7 @@ const COUNTS = ['pages', 'items', 'created', 'updated', 'removed', 'restored', '
 const HEAD = ['run', 'kind', 'state', 'proof', 'started (UTC)', 'took', ...COUNTS];
 
 function row(run: Run, nowMs: number): (string | number)[] {
-  const state = run.settlesAt === null ? run.state : 'settling';
+  const state = run.settlesAt === null ? (holdOf(run)?.verdict ?? run.state) : 'settling';
   const took = duration((run.finishedAt ?? nowMs) - run.startedAt);
   return [run.id, run.kind, state, run.proof ?? '–', moment(run.startedAt), took, ...COUNTS.map((name) => run[name])];
 }
@@ -39,7 +39,7 @@ function showRun(context: CommandContext, store: Store, id: number): Result {
   const rows = rejected.map(({ page, position, reason, body }) => [page, position, reason, body.slice(0, 60)]);
   const text = [runSummary(c, run, context.clock.now())];
   if (run.evidence !== null) text.push(seamPicture(c, run.evidence));
-  if (run.state === 'held') text.push('', heldText(store, id));
+  if (run.state === 'held') text.push('', heldText(store, run));
   if (rows.length > 0) text.push('', table(['page', 'item', 'reason', 'body'], rows));
   if (rows.length < run.rejected) text.push('… see the SQL view rejected_items for the rest');
   return { json: { ...runJson(run), held_removals: heldRemovalsJson(store, id), rejected_items: rejected }, text };
@@ -59,6 +59,7 @@ export function runCommands(context: CommandContext): Command[] {
   return [
     new Command('runs')
       .enablePositionalOptions()
+      .addCommand(reviewCommand(context, 'check').description('ask the service about some products that a run holds'))
       .addCommand(reviewCommand(context, 'undo').description('restore what a run removed, as new changes'))
       .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
       .option('--json', 'print one JSON document')

@@ -46,7 +46,7 @@ export async function runOnce(
       if (run.state === 'held') {
         context.setExitCode(EXIT.held);
         json.held_removals = heldRemovalsJson(store, run.id);
-        text.push('', heldText(store, run.id));
+        text.push('', heldText(store, run));
       }
       print(context, options, { json, text });
     } finally {

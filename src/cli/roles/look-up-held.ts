@@ -3,7 +3,7 @@ import { sourceIdentity } from '../../catalog/source-identity.ts';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
 import type { PageQueue } from '../../queue/queue-port.ts';
 import type { Store } from '../../store/store.ts';
-import { recheck } from '../../sync/recheck-held.ts';
+import { recheck, type SampleAnswer } from '../../sync/recheck-held.ts';
 import { requireSameSource } from '../../sync/source-binding.ts';
 import { type PipelineOptions, startEmbeddedQueue, startFetcherService, startRedisQueue } from './pipeline.ts';
 
@@ -22,22 +22,23 @@ async function startLookups(options: PipelineOptions, store: Store): Promise<Ser
 /**
  * Looks up the products that a held run would remove, with a queue of its own: the queue of the keeper has one consumer, the
  * run under way. Keeps the pace that the processes of the mirror share.
- * @returns ids of the products that still exist; none without a lookup path
+ * @returns null without a lookup path
  * @throws CatchwordError MIRROR_OTHER_SOURCE, SOURCE_RATE_LIMITED, QUEUE_UNAVAILABLE; as `recheck`
  */
 export async function lookUpHeld(
   options: PipelineOptions,
   store: Store,
   runId: number,
+  most: number,
   signal: AbortSignal,
-): Promise<readonly number[]> {
+): Promise<SampleAnswer | null> {
   const { config, clock } = options;
-  if (config.lookupPath === undefined) return [];
+  if (config.lookupPath === undefined) return null;
   requireSameSource(store, sourceIdentity(config));
   checkPause(store, clock.now());
   const lookups = await startLookups(options, store);
   try {
-    return await recheck(store, runId, { queue: lookups.queue, clock, signal });
+    return await recheck(store, runId, most, { queue: lookups.queue, clock, signal });
   } finally {
     await lookups.stop();
   }

@@ -30,6 +30,7 @@ const NEWEST = 10;
 const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => string> = {
   approve: () => 'approve the removals of %',
   reject: () => 'reject the removals of %',
+  check: () => 'ask the service about the removals of %',
   undo: () => 'undo the removals of %',
   cancel: () => 'cancel %',
   pause: () => 'pause %',

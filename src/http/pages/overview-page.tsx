@@ -1,5 +1,6 @@
 import { type Overview, overviewOf } from '../../report/overview-report.ts';
 import { openText } from '../../report/run-text.ts';
+import { stateName } from '../../report/run-words.ts';
 import { missedTexts } from '../../report/status-text.ts';
 import { clockIn, count, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions-page.tsx';
@@ -95,7 +96,7 @@ const PROOF = {
 function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; readonly nowMs: number }) {
   const { id, kind, state, proof, error, finishedAt } = run;
   const mark = state === 'failed' ? 'bad' : state === 'held' || proof === 'open' ? 'warn' : 'good';
-  const result = state === 'held' ? 'waits for a decision' : state;
+  const result = stateName(run);
   return (
     <>
       <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a>{' '}

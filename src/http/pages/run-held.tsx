@@ -1,10 +1,12 @@
-import type { Run } from '../../catalog/run-types.ts';
-import { heldReason } from '../../report/status-report.ts';
+import { holdOf, type Run } from '../../catalog/run-types.ts';
+import { heldFacts, proofForDecision } from '../../report/held-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/rows/removals.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm } from './action-form.tsx';
+import { Facts } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
+import { When } from './page-time.tsx';
 import type { Section } from './page-view.ts';
 import { ProductLink, Shown, short } from './untrusted-text.tsx';
 
@@ -31,7 +33,8 @@ export function heldSection(store: Store, run: Run, after: number | null): Secti
   const found = store.removals.heldAfter(run.id, after ?? 0, LISTED + 1);
   const rows = found.slice(0, LISTED);
   const missing = Math.max(run.missing, total);
-  const why = heldReason(run);
+  const why = holdOf(run)?.why ?? null;
+  const [asked] = store.actions.of(String(run.id), ['check'], 1);
   const content = (
     <>
       <p>
@@ -39,7 +42,20 @@ export function heldSection(store: Store, run: Run, after: number | null): Secti
         {missing > total &&
           ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
       </p>
-      <p>Look at some of them: does the source still sell them? If so, its list was wrong: reject.</p>
+      <p>{proofForDecision(run)}</p>
+      <Facts known={heldFacts(store, run.id, total)} />
+      <p>Look at some of them: does the service still sell them? If so, its list was wrong: reject.</p>
+      {asked !== undefined && (
+        <p>
+          Asked at <When at={asked.at} />: <Shown text={asked.outcome ?? 'the answer is awaited'} most={2_000} />.
+        </p>
+      )}
+      <ActionForm
+        action="check"
+        target={run.id}
+        label="Ask the service about 20 of them"
+        explanation="Each is looked up by itself, which needs CATCHWORD_LOOKUP_PATH and takes about 23 requests. Nothing is changed."
+      />
       <ActionForm
         action="approve"
         target={run.id}

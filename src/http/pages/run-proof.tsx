@@ -1,18 +1,26 @@
 import type { Run } from '../../catalog/run-types.ts';
-import { adviceFor, openWords, sealedWords } from '../../report/run-words.ts';
+import { adviceFor, openWords, reasonKind, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { capitalized } from './phrases.ts';
 import { Mark } from './runs-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
-function Reasons({ reasons }: { readonly reasons: readonly string[] }) {
+/** Where the page shows what a kind of reason is about. */
+const PLACES: Readonly<Record<string, string>> = { held: '#held', rejected: '#rejected' };
+
+function Advice({ reason, isHeld }: { readonly reason: string; readonly isHeld: boolean }) {
+  const kind = reasonKind(reason);
+  const advice = kind === 'held' && !isHeld ? null : adviceFor(reason);
+  return PLACES[kind] === undefined ? <span class="soft">{advice}</span> : <a href={PLACES[kind]}>{advice}</a>;
+}
+
+function Reasons({ run }: { readonly run: Run }) {
   return (
     <ul class="reasons">
-      {reasons.map((reason) => (
+      {run.reasons.map((reason) => (
         <li>
-          <Shown text={capitalized(reason)} most={1_000} />.{' '}
-          {adviceFor(reason) !== null && <span class="soft">{adviceFor(reason)}</span>}
+          <Shown text={capitalized(reason)} most={1_000} />. <Advice reason={reason} isHeld={run.state === 'held'} />
         </li>
       ))}
     </ul>
@@ -35,7 +43,7 @@ function Evidence({ run }: { readonly run: Run }) {
 /** Says what a run has proven, why, what follows, and what to do. */
 export function Proof({ run }: { readonly run: Run }) {
   if (run.finishedAt === null) return <p>It is decided when everything is read, and then stands here.</p>;
-  if (run.state === 'failed' || run.state === 'cancelled') {
+  if (run.evidence === null && (run.state === 'failed' || run.state === 'cancelled')) {
     return <p>Nothing: it did not read everything. No product was removed because this run did not see it.</p>;
   }
   if (run.proof === null) {
@@ -48,7 +56,7 @@ export function Proof({ run }: { readonly run: Run }) {
         <Mark word={isSealed ? 'sealed' : 'open'} tone={isSealed ? 'good' : 'warn'} />
       </p>
       <p>{(isSealed ? sealedWords(run) : openWords(run)).join(' ')}</p>
-      {run.reasons.length > 0 && <Reasons reasons={run.reasons} />}
+      {run.reasons.length > 0 && <Reasons run={run} />}
       <Evidence run={run} />
       {!isSealed && (
         <ActionForm

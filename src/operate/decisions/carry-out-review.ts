@@ -4,6 +4,7 @@ import { errorFields, type Logger, type Tell } from '../../base/log.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import { holdLease } from '../../store/schema/hold-lease.ts';
 import type { Store } from '../../store/store.ts';
+import type { SampleAnswer } from '../../sync/recheck-held.ts';
 import { ask, type Recorder, requireReviewable, whyFailed } from './decision-record.ts';
 import type { Decision } from './decision-types.ts';
 import { isReview, REVIEWS } from './held-run-review.ts';
@@ -11,16 +12,18 @@ import { isReview, REVIEWS } from './held-run-review.ts';
 /** How often a command looks whether its decision has ended; milliseconds. */
 const LOOK_MS = 250;
 
+/** Looks up at most `most` products that a run holds. @returns null without a lookup path */
+export type LookUp = (runId: number, most: number, signal: AbortSignal) => Promise<SampleAnswer | null>;
+
 export interface ReviewOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Looks up the products that a held run would remove. @returns ids of products that still exist */
-  readonly existing: (runId: number, signal: AbortSignal) => Promise<readonly number[]>;
+  readonly lookUp: LookUp;
 }
 
 /** Carries out decisions that wait, and ends them: in the daemon, or in a command if none is active. */
-export function createReviews({ store, clock, log, existing }: ReviewOptions) {
+export function createReviews({ store, clock, log, lookUp }: ReviewOptions) {
   /** Ends a decision. @returns false if another process has ended it */
   function end({ actions }: Recorder, { id, action, target }: ActionRow, state: 'done' | 'failed', outcome: string) {
     const ended = actions.end(id, { state, outcome, endedAt: clock.now() });
@@ -53,7 +56,7 @@ export function createReviews({ store, clock, log, existing }: ReviewOptions) {
         leased,
         clock,
         runId,
-        existing: () => existing(runId, signal),
+        lookUp: (most) => lookUp(runId, most, signal),
         record: (writer, outcome) => endOnce(writer, row, outcome),
       });
     });
@@ -82,7 +85,7 @@ export function createReviews({ store, clock, log, existing }: ReviewOptions) {
 /**
  * Asks for a review of a run, and waits for its end: the active daemon carries it out, or this process without one.
  * @param tell called before this process waits for a daemon
- * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE, MIRROR_BUSY, what `existing` throws; then nothing was changed
+ * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE, MIRROR_BUSY, what `lookUp` throws; then nothing was changed
  */
 export async function reviewNow(
   options: ReviewOptions & { readonly tell: Tell },

@@ -46,8 +46,8 @@ function kindOf(target: string): RunKind {
 
 export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
 
-export function createAskedDecisions({ store, keeper, clock, log, existing }: AskedOptions) {
-  const reviews = createReviews({ store, clock, log, existing });
+export function createAskedDecisions({ store, keeper, clock, log, lookUp }: AskedOptions) {
+  const reviews = createReviews({ store, clock, log, lookUp });
   /** No decision up to this id is asked any more. */
   let endedUpTo = 0;
 

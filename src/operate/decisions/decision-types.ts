@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { usageError } from '../../base/errors.ts';
 
 /** Decisions about a run; the target is its number. */
-export const RUN_ACTIONS = ['approve', 'reject', 'undo', 'cancel'] as const;
+export const RUN_ACTIONS = ['approve', 'reject', 'check', 'undo', 'cancel'] as const;
 
 /** Decisions about a sink; the target is its name. */
 export const SINK_ACTIONS = ['pause', 'resume', 'retry', 'replay', 'skip', 'skip-all'] as const;
@@ -56,6 +56,7 @@ const sinkName = z.string('names no sink').min(1, 'names no sink').max(200, 'is 
 const SHAPES = {
   approve: run,
   reject: run,
+  check: run,
   undo: run,
   cancel: run,
   start: z.strictObject({

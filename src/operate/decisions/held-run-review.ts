@@ -1,8 +1,11 @@
 import type { Clock } from '../../base/clock.ts';
+import { CatchwordError } from '../../base/errors.ts';
+import { printable } from '../../base/printable.ts';
 import { plural } from '../../report/text.ts';
 import type { LeasedKeeper } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../../sync/approve-held-run.ts';
+import type { SampleAnswer } from '../../sync/recheck-held.ts';
 import type { Recorder } from './decision-record.ts';
 
 /** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
@@ -11,20 +14,31 @@ export interface Review {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
   readonly runId: number;
-  /** Looks up the products that the run would remove. @returns ids of products that still exist */
-  readonly existing: () => Promise<readonly number[]>;
+  /** Looks up at most `most` products that the run would remove. @returns null without a lookup path */
+  readonly lookUp: (most: number) => Promise<SampleAnswer | null>;
   /** Called in the transaction that makes the decision. @param outcome one sentence */
   readonly record: (recorder: Recorder, outcome: string) => void;
 }
 
+/** Products that are looked up for an operator who has not decided yet, and before they are removed. */
+const [FEW, MOST] = [20, 200];
+
+/** @returns ids of the products that the source still has. @throws CatchwordError RUN_NOT_ACTIVE if not all were looked up */
+function sparedBy({ held, asked, living }: SampleAnswer): number[] {
+  if (living.length === 0 || asked === held) return living.map(({ id }) => id);
+  const hint = 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.';
+  throw new CatchwordError('RUN_NOT_ACTIVE', `of ${asked} products looked up, ${living.length} still exist`, { hint });
+}
+
 /**
  * Applies the removals that a run holds, after looking up whether the source has the products again.
- * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `existing` throws
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `lookUp` throws
  */
-async function approve({ store, leased, clock, runId, existing, record }: Review): Promise<void> {
+async function approve({ store, leased, clock, runId, lookUp, record }: Review): Promise<void> {
   const before = requireHeld(store, runId);
   const held = store.removals.heldCount(runId);
-  const spared = await existing();
+  const answer = await lookUp(MOST);
+  const spared = answer === null ? [] : sparedBy(answer);
   return leased.write((writer) => {
     const run = approveRun(leased, runId, clock.now(), spared);
     const removed = run.removed - before.removed;
@@ -41,6 +55,30 @@ async function reject({ leased, runId, record }: Review): Promise<void> {
   });
 }
 
+/** What the source said of a sample, product by product. */
+function sampleText({ held, asked, living, withdrawn, gone }: SampleAnswer): string {
+  const answers = { 'it has': living, 'it has withdrawn': withdrawn, 'it does not have': gone };
+  const parts = Object.entries(answers).flatMap(([words, some]) =>
+    some.length === 0 ? [] : `${words} ${some.length} (${some.map(({ vbid }) => vbid).join(', ')})`,
+  );
+  const advice = living.length === 0 ? '' : '. Its list missed living products: reject, and start a full load';
+  return printable(`the service was asked about ${asked} of ${plural(held, 'product')}: ${parts.join('; ')}${advice}`);
+}
+
+/**
+ * Asks the source about a sample of what a run would remove; the answer is the outcome, and nothing else is changed.
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; CONFIG_INVALID without a lookup path; what `lookUp` throws
+ */
+async function check({ store, leased, runId, lookUp, record }: Review): Promise<void> {
+  requireHeld(store, runId);
+  const answer = await lookUp(FEW);
+  if (answer === null) {
+    const hint = 'Set it to the path that reads one product, or look at some products in the shop.';
+    throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_LOOKUP_PATH is not set', { hint });
+  }
+  leased.write((writer) => record(writer, sampleText(answer)));
+}
+
 /** Restores what a run removed. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
 async function undo({ leased, clock, runId, record }: Review): Promise<void> {
   return leased.write((writer) => {
@@ -51,7 +89,7 @@ async function undo({ leased, clock, runId, record }: Review): Promise<void> {
 }
 
 /** Reviews by the names of their actions. */
-export const REVIEWS = { approve, reject, undo } as const;
+export const REVIEWS = { approve, reject, check, undo } as const;
 
 export function isReview(action: string): action is keyof typeof REVIEWS {
   return Object.hasOwn(REVIEWS, action);

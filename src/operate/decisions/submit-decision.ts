@@ -8,7 +8,7 @@ import { changeSink } from './sink-actions.ts';
 
 /*
  *   pause, resume, retry, replay, skip, skip-all, cancel ── carried out at once ─────────► done | failed
- *   approve, reject, undo, start ─────► asked ── the process that keeps the mirror ─────► done | failed
+ *   approve, reject, check, undo, start ► asked ── the process that keeps the mirror ─────► done | failed
  *
  * A decision and its record are written in one transaction. The second kind changes what only the holder of the
  * keeper's lease may write: carry-out-review.ts does, in the daemon between two runs (decision-queue.ts), or in a command without one.
@@ -31,6 +31,7 @@ function carryOut(store: Store, decision: Decision, nowMs: number): string | nul
 
 const COMMANDS: Partial<Record<Decision['action'], (target: string) => string>> = {
   approve: (run) => `npx catchword approve ${run}`,
+  check: (run) => `npx catchword runs check ${run}`,
   reject: (run) => `npx catchword reject ${run}`,
   undo: (run) => `npx catchword runs undo ${run}`,
   start: (kind) => `npx catchword sync${kind === 'full' ? ' --full' : ''}`,

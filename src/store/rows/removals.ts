@@ -12,6 +12,12 @@ export type HeldRow = Pick<ProductRow, 'id' | 'vbid' | 'title'> & {
   readonly withdrawn: 0 | 1;
 };
 
+/** How many products of a sample have a value in common. */
+export interface HeldPart {
+  readonly value: string | null;
+  readonly products: number;
+}
+
 type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
 
 /** The `seq` of a living product's newest change. */
@@ -28,6 +34,10 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
   const held = rows<[number, number], HeldProduct>(
     `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
   );
+  const heldBy = (value: string) =>
+    rows<[runId: number, step: number], HeldPart>(
+      `SELECT ${value}, count(*) AS products ${HELD} AND product_id % ? = 0 GROUP BY 1 ORDER BY 2 DESC`,
+    );
 
   return {
     /** Living products that `seen` does not hold, by id. */
@@ -59,6 +69,12 @@ export function createRemovalReader({ row, rows, value, number }: Queries, produ
       `SELECT products.id, products.vbid, ${listed('title')}, ${listed('publisher')}, products.withdrawn ${HELD}
          AND held_removals.product_id > ? ORDER BY held_removals.product_id LIMIT ?`,
     ),
+    /** What every `step`-th of them has in common, the most frequent values first. */
+    heldBy: {
+      Publishers: heldBy(listed('publisher', 'value')),
+      Formats: heldBy(listed('format', 'value')),
+      'Last changed': heldBy("strftime('%Y-%m', products.changed_at / 1000, 'unixepoch') AS value"),
+    },
     /** The same with products that were removed since; it reads no product, so 100,000 take 2 ms. */
     heldListed: number<[runId: number]>('SELECT count(*) FROM held_removals WHERE run_id = ?'),
     heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),

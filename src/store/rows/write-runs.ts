@@ -89,8 +89,10 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     /** Notes how the lists that the run has read are joined. They stay if it fails; `end` replaces them otherwise. */
     noteSeams: (id: number, lists: readonly ListEvidence[]) => update(id, { evidence: { lists } }),
     /** Changes a run that has ended. */
-    amend: (id: number, change: Partial<Pick<Run, 'state' | 'removed' | 'restored' | 'missing' | 'error'>>) =>
-      update(id, change),
+    amend: (
+      id: number,
+      change: Partial<Pick<Run, 'state' | 'reasons' | 'removed' | 'restored' | 'missing' | 'error'>>,
+    ) => update(id, change),
     addPass: (pass: Pass): void => {
       orm.insert(passes).values(pass).run();
     },
