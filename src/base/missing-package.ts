@@ -4,10 +4,15 @@ import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
 
 /**
- * Explains an error of Node.js about an optional package that is not installed.
+ * Explains an error of Node.js about an optional package that is not installed, or not compiled.
  * @returns a CatchwordError PACKAGE_MISSING; any other error as it is
  */
 export function explainMissing(error: unknown): unknown {
+  if (messageOf(error).startsWith('Could not locate the bindings file')) {
+    const hint =
+      'npm did not run its install script. Allow it, and run it: npm pkg set --json allowScripts.better-sqlite3=true && npm rebuild better-sqlite3.';
+    return new CatchwordError('PACKAGE_MISSING', 'the package better-sqlite3 is not compiled', { hint, cause: error });
+  }
   if (!/^(ERR_)?MODULE_NOT_FOUND$/.test(systemCodeOf(error) ?? '')) return error;
   const name = NAME.exec(messageOf(error))?.[1] ?? '';
   if (!Object.hasOwn(OPTIONAL_PACKAGES, name)) return error;

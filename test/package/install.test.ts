@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -122,6 +122,23 @@ it('npm install --omit=optional lets the program print its version and its comma
     expect(await inProject('npx', ['catchword', option])).toMatchObject({ code: 0 });
 });
 
+it('npm install has no script of the package to run, or to warn about', () => {
+  const text = readFileSync(join(project, 'node_modules/catchword/package.json'), 'utf8');
+  const { scripts } = JSON.parse(text) as { readonly scripts: Readonly<Record<string, string>> };
+  for (const name of ['preinstall', 'install', 'postinstall', 'prepare']) expect(scripts).not.toHaveProperty(name);
+});
+
+it('npm install without install scripts, as of npm 12, lets catchword say how to compile SQLite', async () => {
+  await install('--include=optional', '--ignore-scripts');
+  const { code, stderr } = await inProject('npx', ['catchword', 'demo']);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^error the package better-sqlite3 is not compiled \[PACKAGE_MISSING\]$/m);
+  const [, command = ''] = /^hint .* run it: (npm pkg set .+)\.$/m.exec(stderr) ?? [];
+  const env = { npm_config_better_sqlite3_local_prebuilds: prebuilt };
+  expect(await inProject('sh', ['-ec', command], env)).toMatchObject({ code: 0 });
+  expect(await inProject('npx', ['catchword', 'demo', '--json'])).toMatchObject({ code: 0 });
+});
+
 it('npm install adds everything that catchword can use, for this version of Node.js, and `npx catchword demo` runs', async () => {
   const stderr = await install('--include=optional');
   expect(stderr).not.toMatch(/EBADENGINE|deprecated|ERESOLVE/);
@@ -131,3 +148,28 @@ it('npm install adds everything that catchword can use, for this version of Node
   for (const shell of ['bash', 'zsh', 'fish'])
     expect(await inProject('npx', ['catchword', 'completion', shell])).toMatchObject({ code: 0 });
 });
+
+it('npm ci in a checkout builds what `npm run demo` runs, and npm install builds the package of a git address', async () => {
+  const checkout = join(project, 'checkout');
+  const { stdout: listed } = await run('git', ['ls-files', '-co', '--exclude-standard', '-z'], { cwd: ROOT });
+  const files = listed.split('\0').filter((file) => file !== '' && file !== 'node_modules');
+  for (const file of files.filter((one) => existsSync(join(ROOT, one)))) cpSync(join(ROOT, file), join(checkout, file));
+  const env = { ...process.env, npm_config_better_sqlite3_local_prebuilds: prebuilt, NODE_OPTIONS: '' };
+  const inCheckout = (program: string, ...args: string[]) => run(program, args, { cwd: checkout, env });
+  await inCheckout('npm', 'ci', '--no-audit', '--no-fund');
+  const { stdout } = await inCheckout('npm', 'run', '--silent', 'demo', '--', '--json');
+  expect(JSON.parse(stdout)).toBeTypeOf('object');
+  for (const args of [
+    ['init', '-q'],
+    ['add', '.'],
+    ['-c', 'user.name=a', '-c', 'user.email=a@b', 'commit', '-qm', 'a'],
+  ])
+    await inCheckout('git', ...args);
+  const user = join(project, 'user');
+  mkdirSync(user);
+  writeFileSync(join(user, 'package.json'), '{"name":"user","private":true}');
+  const git = ['install', '--no-audit', '--no-fund', '--allow-git=root', `git+file://${checkout}`];
+  const { stderr } = await run('npm', git, { cwd: user, env });
+  expect(stderr).not.toMatch(/catchword/);
+  await run('npx', ['catchword', 'demo', '--json'], { cwd: user, env });
+}, 900_000);

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { explainMissing } from '../../base/missing-package.ts';
 import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
 import { ensureProductViews } from '../schema/product-views.ts';
@@ -208,7 +209,8 @@ export function openAsItIs(path: string): Database {
 }
 
 /** Turns an error of SQLite into one that says what to do. */
-export function explain(path: string, isReadonly: boolean, error: unknown): CatchwordError {
+export function explain(path: string, isReadonly: boolean, thrown: unknown): CatchwordError {
+  const error = explainMissing(thrown);
   if (error instanceof CatchwordError) return error;
   const code = sqliteCodeOf(error);
   if (code === 'SQLITE_NOTADB') return unusable(path, 'is not an SQLite database', NOT_CHANGED, error);
