@@ -11,9 +11,11 @@ export const EXIT = { differences: 3, held: 5 } as const;
  * that are not errors are in EXIT above.
  */
 const CODES = {
+  /** A command, an option or an argument is wrong; over HTTP, the request. */
   USAGE: { exit: 2, retryable: false },
+  /** A setting is missing or wrong. */
   CONFIG_INVALID: { exit: 2, retryable: false },
-  /** An optional package that this needs is not installed. */
+  /** An optional package that this needs is not installed, or not compiled. */
   PACKAGE_MISSING: { exit: 2, retryable: false },
   /** The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable. */
   MIRROR_UNUSABLE: { exit: 2, retryable: false },
@@ -31,14 +33,19 @@ const CODES = {
   MIRROR_BUSY: { exit: 1, retryable: true },
   /** Another process took over the lease. Nothing was written. */
   LEASE_LOST: { exit: 4, retryable: false },
+  /** What was asked for does not exist: a run, a product, a sink, a file. */
   NOT_FOUND: { exit: 1, retryable: false },
   /** A search over HTTP, or the searches before it, took too long. */
   SEARCH_TIMEOUT: { exit: 1, retryable: true },
+  /** The state of the run does not allow this: only a held run can be approved, for example. */
   RUN_NOT_ACTIVE: { exit: 1, retryable: false },
+  /** The run was cancelled, or another process carried out the decision. */
   RUN_CANCELLED: { exit: 1, retryable: false },
+  /** The run was unfinished for longer than CATCHWORD_RUN_MAX_AGE: it is given up, and a new run begins. */
   RUN_TOO_OLD: { exit: 1, retryable: false },
   /** The settings changed since the unfinished run started. */
   RUN_OUTDATED: { exit: 1, retryable: false },
+  /** A signal stopped it. What was written is kept, and the next start goes on. */
   INTERRUPTED: { exit: 4, retryable: true },
   /** 401 or 403: the service rejected the API key or the access token. */
   SOURCE_AUTH: { exit: 2, retryable: false },
@@ -48,7 +55,9 @@ const CODES = {
   SOURCE_REFUSED: { exit: 1, retryable: false },
   /** 5xx, connection refused or reset, name not found; or a request was refused after others of its run were answered. */
   SOURCE_UNAVAILABLE: { exit: 75, retryable: true },
+  /** The service did not answer in time. */
   SOURCE_TIMEOUT: { exit: 75, retryable: true },
+  /** The service refused because of too many requests (429). */
   SOURCE_RATE_LIMITED: { exit: 75, retryable: true },
   /** A body cut short, larger than allowed, or encoded wrongly. */
   SOURCE_BODY: { exit: 1, retryable: true },
@@ -68,7 +77,9 @@ const CODES = {
   SERVICE_ERROR: { exit: 1, retryable: false },
   /** The text or value is not an event of catchword. */
   EVENT_INVALID: { exit: 1, retryable: false },
+  /** Redis, which REDIS_URL names, does not answer. */
   QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
+  /** Redis answers, but cannot serve as the queue. */
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
   /** The sink holds changes of another mirror, or of a later state of this one. */
   SINK_CONFLICT: { exit: 1, retryable: false },

@@ -1,3 +1,4 @@
+import { errorsPage } from './errors-page.ts';
 import { withFieldTables } from './field-tables.ts';
 import { readRuleTags, renderInterface } from './interface-page.ts';
 import { licensesPage } from './licenses.ts';
@@ -7,6 +8,7 @@ import { commandsPage, eventSchemaFile, settingsPage } from './reference.ts';
 export const GENERATED_PAGES: Readonly<Record<string, (page: string) => string | Promise<string>>> = {
   'docs/commands.md': commandsPage,
   'docs/settings.md': settingsPage,
+  'docs/errors.md': errorsPage,
   'docs/sql.md': withFieldTables,
   'docs/stores/postgres.md': withFieldTables,
   'docs/licenses.md': licensesPage,
