@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it } from 'vitest';
+import { brokenLinks } from '../docs/links.ts';
 import { serveHttp } from '../support/listen.ts';
 import { installPackage } from '../support/package.ts';
 import { directoryOfFile } from './fresh-project.ts';
@@ -62,6 +63,15 @@ it('the published package contains what users need, and no sources, tests, docum
   const unneeded = /_snapshot\.json$|^(src|test|bench|docs\/dev|node_modules)(\/|$)|\.map$|\.env/;
   expect(files.filter((file) => unneeded.test(file))).toEqual([]);
   expect(files.filter((file) => /^dist\/(store|sync|http|cli|sandbox)\/.*\.d\.ts$/.test(file))).toEqual([]);
+});
+
+it('the published package has no link to a file, or to a heading, that it lacks', () => {
+  const directory = join(project, 'node_modules/catchword');
+  const files = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+  const pages = files.filter((file) => file.endsWith('.md'));
+  const { links, broken } = brokenLinks(directory, pages);
+  expect(links).toBeGreaterThan(100);
+  expect(broken).toEqual([]);
 });
 
 it('the published package can be used from JavaScript', async () => {
