@@ -1,11 +1,20 @@
-/** Retrying does not help against an invalid certificate. */
-const INVALID = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|ERR_TLS/;
+import { systemCodeOf } from './errors.ts';
 
-/** Whether a connection failed because the other side's certificate is not trusted, or is not for its host. */
-export function isDistrusted(systemCode: string): boolean {
-  return INVALID.test(systemCode);
+/** Codes of Node.js about the certificate of the other side. The codes ERR_SSL_… say what that side thinks of ours. */
+const INVALID =
+  /^(?!ERR_(OS)?SSL).*(CERT|SELF_SIGNED|UNABLE_TO_VERIFY|CRL|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME_M)/;
+
+const HINT =
+  'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL, the address may name one: sslrootcert=FILE.';
+
+/**
+ * Describes a connection that failed because the other side's certificate is not trusted; retrying does not help then.
+ * @param failure an error, or its code
+ * @returns null if it failed for another reason
+ */
+export function distrustOf(failure: unknown) {
+  const code = typeof failure === 'string' ? failure : (systemCodeOf(failure) ?? '');
+  if (!INVALID.test(code)) return null;
+  const problem = `its certificate is not trusted (${code})`;
+  return { problem, hint: HINT, text: `${problem}. ${HINT}` };
 }
-
-/** Hint about such a certificate; `{setting}` is the setting with the address. */
-export const DISTRUSTED_HINT =
-  'Check {setting}: its certificate is not trusted. NODE_EXTRA_CA_CERTS names a file of further authorities.';

@@ -1,5 +1,5 @@
 import { isIPv6 } from 'node:net';
-import { DISTRUSTED_HINT, isDistrusted } from './certificate.ts';
+import { distrustOf } from './certificate.ts';
 import { CatchwordError } from './errors.ts';
 import { isLoopback } from './loopback.ts';
 import { decoded } from './percent-decode.ts';
@@ -72,13 +72,14 @@ export function proxyFor(target: URL, { httpsProxy, httpProxy, noProxy = '' }: P
  */
 export function proxyError({ name, setting }: HttpProxy, target: string, answer: number | string): CatchwordError {
   const isStatus = typeof answer === 'number';
-  const what = isStatus ? `answered ${answer} when asked for ${target}` : `cannot be reached or broke off (${answer})`;
-  const isFinal = isStatus ? answer < 500 : isDistrusted(answer);
+  const distrust = distrustOf(answer);
+  const reason = distrust === null ? ` or broke off (${answer})` : `: ${distrust.problem}`;
+  const what = isStatus ? `answered ${answer} when asked for ${target}` : `cannot be reached${reason}`;
   const common = 'Check {setting}, and whether the proxy allows this; NO_PROXY names hosts that need no proxy.';
   const user = 'Set {setting} to http://USER:PASSWORD@HOST:PORT, with a user that the proxy accepts.';
   return new CatchwordError('SOURCE_UNAVAILABLE', `the proxy ${name} ${what}`, {
-    hint: answer === 407 ? user : isFinal && !isStatus ? DISTRUSTED_HINT : common,
+    hint: distrust?.hint ?? (answer === 407 ? user : common),
     setting,
-    retryable: !isFinal,
+    retryable: isStatus ? answer >= 500 : distrust === null,
   });
 }

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { unlessAborted } from '../base/abort.ts';
 import { messageOf } from '../base/errors.ts';
+import { type Hide, masked } from '../base/redact.ts';
 import { isSinkError, SinkError } from './sink.ts';
 
 /*
@@ -53,12 +54,16 @@ function soundError(error: unknown): Error {
   return new SinkError('unavailable', textOf(error));
 }
 
-/** @param onFailure called once, when an error has escaped */
-export function createConfinement(onFailure: () => void) {
+/**
+ * @param onFailure called once, when an error has escaped
+ * @param hide masks the text of such an error
+ * @param isForeign whether all that `work` throws comes from outside, a SinkError included
+ */
+export function createConfinement(onFailure: () => void, hide: Hide, isForeign = false) {
   const failed = new AbortController();
   const fail = (error: unknown): void => {
     if (failed.signal.aborted) return;
-    failed.abort(new SinkError('unavailable', `its driver failed: ${textOf(error)}`, { cause: error }));
+    failed.abort(new SinkError('unavailable', `its driver failed: ${hide(textOf(error))}`, { cause: error }));
     onFailure();
   };
 
@@ -68,7 +73,7 @@ export function createConfinement(onFailure: () => void) {
     try {
       return await marks.run(fail, async () => await work());
     } catch (error) {
-      throw soundError(error);
+      throw isForeign ? masked(soundError(error), hide) : soundError(error);
     }
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts';
-import { CatchwordError, messageOf } from '../base/errors.ts';
+import { CatchwordError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Leased } from '../store/schema/lease.ts';
@@ -11,7 +11,7 @@ import { createBatchReader } from './batch-reader.ts';
 import { createBatchSize } from './batch-size.ts';
 import { createRefusalSearch } from './bisect-rejected.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
-import { type SinkConfig, withoutSecrets } from './sink-config.ts';
+import type { SinkConfig } from './sink-config.ts';
 import { answerWithin } from './with-timeout.ts';
 
 export interface FeedOptions {
@@ -69,7 +69,7 @@ export function createFeedContext(options: FeedOptions) {
   /** Returns the message and hint of an error, without secrets. */
   function errorText(error: unknown): string {
     const hint = error instanceof CatchwordError && error.hint !== undefined ? `. ${error.hint}` : '';
-    return withoutSecrets(config, `${messageOf(error)}${hint}`);
+    return `${config.errorText(error)}${hint}`;
   }
 
   /** Closes a sink, but does not wait long: some drivers wait for a goodbye of a server that is gone. */

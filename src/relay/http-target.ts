@@ -4,6 +4,7 @@ import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
 import type { Dispatcher } from 'undici';
 import { askedPause } from '../base/backoff.ts';
+import { distrustOf } from '../base/certificate.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 import { httpConnector } from '../base/http-connector.ts';
 import { type ProxySettings, proxyFor } from '../base/proxy.ts';
@@ -113,9 +114,11 @@ export function httpError(error: unknown): SinkError {
   // A proxy's.
   if (cause instanceof CatchwordError) {
     const failure = cause.retryable ? 'unavailable' : 'misconfigured';
-    return new SinkError(failure, `${cause.message}; check ${cause.setting}`);
+    return new SinkError(failure, `${cause.message}. ${cause.hint}`);
   }
   const code = systemCodeOf(cause) ?? messageOf(cause);
+  const distrust = distrustOf(code);
+  if (distrust !== null) return new SinkError('misconfigured', distrust.text);
   const timedOut = code === 'UND_ERR_HEADERS_TIMEOUT' || code === 'UND_ERR_BODY_TIMEOUT';
   return new SinkError('unavailable', `the receiver cannot be reached, or closed the connection (${code})`, {
     timedOut,

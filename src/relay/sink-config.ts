@@ -3,11 +3,21 @@ import { pathToFileURL } from 'node:url';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { decoded } from '../base/percent-decode.ts';
+import { type Hide, hiding } from '../base/redact.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { ownSink } from './module-sink.ts';
-import { type Sink, SinkError, type SinkFactory } from './sink.ts';
-import { BETWEEN_SECRETS, COMMON_OPTIONS, ENCODE, optionsIn, pathOf, QUOTE } from './sink-options.ts';
+import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
+import {
+  addressHint,
+  BETWEEN_SECRETS,
+  COMMON_OPTIONS,
+  ENCODE,
+  optionsIn,
+  pathOf,
+  SECRET_NAME,
+} from './sink-options.ts';
+import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -19,8 +29,8 @@ export interface SinkConfig {
   readonly identity: string;
   /** Whether an event that the store refuses for good is parked, or stops the sink. */
   readonly refused: 'park' | 'stop';
-  /** Texts to redact in every message. */
-  readonly secrets: readonly string[];
+  /** The message of an error without secrets. */
+  errorText(error: unknown): string;
   make(): Promise<Sink>;
 }
 
@@ -56,7 +66,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
   postgres: {
     schemes: ['postgres:', 'postgresql:'],
-    address: (url) => `${hostOf(url, '5432')}${url.pathname} ${url.searchParams.get('table') ?? 'products'}`,
+    address: postgresLabel,
     load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
   },
   redis: {
@@ -85,9 +95,6 @@ const KINDS: Readonly<Record<string, Kind>> = {
   },
 };
 
-/** Names of secret options. A webhook's whole query is secret. */
-const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
-
 /**
  * Lists what follows the first secret option of a query: a secret that is not percent-encoded may contain an `&`.
  * @returns each text as written and decoded
@@ -103,7 +110,7 @@ function secretQuery({ protocol, search }: URL): string[] {
   return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
 }
 
-/** The texts of a setting that are secret, the longest first. */
+/** The texts of a setting that are secret. */
 export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
   const found = [secret, ...secret.split(BETWEEN_SECRETS), url.password, decoded(url.password)];
   found.push(
@@ -113,14 +120,14 @@ export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkS
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
   found.push(...secretQuery(url));
-  // Shorter texts occur in ordinary words. The longest first: it may contain another one.
-  const long = new Set(found.filter((text): text is string => text !== undefined && text.length >= 4));
-  return [...long].sort((a, b) => b.length - a.length);
+  // Shorter texts are ordinary words.
+  return found.filter((text): text is string => text !== undefined && text.length >= 4);
 }
 
-/** Redacts secrets in a message: drivers may repeat what they were given. */
-export function withoutSecrets({ secrets }: Pick<SinkConfig, 'secrets'>, text: string): string {
-  return secrets.reduce((clean, secret) => clean.replaceAll(secret, '[secret]'), text);
+/** The message of an error without secrets. In errors of ours, what comes from outside is masked already. */
+export function errorTextOf(error: unknown, hide: Hide): string {
+  const isOurs = error instanceof CatchwordError || isSinkError(error);
+  return isOurs ? error.message : hide(messageOf(error));
 }
 
 /** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
@@ -144,6 +151,7 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   if (kind === 'redis' && !/^\/?\d*$/.test(url.pathname)) {
     return ['the path is not a database number', 'Use redis://HOST:PORT/NUMBER?stream=NAME.'];
   }
+  if (kind === 'postgres') return placeProblem(url);
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
@@ -155,10 +163,10 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
   const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
   // The URL class parses host and path of known protocols only.
-  const plain = text.replace(/^webhook\+/, '');
+  const plain = parsable(text.replace(/^webhook\+/, ''));
   if (found === undefined || !URL.canParse(plain)) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
-    throw invalid('its value is not a valid sink address', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
+    throw invalid('its value is not a valid sink address', `${kinds} ${addressHint(text)}`);
   }
   const url = new URL(plain);
   const problem = problemOf(url, kind, found.isPath === true);
@@ -173,28 +181,29 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   if (headers !== undefined && kind !== 'webhook') {
     throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
   }
-  const secrets = secretsOf(url, setting);
+  const hide = hiding(() => secretsOf(url, setting));
+  let errorText = (error: unknown): string => errorTextOf(error, hide);
   return {
     name,
     kind,
     address,
     identity,
     refused: refused.data,
-    secrets,
+    errorText: (error) => errorText(error),
     make: async () => {
       const now = again?.();
       if (now !== undefined) {
         const next = sinkConfig(now);
         if (next.identity !== identity) throw invalid('its file names another store now', 'Restart catchword.');
-        secrets.push(...next.secrets.filter((one) => !secrets.includes(one)));
-        secrets.sort((a, b) => b.length - a.length);
+        errorText = next.errorText;
         return await next.make();
       }
+      const create = async () => (await found.load(url))({ name, url, secret, headers, proxies, hide });
       try {
-        return await ownSink(async () => (await found.load(url))({ name, url, secret, headers, proxies }));
+        return await ownSink(create, hide, kind === 'module');
       } catch (thrown) {
         const error = explainMissing(thrown);
-        const shown = withoutSecrets({ secrets }, messageOf(error));
+        const shown = errorText(error);
         // The store may answer later.
         if (thrown instanceof SinkError && thrown.timedOut)
           throw new SinkError('unavailable', shown, { timedOut: true });

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
+import { nearestName } from '../base/nearest-name.ts';
 import { decoded } from '../base/percent-decode.ts';
 
 /** Hint for an address that is parsed differently than it was meant. */
@@ -12,6 +13,15 @@ export const QUOTE = 'In .env, quote an address that contains #: an unquoted # s
 
 /** Separates the secrets of a webhook, which has two while they are changed. */
 export const BETWEEN_SECRETS = /[\s,]+/;
+
+/** What to do about a text that cannot be parsed as an address. */
+export function addressHint(text: string): string {
+  if (/^[^:]*["'“‘\s=]/.test(text)) return 'Write the address alone: without quotes, and without anything before it.';
+  return text.includes('@') ? ENCODE : QUOTE;
+}
+
+/** Names of secret options. A webhook's whole query is secret. */
+export const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
 
 /** Options of every sink. */
 export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
@@ -74,15 +84,22 @@ export function readOptions<S extends z.ZodRawShape>(
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(known, name) && !others.includes(name));
   // The error repeats neither names nor values: a part of a password that is not percent-encoded may be among them.
   if (unknown.length > 0) {
+    const names = [...Object.keys(known), ...others];
+    const [near] = unknown.flatMap((name) => nearestName(name, names) ?? []);
+    const isTorn = Object.keys(given).some((name) => SECRET_NAME.test(name));
+    const cause = isTorn ? ` ${ENCODE}` : near === undefined ? '' : ` Did you mean ${near}?`;
     throw new CatchwordError('CONFIG_INVALID', 'the address has an unknown option', {
-      hint: `Options are: ${Object.keys(known).join(', ')}. ${ENCODE}`,
+      hint: `Options are: ${Object.keys(known).join(', ')}.${cause}`,
     });
   }
   const parsed = z.object(shape).safeParse(given);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const name = String(issue?.path[0] ?? 'an option');
-  throw new CatchwordError('CONFIG_INVALID', `the value of ${name} is not valid`, {
-    hint: `Use ${issue?.message ?? 'another value'}.`,
+  const quotes = /^["'].*["']$/.test(String(given[name])) ? ' Write it without quotes.' : '';
+  const isUnfit = issue?.code === 'invalid_type' && issue.expected === 'never';
+  const fault = isUnfit ? `the option ${name} is not for a sink` : `the value of ${name} is not valid`;
+  throw new CatchwordError('CONFIG_INVALID', fault, {
+    hint: `Use ${issue?.message ?? 'another value'}.${quotes}`,
   });
 }

@@ -1,4 +1,5 @@
 import type { ProxySettings } from '../base/proxy.ts';
+import type { Hide } from '../base/redact.ts';
 import type { EventSpan } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run-types.ts';
 
@@ -143,6 +144,8 @@ export interface SinkSettings {
   readonly headers?: string | undefined;
   /** Proxies for HTTP. They contain credentials, too. */
   readonly proxies?: ProxySettings | undefined;
+  /** Masks the secrets of this sink in a text from outside. What a module throws is masked in any case. */
+  readonly hide: Hide;
 }
 
 export type SinkFactory = (settings: SinkSettings) => Sink | Promise<Sink>;

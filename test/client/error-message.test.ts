@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { hiding } from '../../src/base/redact.ts';
 import {
   errorInJson,
   errorInXml,
@@ -7,7 +8,6 @@ import {
   type ServiceMessage,
 } from '../../src/client/errors/error-message.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
-import { hiding } from '../../src/client/redact.ts';
 import { readXml } from '../../src/xml/read.ts';
 import { connectTo, failure, golden, NEVER, serve } from './connection.ts';
 

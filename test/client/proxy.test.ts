@@ -339,6 +339,6 @@ it('webhooks, channels and heartbeats name the proxy and its setting in errors',
   onTestFinished(() => agent.destroy());
   await expect(hook.post(agent, { id: '1', contentType: 'text/plain', body: '' }, never)).rejects.toMatchObject({
     failure: 'misconfigured',
-    message: `the proxy ${name} answered 407 when asked for 93.184.216.34:443; check HTTPS_PROXY`,
+    message: `the proxy ${name} answered 407 when asked for 93.184.216.34:443. Set HTTPS_PROXY to http://USER:PASSWORD@HOST:PORT, with a user that the proxy accepts.`,
   });
 });

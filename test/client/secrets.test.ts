@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { hiding } from '../../src/base/redact.ts';
 import { verifyCredentials } from '../../src/client/credentials/credentials.ts';
 import type { Operation } from '../../src/client/http/caller.ts';
-import { hiding } from '../../src/client/redact.ts';
 import { createUsers } from '../../src/client/users/users.ts';
 import { connectTo, failure, KEY, NEVER, serve, TOKEN } from './connection.ts';
 

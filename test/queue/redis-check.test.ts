@@ -167,7 +167,9 @@ it.skipIf(!redisAvailable).each(['rediss', 'rediss+sentinel'])(
 
     const refused = await run(['sync', '--full'], { ...settings, LOG_LEVEL: 'error' }, directory);
     expect(refused).toMatchObject({ code: 2, stdout: '' });
-    expect(refused.stderr).toMatch(/self-signed certificate.*\n.*NODE_EXTRA_CA_CERTS/);
+    expect(refused.stderr).toMatch(
+      /its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\).*\n.*NODE_EXTRA_CA_CERTS/,
+    );
 
     const trusted = { ...settings, NODE_EXTRA_CA_CERTS: certificate.cert };
     const loaded = await run(['sync', '--full', '--json'], trusted, directory);

@@ -1,3 +1,4 @@
+import { messageOf } from '../../src/base/errors.ts';
 import { SINK_NAME } from '../../src/relay/contract/harness.ts';
 import { type Mark, SinkError, type SinkEvent } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
@@ -27,7 +28,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }) {
       address: 'memory',
       identity: 'memory',
       refused: 'park',
-      secrets: [],
+      errorText: messageOf,
       make: async () => ({
         batch,
         open: async (mark) => {

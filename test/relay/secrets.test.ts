@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CatchwordError, messageOf } from '../../src/base/errors.ts';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
-import { sinkConfig, withoutSecrets } from '../../src/relay/sink-config.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
@@ -54,7 +54,7 @@ async function shown(url: string): Promise<string> {
       const sink = await config.make();
       await sink.check(AbortSignal.timeout(5_000)).then(
         (text) => texts.push(text),
-        (error: unknown) => texts.push(withoutSecrets(config, messageOf(error))),
+        (error: unknown) => texts.push(config.errorText(error)),
       );
       await sink.close();
     } catch (error) {

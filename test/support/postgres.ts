@@ -1,8 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { chownSync, existsSync, readdirSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
+import type { Certificate } from './certificate.ts';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 /** Debian installs the server's programs outside PATH. */
@@ -21,14 +22,23 @@ export function postgresUser(): { uid: number; gid: number } | undefined {
   return { uid: id('-u'), gid: id('-g') };
 }
 
+interface PostgresSetup {
+  readonly settings?: readonly string[];
+  /** For clients that ask for TLS. */
+  readonly certificate?: Certificate;
+  /** A directory for its socket. */
+  readonly sockets?: string;
+}
+
 /** Starts a PostgreSQL in a new directory that trusts local connections: user postgres, database postgres. */
-export async function startPostgres({ settings = [] as readonly string[] } = {}): Promise<ServerProcess> {
+export async function startPostgres({ settings = [], certificate, sockets = '' }: PostgresSetup = {}) {
   const owner = postgresUser();
-  const options = settings.flatMap((one) => ['-c', one]);
+  const tls = certificate === undefined ? [] : ['ssl=on'];
+  const options = [...settings, ...tls].flatMap((one) => ['-c', one]);
   return await startServer({
     command: `${programs()}postgres`,
-    // Without a socket file, whose path may be too long in a temporary directory.
-    args: (port, directory) => ['-D', directory, '-h', '127.0.0.1', '-k', '', ...options, '-p', String(port)],
+    // By default without a socket file, whose path may be too long in a temporary directory.
+    args: (port, directory) => ['-D', directory, '-h', '127.0.0.1', '-k', sockets, ...options, '-p', String(port)],
     ready: 'database system is ready to accept connections',
     ...(owner !== undefined && { user: owner }),
     prepare: (directory) => {
@@ -36,6 +46,13 @@ export async function startPostgres({ settings = [] as readonly string[] } = {})
       const initdb = ['-D', directory, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
       // Its error output becomes part of the exception.
       execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory, ...owner });
+      if (certificate === undefined) return;
+      for (const [name, file] of Object.entries({ 'server.crt': certificate.cert, 'server.key': certificate.key })) {
+        const copy = join(directory, name);
+        copyFileSync(file, copy);
+        chmodSync(copy, 0o600);
+        if (owner !== undefined) chownSync(copy, owner.uid, owner.gid);
+      }
     },
     stopSignal: 'SIGINT',
   });

@@ -1,9 +1,9 @@
 import { CatchwordError } from '../../base/errors.ts';
+import type { Hide } from '../../base/redact.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { errorInXml } from '../errors/error-message.ts';
 import type { XmlAnswer } from '../http/answer.ts';
 import { errorOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import type { Hide } from '../redact.ts';
 import { type Element, elementFrom, matched } from './match.ts';
 import type { CredentialResult, CredentialSubmission } from './submission.ts';
 

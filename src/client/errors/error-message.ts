@@ -1,5 +1,5 @@
+import type { Hide } from '../../base/redact.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
-import type { Hide } from '../redact.ts';
 
 /*
  * Reads an error of the service: a code and a text (interface, section 7). The interface does not show its layout. Live

@@ -1,6 +1,6 @@
 import { CatchwordError, messageOf } from '../../base/errors.ts';
+import type { Hide } from '../../base/redact.ts';
 import type { Headers } from '../headers.ts';
-import type { Hide } from '../redact.ts';
 import { secretsInAddresses } from './address-secrets.ts';
 
 /**

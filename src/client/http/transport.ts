@@ -1,17 +1,17 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { interrupted, unlessAborted, withAbort } from '../../base/abort.ts';
-import { DISTRUSTED_HINT, isDistrusted } from '../../base/certificate.ts';
+import { distrustOf } from '../../base/certificate.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
 import { httpConnector } from '../../base/http-connector.ts';
 import { isLoopback } from '../../base/loopback.ts';
 import { type HttpProxy, type ProxySettings, proxyFor } from '../../base/proxy.ts';
+import { hiding } from '../../base/redact.ts';
 import { publish } from '../../base/telemetry.ts';
 import { Agent, request } from '../../base/undici.ts';
 import type { SourceConfig } from '../../settings/config.ts';
 import { VERSION } from '../../version.ts';
-import { hiding } from '../redact.ts';
 import type { Answer, Prepared, Request } from './exchange.ts';
 import { isGood, readResponse } from './read-response.ts';
 import { BODY_LIMITS, readBytes, XML_LIMITS } from './response-body.ts';
@@ -61,11 +61,12 @@ function connectionError(error: unknown, place: string): CatchwordError {
   // undici wraps the error of the socket.
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const code = systemCodeOf(cause) ?? messageOf(error).slice(0, 80);
-  const distrusted = isDistrusted(code);
-  return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached or broke off (${code})`, {
-    hint: distrusted ? DISTRUSTED_HINT : 'Check {setting} and the network; the service may be down.',
+  const distrust = distrustOf(code);
+  const reason = distrust === null ? ` or broke off (${code})` : `: ${distrust.problem}`;
+  return new CatchwordError('SOURCE_UNAVAILABLE', `${place} cannot be reached${reason}`, {
+    hint: distrust?.hint ?? 'Check {setting} and the network; the service may be down.',
     setting: 'CATCHWORD_BASE_URL',
-    retryable: !distrusted,
+    retryable: distrust === null,
   });
 }
 

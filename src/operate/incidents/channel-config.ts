@@ -1,9 +1,10 @@
-import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { decoded } from '../../base/percent-decode.ts';
 import { printable } from '../../base/printable.ts';
+import { hiding } from '../../base/redact.ts';
 import { createConfinement } from '../../relay/error-boundary.ts';
-import { secretsOf, withoutSecrets } from '../../relay/sink-config.ts';
-import { ENCODE, QUOTE } from '../../relay/sink-options.ts';
+import { errorTextOf, secretsOf } from '../../relay/sink-config.ts';
+import { addressHint, ENCODE } from '../../relay/sink-options.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import type { ChannelFactory, Send } from './channel.ts';
 
@@ -63,7 +64,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
   const plain = text.replace(/^(webhook|slack)\+/, '');
   if (found === undefined || !URL.canParse(plain)) {
     const kinds = 'Use webhook+https://…, slack+https://…, smtps://… or smtp://….';
-    throw invalid('its value is not a valid address of a channel', `${kinds} ${text.includes('@') ? ENCODE : QUOTE}`);
+    throw invalid('its value is not a valid address of a channel', `${kinds} ${addressHint(text)}`);
   }
   const url = new URL(plain);
   if (isMisparsed(url, kind)) throw invalid('the address cannot be parsed', ENCODE);
@@ -71,10 +72,8 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
   const [user, password] = [decoded(url.username), decoded(url.password)];
   // As mail servers get a password, and may repeat it.
   const encoded = [password, `\0${user}\0${password}`].map((one) => Buffer.from(one).toString('base64'));
-  const secrets = [...secretsOf(url, setting), ...(password === '' ? [] : encoded)];
-  const ownErrorText = (error: unknown): string =>
-    printable(withoutSecrets({ secrets }, messageOf(error))).slice(0, 500);
-  let errorText = ownErrorText;
+  const hide = hiding(() => [...secretsOf(url, setting), ...(password === '' ? [] : encoded)]);
+  let errorText = (error: unknown): string => printable(errorTextOf(error, hide)).slice(0, 500);
   return {
     name,
     kind,
@@ -84,7 +83,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
       const now = again?.();
       if (now !== undefined) {
         const next = channelConfig(now);
-        errorText = (error) => ownErrorText(new Error(next.errorText(error)));
+        errorText = next.errorText;
         return await next.make();
       }
       if (headers !== undefined && kind === 'smtp')
@@ -93,8 +92,8 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
         throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
       }
       try {
-        const send = (await found.load())({ url, secret, headers, proxies });
-        const { confined } = createConfinement(() => {});
+        const send = (await found.load())({ url, secret, headers, proxies, hide });
+        const { confined } = createConfinement(() => {}, hide);
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {
         throw invalid(errorText(error), error instanceof CatchwordError ? error.hint : undefined);

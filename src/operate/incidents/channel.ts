@@ -1,4 +1,5 @@
 import type { ProxySettings } from '../../base/proxy.ts';
+import type { Hide } from '../../base/redact.ts';
 
 /** Beginning or end of one episode, for programs. Times are ISO 8601, UTC. */
 export interface ChannelEvent {
@@ -39,6 +40,8 @@ export interface ChannelSettings {
   /** `CATCHWORD_NOTIFY_<NAME>_HEADERS`. */
   readonly headers?: string | undefined;
   readonly proxies?: ProxySettings | undefined;
+  /** Masks them in a text from outside. */
+  readonly hide: Hide;
 }
 
 /** @throws CatchwordError CONFIG_INVALID */

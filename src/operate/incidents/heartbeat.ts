@@ -3,7 +3,6 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { ProxySettings } from '../../base/proxy.ts';
-import { secretsOf, withoutSecrets } from '../../relay/sink-config.ts';
 
 /** Start or end of a run. */
 type Beat = 'start' | 'complete' | 'fail';
@@ -30,7 +29,6 @@ const GRACE_MS = 7_000;
  */
 export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOptions) {
   const url = new URL(text);
-  const secrets = secretsOf(url);
   const stopping = new AbortController();
   let waiting: Beat[] = [];
   let sending: Promise<void> | null = null;
@@ -63,7 +61,7 @@ export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOpti
         const pauseMs = waiting.length > 0 ? undefined : PAUSES_MS[attempt];
         if (stopping.signal.aborted) return;
         if (pauseMs === undefined) {
-          const reason = withoutSecrets({ secrets }, messageOf(error));
+          const reason = messageOf(error);
           if (!hasFailed) log.warn({ reason }, 'CATCHWORD_HEARTBEAT_URL does not take heartbeats; runs go on');
           hasFailed = true;
           return;

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import * as z from 'zod';
-import { DISTRUSTED_HINT, isDistrusted } from '../../base/certificate.ts';
-import { CatchwordError, systemCodeOf } from '../../base/errors.ts';
+import { distrustOf } from '../../base/certificate.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import { tryJob } from './jobs.ts';
 import {
   type ClientOptions,
@@ -76,7 +76,8 @@ function queueError(where: string, error: unknown, login: string, mayFailOver = 
   if (isAnswer && LASTING.test(cause) && !mayPass) {
     return misconfigured(message, 'See docs/redis.md for what Redis must allow.');
   }
-  if (isDistrusted(systemCodeOf(error) ?? '')) return misconfigured(message, DISTRUSTED_HINT);
+  const distrust = distrustOf(error);
+  if (distrust !== null) return misconfigured(`${where}: ${distrust.problem}`, distrust.hint);
   return new CatchwordError('QUEUE_UNAVAILABLE', message, {
     hint: 'Start or correct Redis, or correct REDIS_URL; without REDIS_URL everything runs in one process.',
   });

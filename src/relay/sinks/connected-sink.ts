@@ -1,4 +1,6 @@
 import { unlessAborted, withAbort } from '../../base/abort.ts';
+import { distrustOf } from '../../base/certificate.ts';
+import { type Hide, masked } from '../../base/redact.ts';
 import { linesOf } from '../line-buffers.ts';
 import {
   type EventLines,
@@ -36,6 +38,8 @@ export interface ConnectedStore<Connection, Events> {
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly check: (connection: Connection, signal: AbortSignal) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
+  /** Masks secrets in what the driver throws, before `toSinkError` gets it. */
+  readonly hide: Hide;
 }
 
 /** A store that is gone does not say goodbye. */
@@ -101,7 +105,11 @@ function createSink<Connection, Events>(
   store: ConnectedStore<Connection, Events>,
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
-  const { batch, size, toSinkError } = store;
+  const { batch, size, hide } = store;
+  const toSinkError = (error: unknown): SinkError => {
+    const distrust = distrustOf(error);
+    return distrust ? new SinkError('misconfigured', distrust.text) : store.toSinkError(masked(error, hide));
+  };
   let current: LiveConnection<Connection, Events> | undefined;
 
   /** Ends a connection. After a failure, it has ended already. */

@@ -202,7 +202,7 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
   return `stream ${stream} does not exist; the first delivery creates it`;
 }
 
-export const createNatsSink: SinkFactory = ({ url }) => {
+export const createNatsSink: SinkFactory = ({ url, hide }) => {
   const options = readOptions(url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
   const names = { stream, subject };
@@ -245,6 +245,7 @@ export const createNatsSink: SinkFactory = ({ url }) => {
   }
 
   return createConnectedSink({
+    hide,
     batch: { events: 500, chars: 4_000_000 },
     connect: (life) => connect(url, life),
     open,

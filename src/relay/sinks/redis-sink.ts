@@ -143,7 +143,7 @@ async function tryToAppend(db: Redis, stream: string, markKey: string): Promise<
   }
 }
 
-export const createRedisSink: SinkFactory = ({ url }) => {
+export const createRedisSink: SinkFactory = ({ url, hide }) => {
   const { stream, maxlen } = readOptions(url, OPTIONS);
   const markKey = `{${stream}}:catchword`;
 
@@ -200,6 +200,7 @@ export const createRedisSink: SinkFactory = ({ url }) => {
   }
 
   return createTextSink({
+    hide,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(url, life),
     open,

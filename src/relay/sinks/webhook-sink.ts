@@ -33,12 +33,13 @@ function arrayOf(lines: Uint8Array): Buffer {
   return array;
 }
 
-export const createWebhookSink: SinkFactory = ({ url, secret, headers, proxies }) => {
+export const createWebhookSink: SinkFactory = ({ url, secret, headers, proxies, hide }) => {
   const options = readOptions(url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
   const timeoutMs = options.timeout * 1_000;
   const target = createHttpTarget({ url, secret, headers, timeoutMs, isPrivateAllowed, proxies });
   return createTextSink({
+    hide,
     batch: { events: options.batch, chars: 4_000_000 },
     connect: async (life) => {
       const agent = target.connect((socket) => life.own(socket));

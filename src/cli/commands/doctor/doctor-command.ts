@@ -5,7 +5,7 @@ import { messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { proxyFor } from '../../../base/proxy.ts';
 import { sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
-import { sinkConfig, withoutSecrets } from '../../../relay/sink-config.ts';
+import { sinkConfig } from '../../../relay/sink-config.ts';
 import { completeText } from '../../../report/status-text.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
@@ -103,7 +103,7 @@ async function checkSink(setting: SinkSetting): Promise<Result> {
   try {
     return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS))}`);
   } catch (error) {
-    const text = `${about}: ${withoutSecrets(config, messageOf(error))}`;
+    const text = `${about}: ${config.errorText(error)}`;
     return failed(text, `Check ${setting.env}, and the store that it names.`);
   } finally {
     await sink.close();

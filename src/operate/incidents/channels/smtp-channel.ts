@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
+import { distrustOf } from '../../../base/certificate.ts';
 import { messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { unbracketed } from '../../../base/loopback.ts';
 import { decoded } from '../../../base/percent-decode.ts';
+import type { Hide } from '../../../base/redact.ts';
 import { SinkError } from '../../../relay/sink.ts';
 import { readOptions } from '../../../relay/sink-options.ts';
 import { answerWithin } from '../../../relay/with-timeout.ts';
@@ -31,23 +33,28 @@ const OPTIONS = {
 };
 
 /** Describes what nodemailer threw. The server's own answer says most. */
-function mailError(error: unknown): SinkError {
+function mailError(error: unknown, hide: Hide): SinkError {
   if (error instanceof SinkError) return error;
-  const { responseCode = 0, response = '' } = error as { responseCode?: number; response?: string };
+  type MailError = { responseCode?: number; response?: string; originalCode?: string };
+  const { responseCode = 0, response = '', originalCode = '' } = error as MailError;
   const code = systemCodeOf(error);
-  if (code === 'EAUTH')
-    return new SinkError('misconfigured', `the mail server rejected the sign-in: ${messageOf(error)}`);
-  if (code === 'ETLS' || /certificate|altnames/i.test(messageOf(error))) {
-    return new SinkError('misconfigured', `the connection cannot be encrypted (${messageOf(error)})`);
+  const said = hide(messageOf(error));
+  if (code === 'EAUTH') return new SinkError('misconfigured', `the mail server rejected the sign-in: ${said}`);
+  const distrust = distrustOf(originalCode);
+  if (distrust !== null) return new SinkError('misconfigured', distrust.text);
+  if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(originalCode)) {
+    const message = 'the mail server does not encrypt from the start at this port. Use smtp://, for STARTTLS';
+    return new SinkError('misconfigured', message);
   }
+  if (code === 'ETLS') return new SinkError('misconfigured', `the connection cannot be encrypted (${said})`);
   if (responseCode >= 400) {
     const failure = responseCode >= 500 ? 'misconfigured' : 'unavailable';
-    return new SinkError(failure, `the mail server answered: ${response.slice(0, 300)}`);
+    return new SinkError(failure, `the mail server answered: ${hide(response, 300)}`);
   }
-  return new SinkError('unavailable', `the mail server cannot be reached: ${messageOf(error)} (${code ?? 'no code'})`);
+  return new SinkError('unavailable', `the mail server cannot be reached: ${said} (${code ?? 'no code'})`);
 }
 
-export const createSmtpChannel: ChannelFactory = ({ url }) => {
+export const createSmtpChannel: ChannelFactory = ({ url, hide }) => {
   const own = new URL(url);
   // In a query, a plus means a space; in an address, it is a plus.
   own.search = url.search.replaceAll('+', '%2B');
@@ -88,7 +95,7 @@ export const createSmtpChannel: ChannelFactory = ({ url }) => {
       );
       return sent.rejected.length === 0 ? null : `the mail server refused ${sent.rejected.join(', ')}`;
     } catch (error) {
-      throw mailError(error);
+      throw mailError(error, hide);
     }
   };
 };

@@ -4,8 +4,6 @@ import pg from 'pg';
 import type { ConnectionLife } from '../connection-scope.ts';
 import { messageCheck } from './message-check.ts';
 
-/** Options of catchword, which the driver must not get. */
-const OWN = ['table', 'removals', 'refused'];
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long the server works on a statement: it also ends one whose client is gone without a word. */
 const STATEMENT_TIMEOUT_MS = 60_000;
@@ -40,18 +38,16 @@ function cancelStatement({ host, port, processID, secretKey }: Client): void {
   socket.on('connect', () => socket.end(request)).resume();
 }
 
-async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): Promise<pg.Client> {
-  const driverUrl = new URL(url);
-  for (const option of OWN) driverUrl.searchParams.delete(option);
+async function connectWith(config: pg.ClientConfig, life: ConnectionLife, isPooled: boolean): Promise<pg.Client> {
   // The driver builds TLS on this socket.
   const socket = new Socket();
   const client = new pg.Client({
-    connectionString: driverUrl.href,
+    ...config,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
-    // 0: not sent. The address may have another one.
-    statement_timeout: isPooled ? 0 : STATEMENT_TIMEOUT_MS,
-    application_name: driverUrl.searchParams.get('application_name') ?? (isPooled ? undefined : 'catchword'),
+    // 0: not sent.
+    statement_timeout: config.statement_timeout ?? (isPooled ? 0 : STATEMENT_TIMEOUT_MS),
+    application_name: config.application_name ?? (isPooled ? undefined : 'catchword'),
     stream: () => socket,
   }) as Client;
   const { connection } = client;
@@ -75,12 +71,12 @@ async function connectWith(url: URL, life: ConnectionLife, isPooled: boolean): P
 }
 
 /** Connects. When `life` ends, so do the connection and the statement that it runs. */
-export async function connect(url: URL, life: ConnectionLife): Promise<pg.Client> {
+export async function connect(config: pg.ClientConfig, life: ConnectionLife): Promise<pg.Client> {
   try {
-    return await connectWith(url, life, false);
+    return await connectWith(config, life, false);
   } catch (error) {
     // A pooler such as PgBouncer refuses settings of a session, which it would pass on to other applications.
     if (!(error instanceof Error) || !/unsupported startup parameter/i.test(error.message)) throw error;
-    return await connectWith(url, life, true);
+    return await connectWith(config, life, true);
   }
 }

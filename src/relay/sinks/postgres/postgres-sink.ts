@@ -1,9 +1,11 @@
 import pg from 'pg';
 import * as z from 'zod';
-import { messageOf } from '../../../base/errors.ts';
+import { CatchwordError, messageOf } from '../../../base/errors.ts';
+import { masked } from '../../../base/redact.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
+import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
 import { ensureLayout, inTransaction, resolveNames, type TableNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
@@ -30,13 +32,6 @@ const OPTIONS = {
   removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
 };
 
-/** Options that are passed to the driver. */
-const DRIVER = [
-  ...'sslmode sslrootcert sslcert sslkey sslpassword ssl sslnegotiation uselibpqcompat'.split(' '),
-  ...'application_name fallback_application_name options client_encoding keepalives'.split(' '),
-  ...'host port user password'.split(' '),
-  ...'connect_timeout lock_timeout statement_timeout idle_in_transaction_session_timeout'.split(' '),
-];
 /** How long a check waits for a lock on the table. */
 const CHECK_LOCK_TIMEOUT_MS = 3_000;
 
@@ -46,7 +41,8 @@ function toSinkError(error: unknown): SinkError {
   const message = `PostgreSQL: ${messageOf(error) || 'cannot be reached'}${code === '' ? '' : ` (${code})`}`;
   // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
   const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
-  const failure = isRefused ? 'refused' : /^(28|3D|3F|42)/.test(code) ? 'misconfigured' : 'unavailable';
+  const isSetting = /^(28|3D|3F|42)/.test(code) || error instanceof CatchwordError;
+  const failure = isRefused ? 'refused' : isSetting ? 'misconfigured' : 'unavailable';
   // A proxy that ends a statement because it takes long says nothing.
   const timedOut = failure === 'unavailable' && (code === '' || isTooMuch(error));
   return new SinkError(failure, message, { cause: error, timedOut });
@@ -59,8 +55,9 @@ const CHECK_EVENTS: readonly SinkEvent[] = [
   { id: '', seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
 ];
 
-export const createPostgresSink: SinkFactory = ({ url }) => {
-  const { table, removals } = readOptions(url, OPTIONS, DRIVER);
+export const createPostgresSink: SinkFactory = ({ url, hide }) => {
+  const { table, removals } = readOptions(url, OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
+  const asked = readOptions(url, FOLLOWED, [...Object.keys(OPTIONS), ...WITHOUT_EFFECT]);
 
   /** Delivers products of its own, in a transaction that it rolls back. */
   async function tryToWrite(db: pg.Client, names: TableNames): Promise<void> {
@@ -77,8 +74,9 @@ export const createPostgresSink: SinkFactory = ({ url }) => {
   }
 
   return createConnectedSink({
+    hide,
     batch: { events: 10_000, chars: 8_000_000 },
-    connect: (life) => connect(url, life),
+    connect: async (life) => connect(driverConfig(url, asked), life),
     leave: (db) => db.end(),
     open: async (db, mark) => {
       const names = await resolveNames(db, table);
@@ -89,7 +87,7 @@ export const createPostgresSink: SinkFactory = ({ url }) => {
         ...opened,
         fillEnds: (...args) =>
           opened.fillEnds(...args).catch((error: unknown) => {
-            const { failure, message } = error instanceof SinkError ? error : toSinkError(error);
+            const { failure, message } = error instanceof SinkError ? error : toSinkError(masked(error, hide));
             if (failure !== 'refused') throw error;
             const what = `rows of ${table} that the mirror does not have cannot be removed`;
             throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });

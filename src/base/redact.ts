@@ -1,10 +1,9 @@
-import { isWritable, writeXml } from '../xml/write.ts';
-
 /** Characters that the index of secrets looks at first. */
 const MAX_START = 8;
 /** A shorter secret may be a part of ordinary words, so it is replaced only as a word of its own. */
 const MIN_ANYWHERE = 8;
 const IN_WORD = /[\p{L}\p{N}_]/u;
+const XML_ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
 /**
  * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
@@ -14,8 +13,8 @@ export type Hide = (text: string, maxLength?: number) => string;
 
 /** The forms in which a service could repeat a secret: as it is, or escaped for XML or JSON. */
 function formsOf(secret: string): string[] {
-  const xml = isWritable(secret) ? writeXml({ name: 's', content: secret }) : '';
-  return [secret, /<s>(.*)<\/s>$/s.exec(xml)?.[1] ?? secret, JSON.stringify(secret).slice(1, -1)];
+  const inXml = secret.replace(/[&<>"]/g, (character) => XML_ESCAPES[character] ?? character);
+  return [secret, inXml, JSON.stringify(secret).slice(1, -1)];
 }
 
 /** The forms of all secrets by their first characters: comparing each of ten thousand would take seconds. */
@@ -66,4 +65,11 @@ export function hiding(secrets: () => Iterable<string>): Hide {
     }
     return from < end ? shown + text.slice(from, end) : shown;
   };
+}
+
+/** Masks what a driver or a store says, before it becomes a part of a sentence of ours. @returns the same error */
+export function masked(error: unknown, hide: Hide): unknown {
+  if (!(error instanceof Error)) return typeof error === 'string' ? hide(error) : error;
+  const value = hide(error.message);
+  return value === error.message ? error : Object.defineProperty(error, 'message', { value });
 }
