@@ -2,18 +2,22 @@
 
 import { Console } from 'node:console';
 import { Writable } from 'node:stream';
+import { isatty } from 'node:tty';
 import { systemClock } from './base/clock.ts';
 import { isForcedExitRequired } from './base/forced-exit.ts';
+import { STOP_SIGNALS } from './base/lifecycle.ts';
 import { run } from './cli/program.ts';
 
 // Some drivers print what a store sent; stdout is data, and a log has no text that was not checked.
 globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }));
+const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
 const stopping = new AbortController();
 let signalCode: number | undefined;
-for (const name of ['SIGINT', 'SIGTERM'] as const) {
+for (const name of STOP_SIGNALS) {
   process.on(name, (_: string, number: number) => {
-    // The second signal: stop at once. SQLite's last commit is complete in any case.
-    if (signalCode !== undefined) process.kill(process.pid, 'SIGKILL');
+    // The second signal: stop at once. SQLite's last commit is complete in any case. Of a terminal that closes, both the shell
+    // and the system send SIGHUP.
+    if (signalCode !== undefined && name !== 'SIGHUP') process.kill(process.pid, 'SIGKILL');
     signalCode ??= 128 + number;
     stopping.abort();
   });
@@ -28,4 +32,9 @@ const exitCode = await run(process.argv.slice(2), {
   apart: true,
 });
 process.exitCode = exitCode ?? signalCode ?? 0;
+// After SIGHUP the terminal may be gone, and Node.js aborts when it ends then, because it cannot reset the terminal's mode.
+if (signalCode === 129 && hasTerminal) {
+  process.removeAllListeners('SIGHUP');
+  process.kill(process.pid, 'SIGHUP');
+}
 if (isForcedExitRequired()) process.exit();

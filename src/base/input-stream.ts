@@ -10,7 +10,7 @@ import { CatchwordError, messageOf, systemCodeOf, usageError } from './errors.ts
 export interface Input {
   /** Opens stdin. `fd` is undefined unless a file descriptor is behind it. */
   readonly stdin: () => Readable & { readonly fd?: number; readonly bytesRead?: number };
-  /** Aborted by the first SIGINT or SIGTERM: the command must stop cleanly and return. */
+  /** Aborted by the first SIGINT, SIGTERM or SIGHUP: the command must stop cleanly and return. */
   readonly signal: AbortSignal;
 }
 

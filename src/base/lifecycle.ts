@@ -9,6 +9,9 @@ export interface Service {
   stop(): Promise<void>;
 }
 
+/** Signals that ask a process to stop. SIGHUP comes when its terminal closes. */
+export const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
 /** Limits of a thread. Half of what V8 lets young objects take by default, to save memory. */
 export const THREAD_LIMITS = { maxYoungGenerationSizeMb: 24 };
 

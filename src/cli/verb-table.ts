@@ -103,6 +103,7 @@ export const EXIT_CODES: Readonly<Record<string, string>> = {
   4: 'incomplete: run the command again to resume',
   5: 'removals are held: approve or reject them',
   75: 'service unavailable or rate limited: retry later',
+  129: 'stopped cleanly by SIGHUP',
   130: 'stopped cleanly by SIGINT',
   143: 'stopped cleanly by SIGTERM',
 };

@@ -1,4 +1,5 @@
 import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../base/errors.ts';
+import { STOP_SIGNALS } from '../base/lifecycle.ts';
 import { openSearch } from '../store/history/search-connection.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
 
@@ -26,7 +27,7 @@ function answer(work: () => readonly SearchHit[]): void {
 
 // A terminal or a service manager sends these to every process. This one ends with its channel to the process that asks,
 // which is all that keeps it alive.
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => {});
+for (const name of STOP_SIGNALS) process.on(name, () => {});
 answer(() => {
   const search = openSearch(process.argv[2] ?? '');
   process.on('message', ({ text, limit }: SearchRequest) => answer(() => search(text, limit)));

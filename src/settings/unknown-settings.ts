@@ -21,7 +21,9 @@ function suggestion(name: string, known: readonly string[]): string {
 /** A sentence for each variable that looks like a setting but is not one, with the nearest known name. */
 export function unknownSettings(environment: Environment): string[] {
   const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
-  const given = Object.keys(environment).filter((name) => PREFIX.test(name) && environment[name]);
+  // pm2 sets a variable named like the process, whose name is in `name`.
+  const isOwn = (name: string): boolean => PREFIX.test(name) && name !== environment.name;
+  const given = Object.keys(environment).filter((name) => isOwn(name) && environment[name]);
   const named = given.filter((name) => isNamed(name) && !BELONGING.test(name));
   return given.flatMap((name) => {
     if (known.includes(name)) return [];

@@ -205,6 +205,11 @@ it('unknown variables do not include settings, empty variables and those of othe
   expect(unknownSettings({ ...sink, ...known, CATCHWORD_FOO: '', PATH: 'a' })).toEqual([]);
 });
 
+it('unknown variables do not include the one that pm2 names like the process', () => {
+  expect(unknownSettings({ name: 'catchword-daemon', 'catchword-daemon': '{}' })).toEqual([]);
+  expect(unknownSettings({ 'catchword-daemon': '{}' })).toHaveLength(1);
+});
+
 it('unknown variables are named on stderr by every verb that reads settings, and never on stdout', async () => {
   const { directory, settings } = await place({ items: 20 }, { CATCHWORD_RATELIMIT: '5/min' });
   const note = 'note  CATCHWORD_RATELIMIT is not a setting. It is ignored. Did you mean CATCHWORD_RATE_LIMIT?\n';

@@ -50,7 +50,7 @@ export async function commandsPage(): Promise<string> {
     '# Commands',
     GENERATED,
     'In a checkout, `npx catchword <verb>` and `node dist/cli.js <verb>` are the same. stdout is for data, stderr for logs and progress. With `--json`, a command prints one JSON document, or one document per line if it streams, and nothing else on stdout. `NO_COLOR` turns colours off.',
-    'Every command exits with 0, 1 or 2, or with 130 or 143 after a signal; other codes are named with the command.',
+    'Every command exits with 0, 1 or 2, or with 129, 130 or 143 after a signal; other codes are named with the command.',
     tableOf(['exit code', 'meaning'], exitCodes),
     ...sections,
   ].join('\n\n')}\n`;

@@ -66,11 +66,14 @@ export function startWaiting(args: readonly string[], env: Record<string, string
   return startProcess([process.execPath, CLI, ...args], env, cwd, as);
 }
 
-/** Runs a command on a new terminal, prints what the terminal shows, and stops the command after "run complete". */
+/**
+ * Runs a command on a new terminal, prints what the terminal shows, and stops the command after "run complete": by SIGTERM,
+ * or by closing the terminal, after which its shell sends SIGHUP, too.
+ */
 const TERMINAL = `
 import os, pty, signal, sys
 pid, fd = pty.fork()
-if pid == 0: os.execvp(sys.argv[1], sys.argv[1:])
+if pid == 0: os.execvp(sys.argv[2], sys.argv[2:])
 seen, asked = b'', False
 while True:
     try: part = os.read(fd, 65536)
@@ -79,6 +82,10 @@ while True:
     seen += part
     if b'run complete' in seen and not asked:
         asked = True
+        if sys.argv[1] == 'close':
+            os.close(fd)
+            os.kill(pid, signal.SIGHUP)
+            break
         os.kill(pid, signal.SIGTERM)
 sys.stdout.buffer.write(seen)
 sys.stdout.flush()
@@ -86,8 +93,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 `;
 
 /** Runs `catchword` on a terminal until a run is complete; `stdout` is what the terminal shows. */
-export async function runOnTerminal(args: readonly string[], env: Record<string, string>, cwd: string): Promise<Ended> {
-  return await runProcess(['python3', '-c', TERMINAL, process.execPath, CLI, ...args], env, cwd);
+export async function runOnTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  end: 'stop' | 'close' = 'stop',
+): Promise<Ended> {
+  return await runProcess(['python3', '-c', TERMINAL, end, process.execPath, CLI, ...args], env, cwd);
 }
 
 /** Starts any program, and leaves stdin open. */

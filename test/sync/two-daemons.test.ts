@@ -1,10 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { start, startService } from '../support/cli.ts';
+import { runOnTerminal, start, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -176,19 +177,31 @@ it('of two concurrent loads, one works, and the other names the process that doe
   expect(expectExactLog(db)).toBe(6_000);
 });
 
-it('SIGTERM stops a load cleanly with 143, and the next one resumes', async () => {
+it.each([
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const)('%s stops a load cleanly with %i, and the next one resumes', async (signal, code) => {
   const { sandbox, directory, db, settings } = await place(
     { items: 10_000, latencyMs: 40 },
     { CATCHWORD_PER_PAGE: '100', LOG_LEVEL: '' },
   );
   const first = start(['sync'], settings, directory);
   await expect.poll(() => sandbox.requests.length).toBeGreaterThan(20);
-  const ended = await first.stop();
-  expect(ended).toMatchObject({ code: 143, stdout: '' });
+  const ended = await first.stop(signal);
+  expect(ended).toMatchObject({ code, stdout: '' });
   expect(ended.stderr).toMatch(/^error interrupted.*\n(hint .*\n)?$/);
   const next = await runHere(['sync', '--json'], settings, directory);
   expect(JSON.parse(next.stdout)).toMatchObject({ id: 1, state: 'complete', created: 10_000 });
   expect(expectExactLog(db)).toBe(10_000);
+});
+
+it('a daemon whose terminal closes stops as after SIGTERM', async () => {
+  const { directory, db, settings } = await place({ items: 100 }, { LOG_LEVEL: 'info', CATCHWORD_HTTP_PORT: '0' });
+  const ended = await runOnTerminal(['daemon'], settings, directory, 'close');
+  // Python's way to say that SIGHUP ended it, which it sent itself: Node.js would abort without its terminal.
+  expect(ended).toMatchObject({ code: 256 - 1 });
+  expect(existsSync(`${db}-wal`)).toBe(false);
+  expect(query(db, 'SELECT holder FROM lease WHERE holder IS NOT NULL')).toEqual([]);
 });
 
 it('a load that another process cancels stops', async () => {

@@ -1,4 +1,5 @@
 import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../../base/errors.ts';
+import { STOP_SIGNALS } from '../../base/lifecycle.ts';
 import { type Copied, copyMirror } from './copy-mirror.ts';
 
 /*
@@ -18,5 +19,5 @@ function answer(): CopyAnswer {
 }
 
 // A terminal sends these to every process. The process that asks ends this one.
-for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => {});
+for (const name of STOP_SIGNALS) process.on(name, () => {});
 process.send?.(answer(), () => process.disconnect());
