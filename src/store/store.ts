@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isMainThread } from 'node:worker_threads';
 import { unusable } from './file/mirror-path.ts';
 import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './file/open-mirror-file.ts';
 import { createSameHistory } from './file/restore-detector.ts';
@@ -15,7 +16,7 @@ import {
 } from './schema/writers.ts';
 
 export interface StoreOptions extends OpenOptions {
-  /** This process as a holder of leases; default: as the operating system identifies it. */
+  /** This process as a holder of leases, without locks; default: as the operating system identifies it, with locks. */
   readonly self?: Holder;
 }
 
@@ -30,8 +31,11 @@ function incarnationOf({ path, sqlite, sameFile }: MirrorFile): string {
   return read.get() as string;
 }
 
-function createStore(file: MirrorFile, incarnation: string, self: Holder) {
-  const { path, sqlite, orm, sameFile, close } = file;
+function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
+  const { path, real, sqlite, orm, sameFile, close } = file;
+  const self = given ?? thisProcess();
+  // A second thread would end the locks of the first one (POSIX). Who only reads, makes no files.
+  const hasLocks = given === undefined && isMainThread && !sqlite.readonly;
   const queries = createQueries(sqlite);
   const sameHistory = createSameHistory(queries, path, incarnation);
   const listeners = new Set<() => void>();
@@ -45,12 +49,16 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
   const integrityCheck = queries.values<[], string>('PRAGMA integrity_check');
   const reader = createReader(queries, file, incarnation);
   const writers = createWriters(queries, orm, reader, transact);
+  const lockOf = (lease: keyof typeof LEASES): string | null => (hasLocks ? `${real}.${lease}` : null);
+  const leases = {
+    keeperLease: createLease<KeeperWriter>(queries, LEASES.keeper, writers.keeper, self, transact, lockOf('keeper')),
+    relayLease: createLease<RelayWriter>(queries, LEASES.relay, writers.relay, self, transact, lockOf('relay')),
+    /** Shows which daemon is active; the others stand by. */
+    daemonLease: createLease<DaemonWriter>(queries, LEASES.daemon, writers.daemon, self, transact, lockOf('daemon')),
+  };
   return {
     ...reader,
-    keeperLease: createLease<KeeperWriter>(queries, LEASES.keeper, writers.keeper, self, transact),
-    relayLease: createLease<RelayWriter>(queries, LEASES.relay, writers.relay, self, transact),
-    /** Shows which daemon is active; the others stand by. */
-    daemonLease: createLease<DaemonWriter>(queries, LEASES.daemon, writers.daemon, self, transact),
+    ...leases,
     /** Runs `work` in one transaction. @throws CatchwordError as `createWriteTransaction` */
     request: <T>(work: (writer: RequestWriter) => T): T => transact(() => work(writers.request)),
     /** Calls `listener` after each transaction of this store that has recorded changes. @returns a function that ends it */
@@ -86,7 +94,10 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
       sameFile.check();
       sameHistory.check();
     },
-    close,
+    close: (): void => {
+      for (const { unlock } of Object.values(leases)) unlock();
+      close();
+    },
   };
 }
 
@@ -102,7 +113,7 @@ function createStore(file: MirrorFile, incarnation: string, self: Holder) {
 export type Store = Readonly<ReturnType<typeof createStore>>;
 
 /** @throws CatchwordError as `openMirrorFile` does */
-export function openStore(file: string, { self = thisProcess(), ...options }: StoreOptions = {}): Store {
+export function openStore(file: string, { self, ...options }: StoreOptions = {}): Store {
   const mirror = openMirrorFile(file, options);
   try {
     return createStore(mirror, incarnationOf(mirror), self);

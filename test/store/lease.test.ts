@@ -42,3 +42,22 @@ it('a process whose lease another one took over after it had expired writes noth
   expect(() => taken.write(() => 'nothing')).toThrow(leaseLost);
   expect(() => one.keeperLease.acquire(2 * LEASE_TTL_MS + 2)).not.toThrow();
 });
+
+it('a lease is free as soon as the system ended the lock of its holder', () => {
+  const db = mirrorPath();
+  const [one, other] = [openedStore(db), openedStore(db)];
+  one.keeperLease.acquire(0);
+  expect(() => other.keeperLease.acquire(1)).toThrow(/is running a run/);
+  one.close();
+  expect(openedStore(db).keeperLease.holder(1)).toBeNull();
+});
+
+it('a lease that was taken over from a frozen process stays taken when that one wakes and ends its lock', () => {
+  const db = mirrorPath();
+  const [frozen, next] = [openedStore(db), openedStore(db)];
+  frozen.keeperLease.acquire(0);
+  next.keeperLease.acquire(2 * LEASE_TTL_MS);
+  frozen.close();
+  const late = () => openedStore(db).keeperLease.acquire(2 * LEASE_TTL_MS + 1);
+  expect(late).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+});

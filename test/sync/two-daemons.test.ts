@@ -5,7 +5,7 @@ import Database from 'better-sqlite3';
 import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
-import { runOnTerminal, start, startService } from '../support/cli.ts';
+import { CLI, runOnTerminal, start, startProcess, startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -118,6 +118,35 @@ it.skipIf(!redisAvailable)('a keeper that was suspended leaves the tasks of its 
   expect(await admin.zrange(queue, '0', '-1')).toEqual(tasks);
   for (const keeper of [first, second]) expect((await keeper.stop()).code).toBe(0);
 });
+
+it.skipIf(process.geteuid?.() !== 0)(
+  'a daemon in a container works at once after the one before was killed',
+  async () => {
+    const { sandbox, directory, db, settings } = await place(
+      // So that the first one still works when the second one stands by.
+      { items: 20_000, latencyMs: 100 },
+      { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', CATCHWORD_DELTA_CRON: 'off', LOG_LEVEL: 'info' },
+    );
+    // As in a container, each has the process id 1 of a namespace of its own, and cannot see the processes of the others.
+    const contained = ['unshare', '--pid', '--fork', '--kill-child', '--mount-proc', process.execPath, CLI, 'daemon'];
+    const daemon = () => startProcess(contained, { ...settings, CATCHWORD_HTTP_PORT: '0' }, directory);
+    const first = daemon();
+    await expect.poll(() => sandbox.requests.length).toBeGreaterThan(10);
+    const second = daemon();
+    await second.shows('"msg":"standing by"');
+    await second.stop('SIGKILL');
+    expect(await first.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
+    const next = daemon();
+    onTestFinished(() => void next.child.kill('SIGKILL'));
+    const lines = await next.shows('run complete');
+    expect(lines).toContain('"pid":1,');
+    expect(lines).toContain('run resumed');
+    expect(lines).not.toMatch(/standing by|waiting|took over/);
+    expect(catalogOf(db).size).toBe(20_000);
+    next.child.kill('SIGKILL');
+    await next.ended;
+  },
+);
 
 it('a daemon makes up for a week of downtime with one full run, without any deltas', async () => {
   const minute = (new Date().getUTCMinutes() + 30) % 60;

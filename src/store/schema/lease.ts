@@ -1,6 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { CatchwordError } from '../../base/errors.ts';
+import { holdFile } from '../../base/file-lock.ts';
 import type { Queries } from './queries.ts';
 import type { Transact } from './transaction.ts';
 
@@ -10,6 +11,8 @@ export interface Holder {
   /** Ids of the boot and of the process namespace in which `pid` is valid; null if unknown. */
   readonly boot: string | null;
   readonly pidNamespace: string | null;
+  /** Whether it has the system's lock of this lease, which it keeps for as long as it lives. */
+  readonly isLocked?: boolean;
 }
 
 /** One row of the table for each lease. See writers.ts for what each protects. */
@@ -53,6 +56,15 @@ function isDead(holder: Holder, self: Holder): boolean {
   }
 }
 
+/** @returns null if another process has the lock, or this one cannot have any there */
+function tryToHold(path: string): (() => void) | null {
+  try {
+    return holdFile(path);
+  } catch {
+    return null;
+  }
+}
+
 /** A lease that was acquired: the only way to its writer. */
 export type Leased<Writer> = ReturnType<Lease<Writer>['acquire']>;
 export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
@@ -60,6 +72,7 @@ export type Lease<Writer> = ReturnType<typeof createLease<Writer>>;
 /**
  * Gives one process at a time the right to write. Each holder gets a higher epoch than the one before. One that stops
  * renewing loses the lease when it expires; one that is known to be dead loses it at once.
+ * @param lock the file whose lock shows that a holder lives, also one in another container; null: no lock
  */
 export function createLease<Writer>(
   { value, number, write }: Queries,
@@ -67,7 +80,12 @@ export function createLease<Writer>(
   writer: Writer,
   self: Holder,
   transact: Transact,
+  lock: string | null,
 ) {
+  /** Null if it could not be had. Each lock costs memory, so it is tried once, and kept until the store closes. */
+  let unlock: (() => void) | null | undefined;
+  /** The holder that was found alive by its lock, which is tried once for the same reason. */
+  let alive: string | null = null;
   const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
   // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
   const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
@@ -84,8 +102,18 @@ export function createLease<Writer>(
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
     const text = holderOf({ id, nowMs });
-    const found = text === null ? null : (JSON.parse(text) as Holder);
-    return found === null || isDead(found, self) ? null : found;
+    if (text === null) return null;
+    const found = JSON.parse(text) as Holder;
+    return isDead(found, self) || hasEnded(text, found) ? null : found;
+  }
+
+  /** Whether the system has ended the lock of a holder. */
+  function hasEnded(text: string, { isLocked }: Holder): boolean {
+    if (lock === null || isLocked !== true || text === alive) return false;
+    const release = tryToHold(lock);
+    release?.();
+    alive = release === null ? text : null;
+    return release !== null;
   }
 
   function leased(epoch: number) {
@@ -123,9 +151,15 @@ export function createLease<Writer>(
     acquire: (nowMs: number) =>
       transact(() => {
         const other = holder(nowMs);
-        if (other === null) return leased(take({ id, holder: JSON.stringify(self), until: nowMs + LEASE_TTL_MS }));
+        if (other === null) {
+          if (unlock === undefined) unlock = lock === null ? null : tryToHold(lock);
+          const holder = JSON.stringify({ ...self, isLocked: unlock !== null });
+          return leased(take({ id, holder, until: nowMs + LEASE_TTL_MS }));
+        }
         const hint = 'Wait until it ends, or see what it does: npx catchword status.';
         throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, { hint });
       }),
+    /** Ends the lock. Call it when the store closes. */
+    unlock: (): void => unlock?.(),
   };
 }
