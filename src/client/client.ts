@@ -124,7 +124,7 @@ export function createClient(options: ClientOptions): Client {
 
 export type { ErrorCode } from '../base/errors.ts';
 export type { Envelope, RejectedItem } from '../catalog/page-types.ts';
-export type { Product, SearchText } from '../catalog/product.ts';
+export type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
 export type { AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
 export type { AssetOptions, PutAssetOptions, WrittenAsset } from './assets/assets.ts';

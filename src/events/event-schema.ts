@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { PARTIAL_PRODUCT, PRODUCT } from './product-type.ts';
+import { PARTIAL_PRODUCT, PRODUCT } from '../catalog/product-type.ts';
 
 /* The event of the change log, declared once: its type, its check, and its JSON Schema. */
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Field, STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
+import { PRODUCT } from '../catalog/product-type.ts';
 import { EVENT } from '../events/event-schema.ts';
-import { PRODUCT } from '../events/product-type.ts';
 import { FRESHNESS } from '../state/mirror-state.ts';
 import { STATUS as STATUS_OF } from './http-error.ts';
 

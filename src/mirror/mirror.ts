@@ -4,9 +4,10 @@ import { withAbort } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
 import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
 import { eventText } from '../catalog/event.ts';
-import type { Stored, Summary } from '../catalog/fields.ts';
+import type { Summary } from '../catalog/fields.ts';
+import type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
 import type { Proof, RunKind, RunState } from '../catalog/run-types.ts';
-import type { CatalogProduct, CatchwordEvent } from '../events/events.ts';
+import type { CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, MISPLACED } from '../store/history/log-position.ts';
@@ -37,15 +38,11 @@ export interface MirrorHit extends Summary {
 }
 
 /** A product that is not removed. */
-export interface MirrorProduct extends MirrorHit, Stored {
+export interface MirrorProduct extends MirrorHit, CatalogItem {
   readonly firstSeenAt: Date;
   readonly changedAt: Date;
   /** Number of its newest change. */
   readonly changedSeq: number;
-  /** The product as the source sent it, parsed: long numbers are rounded. */
-  readonly product: CatalogProduct;
-  /** The same as JSON text, byte by byte. */
-  readonly body: string;
 }
 
 export interface MirrorStatus {

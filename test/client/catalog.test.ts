@@ -21,7 +21,12 @@ it('4.4 rule 1: the client reads pages up to total_pages, with both headers and 
   for await (const one of client.catalog.products(options)) pages.push(one);
   expect(pages.map(({ products }) => products.map(({ vbid }) => vbid).join())).toEqual(['1a,1b', '2a,2b', '3a,3b']);
   expect(pages[0]).toMatchObject({ page: 1, totalPages: 3, numItems: 6, perPage: 2, sourceTime: Date.parse(DATE) });
-  expect(pages[0]?.products[0]).toMatchObject({ title: 'Title 1a', body: '{"vbid":"1a","title":"Title 1a"}' });
+  expect(pages[0]?.products[0]).toMatchObject({
+    title: 'Title 1a',
+    product: { vbid: '1a', title: 'Title 1a' },
+    body: '{"vbid":"1a","title":"Title 1a"}',
+  });
+  expect(pages[0]?.products[0]).not.toHaveProperty('withdrawn');
   expect(asked[0]?.url).toBe('/v4/products?page=1&per_page=2&include_details=subjects%2Cmetadata&currency=USD%2CEUR');
   expect(asked[0]?.headers).toMatchObject({
     'x-service-api-key': KEY,

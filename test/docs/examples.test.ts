@@ -130,10 +130,13 @@ it('examples of the documents receive what a webhook sends', async () => {
 });
 
 it.each(['README.md', 'docs/client.md'])('examples of the documents run as TypeScript: %s', async (document) => {
-  const [code = ''] = blocks(document, 'ts').filter((one) => one.includes("from 'catchword'"));
-  expect(code).toContain('http://127.0.0.1:4010');
-  const file = join(project, 'example.ts');
-  writeFileSync(file, code.replace('http://127.0.0.1:4010', sandbox.url));
-  const { stderr } = await run(TSX, [file], { cwd: project, env: environment });
-  expect(stderr).toBe('');
+  const examples = blocks(document, 'ts').filter((one) => one.includes("from 'catchword'"));
+  expect(examples).not.toEqual([]);
+  for (const code of examples) {
+    expect(code).toContain('http://127.0.0.1:4010');
+    const file = join(project, 'example.ts');
+    writeFileSync(file, code.replace('http://127.0.0.1:4010', sandbox.url));
+    const { stderr } = await run(TSX, [file], { cwd: project, env: environment });
+    expect(stderr).toBe('');
+  }
 });

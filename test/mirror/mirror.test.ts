@@ -2,6 +2,7 @@ import { copyFileSync, renameSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
+import { createClient } from '../../src/client/client.ts';
 import { type CatchwordEvent, type Mirror, type MirrorProduct, openMirror } from '../../src/mirror/mirror.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -238,4 +239,20 @@ it('openMirror notices that another file took the place of the mirror', async ()
   expect(failure(() => mirror.get('A'))).toBe('MIRROR_REPLACED');
   mirror.close();
   expect(open(one.db).status().products).toBe(30);
+});
+
+it('openMirror gives each product as the client of the service does, and when it changed', async () => {
+  const { db, sandbox } = await filled({ items: 20, details: true });
+  const client = createClient({ baseUrl: sandbox.url, apiKey: 'SANDBOXKEY', accessToken: 'sandboxtoken' });
+  onTestFinished(() => client.close());
+  const mirror = open(db);
+  for await (const { products } of client.catalog.products()) {
+    expect(products).toHaveLength(20);
+    for (const item of products) {
+      const { firstSeenAt, changedAt, changedSeq, ...same } = mirror.get(item.vbid) as MirrorProduct;
+      expect(item).toEqual(same);
+      expect(item.product.variants?.[0]?.prices?.[0]?.currency).toMatch(/^[A-Z]{3}$/);
+      expect([firstSeenAt, changedAt, changedSeq]).toEqual([expect.any(Date), expect.any(Date), expect.any(Number)]);
+    }
+  }
 });

@@ -3,15 +3,16 @@ import { parseIsoTime } from '../../base/iso-time.ts';
 import { productsOf } from '../../catalog/page-items.ts';
 import type { Envelope, Page } from '../../catalog/page-types.ts';
 import type { Product } from '../../catalog/product.ts';
+import type { CatalogItem, CatalogProduct } from '../../catalog/product-type.ts';
 import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { type OptionsOf, texts } from '../input/request-fields.ts';
 import { type ProductSettings, readProduct, readProducts } from './product-operations.ts';
 
-/** One page of the catalog. The `body` of a product has all of its fields as JSON text. */
+/** One answer of the service: the products, and what it says of the whole list then. */
 export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
-  readonly products: readonly Product[];
+  readonly products: readonly CatalogItem[];
   /** When the service answered by its own clock, milliseconds since 1970: where the next delta starts. Null if unknown. */
   readonly sourceTime: number | null;
 }
@@ -56,6 +57,11 @@ export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { rea
 
 export type Catalog = ReturnType<typeof createCatalog>;
 
+/** Leaves out what only the mirror needs. */
+function itemOf({ search: _search, withdrawn: _withdrawn, ...item }: Product): CatalogItem {
+  return { ...item, product: JSON.parse(item.body) as CatalogProduct };
+}
+
 /** The product catalog (interface, 4.4). */
 export function createCatalog(caller: Caller, defaults: CatalogSettings) {
   return {
@@ -72,7 +78,7 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
         const { body, sourceTime } = await caller.call(operation, signal);
         const found = validatePage(body, window);
         const { envelope, rejected } = found;
-        const products = productsOf(found).filter((product) => product !== null);
+        const products = productsOf(found).flatMap((product) => (product === null ? [] : [itemOf(product)]));
         yield { ...envelope, products, rejected, sourceTime };
         // The catalog may have grown or shrunk since the last page.
         pages = envelope.totalPages;
@@ -82,11 +88,12 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
      * @returns undefined if the service does not know the product
      * @throws CatchwordError as above
      */
-    product: async (vbid: string, options?: CatalogOptions): Promise<Product | undefined> => {
+    product: async (vbid: string, options?: CatalogOptions): Promise<CatalogItem | undefined> => {
       const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, options);
       const operation = readProduct(defaults.lookupPath, vbid, { ...defaults, ...own });
       const { body } = await caller.call(operation, signal);
-      return productsOf(validateLookup(body, vbid, { page: 1, perPage: 1 }))[0] ?? undefined;
+      const [found] = productsOf(validateLookup(body, vbid, { page: 1, perPage: 1 }));
+      return found == null ? undefined : itemOf(found);
     },
   };
 }

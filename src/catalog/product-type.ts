@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Form, MEMBERS, type MembersAs, type PartsAs } from '../catalog/fields.ts';
+import { type Form, MEMBERS, type MembersAs, type PartsAs, type Stored } from './fields.ts';
 
 /*
  * The fields of a product that services are known to send. catchword passes on what the source sent: only the key was
@@ -92,3 +92,12 @@ export const PARTIAL_PRODUCT = z
  * was validated.
  */
 export type CatalogProduct = z.output<typeof PRODUCT>;
+
+/** A product, with the fields that a search finds it by. */
+export interface CatalogItem extends Stored {
+  readonly vbid: string;
+  /** The product as the source sent it, parsed: long numbers are rounded. */
+  readonly product: CatalogProduct;
+  /** The same as JSON text, byte by byte. */
+  readonly body: string;
+}
