@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process';
 import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
-import { columnsOf, type Fields, pricesOf } from '../src/catalog/field-values.ts';
+import { columnsOf, type Fields, partsOf } from '../src/catalog/field-values.ts';
+import { PART_NAMES } from '../src/catalog/fields.ts';
 import {
   ensureLayout,
-  PRICE_COLUMNS,
+  PART_COLUMNS,
   PRODUCT_COLUMNS,
   resolveNames,
 } from '../src/relay/sinks/postgres/postgres-layout.ts';
@@ -18,7 +19,6 @@ interface Product {
 }
 
 const COLUMNS = ['vbid', ...Object.keys(PRODUCT_COLUMNS), 'body', 'seq', 'changed_at', 'fill'].join();
-const PRICES = ['vbid', ...Object.keys(PRICE_COLUMNS)].join();
 
 function line(row: readonly (string | number | boolean | null)[]): string {
   const cells = row.map((value) =>
@@ -46,29 +46,33 @@ export async function prepareCopy(
   directory: string,
   chunks: readonly (readonly Product[])[],
 ): Promise<() => void> {
-  const files = { rows: join(directory, 'rows'), prices: join(directory, 'prices') };
-  for (const file of Object.values(files)) rmSync(file, { force: true });
+  const rowFile = join(directory, 'rows');
+  const partFile = (part: string): string => join(directory, part);
+  for (const file of [rowFile, ...PART_NAMES.map(partFile)]) rmSync(file, { force: true });
   const now = new Date().toISOString();
   for (const chunk of chunks) {
     let rows = '';
-    let prices = '';
+    const parts = { prices: '', contributors: '', identifiers: '' };
     for (const { vbid, body, seq } of chunk) {
       const fields = JSON.parse(body) as Fields;
       rows += line([vbid, ...columnsOf(fields), body, seq, now, 1]);
-      for (const price of pricesOf(fields)) prices += line([vbid, ...price]);
+      const found = partsOf(fields);
+      for (const part of PART_NAMES) for (const row of found[part]) parts[part] += line([vbid, ...row]);
     }
-    appendFileSync(files.rows, rows);
-    appendFileSync(files.prices, prices);
+    appendFileSync(rowFile, rows);
+    for (const part of PART_NAMES) appendFileSync(partFile(part), parts[part]);
   }
   const client = new pg.Client({ connectionString: address });
   await client.connect();
-  await client.query('DROP TABLE IF EXISTS floor, floor_prices');
+  await client.query('DROP TABLE IF EXISTS floor, floor_prices, floor_contributors, floor_identifiers');
   const names = await resolveNames(client, 'floor');
   await ensureLayout(client, names);
   await client.end();
   const copies = [
-    `\\copy ${names.table} (${COLUMNS}) from '${files.rows}'`,
-    `\\copy ${names.prices} (${PRICES}) from '${files.prices}'`,
+    `\\copy ${names.table} (${COLUMNS}) from '${rowFile}'`,
+    ...PART_NAMES.map(
+      (part) => `\\copy ${names[part]} (${Object.keys(PART_COLUMNS[part]).join()}) from '${partFile(part)}'`,
+    ),
   ];
   const commands = copies.flatMap((copy) => ['-c', copy]);
   return () => {

@@ -1,4 +1,4 @@
-import { COLUMNS, type Field, MEMBER, PRICE_FIELDS, STORED, type Stored } from './fields.ts';
+import { COLUMNS, type Field, MEMBER, type Part, PRICE_FIELDS, STORED, type Stored } from './fields.ts';
 
 /* Reads the fields of a parsed item. The views read the same from its text: see store/product-views.ts. */
 
@@ -33,17 +33,21 @@ export function nameOf(value: unknown): string | null {
   return textOf(value) ?? textOf(name) ?? textOf(named);
 }
 
-/** The names in a list such as `contributors`. */
-function namesOf(value: unknown): string[] {
+/** The texts or names in a list such as `contributors`. */
+function allOf(value: unknown, read: typeof textOf): string[] {
   return listOf(value)
-    .map(nameOf)
+    .map(read)
     .filter((item) => item !== null);
 }
 
-/** Whether the product is withdrawn: sources list it for some days with `distributable: false`, then omit it. */
+/** Sources write it for products, which they list for some days before they omit them, and for variants. */
+function isRefused(distributable: unknown): boolean {
+  return distributable === false || distributable === 'false';
+}
+
+/** Whether the product is withdrawn. */
 export function isWithdrawn(fields: Fields): boolean {
-  const value = fields[MEMBER.withdrawn];
-  return value === false || value === 'false';
+  return isRefused(fields[MEMBER.withdrawn]);
 }
 
 /** As `isWithdrawn`, for an item's JSON text. */
@@ -61,7 +65,8 @@ export function fieldText(fields: Fields, field: Field, between = '; '): string 
   const value = valueAt(fields, field);
   if (value === undefined) return null;
   if (field.form === 'name') return nameOf(value);
-  return field.form === 'names' ? namesOf(value).join(between) || null : textOf(value);
+  if (field.form === 'texts') return Array.isArray(value) ? JSON.stringify(allOf(value, textOf)) : null;
+  return field.form === 'names' ? allOf(value, nameOf).join(between) || null : textOf(value);
 }
 
 export interface NameWithRole {
@@ -108,19 +113,42 @@ function rawPrices(fields: Fields): unknown[][] {
     const variant = fieldsOf(item);
     return listOf(variant[MEMBER.prices]).map((entry) => {
       const objects = { variant, price: fieldsOf(entry) };
-      return PRICE_FIELDS.map(({ of, column }) => objects[of][column]);
+      return PRICE_FIELDS.map(({ of, member }) => objects[of][member]);
     });
   });
 }
 
-/** The values of `PRICE_FIELDS` for each price, in the order of the source. */
-export function pricesOf(fields: Fields): (string | number | null)[][] {
-  return rawPrices(fields).map((price) =>
-    price.map((value, at) => (PRICE_FIELDS[at]?.form === 'number' ? numberOf(value) : textOf(value))),
+type Value = string | number | boolean | null;
+
+const PRICE_VALUES = { text: textOf, number: numberOf, sellable: (value: unknown) => !isRefused(value) } as const;
+
+function contributorsOf(fields: Fields): Value[][] {
+  return listOf(fields[MEMBER.contributors]).flatMap((one, at) => {
+    const name = nameOf(one);
+    return name === null ? [] : [[at + 1, name, textOf(fieldsOf(one).type)]];
+  });
+}
+
+function identifiersOf(fields: Fields): Value[][] {
+  return Object.entries(fieldsOf(fields[MEMBER.identifiers])).flatMap(([form, value]) =>
+    allOf(Array.isArray(value) ? value : [value], textOf).map((text) => [form, text]),
   );
 }
 
-/** The same as texts. */
+/** The values of `PARTS`, in the order of the source. */
+export function partsOf(fields: Fields): Readonly<Record<Part, Value[][]>> {
+  const prices = rawPrices(fields).map((price) =>
+    PRICE_FIELDS.map(({ form }, at): Value => PRICE_VALUES[form](price[at])),
+  );
+  return { prices, contributors: contributorsOf(fields), identifiers: identifiersOf(fields) };
+}
+
+/** The values of `PRICE_FIELDS` for each price, as texts. */
 export function priceTexts(fields: Fields): (string | null)[][] {
-  return rawPrices(fields).map((price) => price.map(textOf));
+  return rawPrices(fields).map((price) =>
+    price.map((value, at) => {
+      if (PRICE_FIELDS[at]?.form === 'sellable') return isRefused(value) ? 'no' : 'yes';
+      return textOf(value);
+    }),
+  );
 }

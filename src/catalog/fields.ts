@@ -1,7 +1,7 @@
 /*
  * The fields of a product; no other file says where in an item they are. From these tables come the columns of the mirror,
- * the views `catalog` and `prices`, the tables of PostgreSQL sinks, the page of a product, the type and the schema of an
- * event, what the API answers, and the tables in docs/sql.md and docs/stores/postgres.md.
+ * the views of products and of their parts, the tables of PostgreSQL sinks, the page of a product, the type and the schema
+ * of an event, what the API answers, and the tables in docs/sql.md and docs/stores/postgres.md.
  *
  * A value of another JSON type than its field's form counts as absent: only the item's own JSON shows it. A number beyond
  * 15 digits is null in columns, because JavaScript and SQL round it in different ways; the page shows each number as sent.
@@ -11,11 +11,12 @@
  * - text, numeric, isbn, link: a text, or a number. Columns of ISBNs have an index
  * - name: a text, or an object with a name; names: a list of names
  * - sellable: false for `false` and `"false"` only
+ * - texts: a list of texts; its column is a JSON array
  * - others have no column: events describe them
  */
 export type Form =
-  | ('text' | 'numeric' | 'isbn' | 'link' | 'name' | 'names' | 'sellable')
-  | ('identifiers' | 'links' | 'variants' | 'subjects' | 'texts' | 'object');
+  | ('text' | 'numeric' | 'isbn' | 'link' | 'name' | 'names' | 'sellable' | 'texts')
+  | ('identifiers' | 'links' | 'variants' | 'subjects' | 'object');
 
 interface Row {
   /** The name of a member of the item; or of a member's member, after a dot. Not deeper. */
@@ -43,7 +44,7 @@ interface Row {
 // biome-ignore format: a row is a line.
 export const ROWS = [
   { path: 'title', form: 'text', kept: 'stored', label: 'Title', words: 'title', about: 'The title.' },
-  { path: 'distributable', form: 'sellable', kept: 'read', about: 'False if the product is withdrawn. Absent: it may be sold.' },
+  { path: 'distributable', form: 'sellable', kept: 'read', about: 'False if the product is withdrawn: none of its variants may be sold. Absent: not withdrawn.' },
   { path: 'subtitle', form: 'text', kept: 'read', label: 'Subtitle', words: 'title', about: 'The subtitle.' },
   { path: 'kind', form: 'name', kept: 'stored', label: 'Kind', about: 'A name such as `book`, or an object with a name.' },
   { path: 'format', form: 'name', kept: 'stored', label: 'Format', about: 'A name such as `epub`, or an object with a name.' },
@@ -63,27 +64,47 @@ export const ROWS = [
   { path: 'print_restrictions', form: 'numeric', about: 'Pages that a reader may print; -1: unlimited.' },
   { path: 'copy_restrictions', form: 'numeric', about: 'Pages that a reader may copy; -1: unlimited.' },
   { path: 'variants', form: 'variants', about: 'What is sold, with its prices.' },
-  { path: 'sales_rights', form: 'texts', about: 'Countries where it may be sold (ISO 3166).' },
-  { path: 'exclude_sales_rights', form: 'texts', about: 'Countries where it may not be sold.' },
+  { path: 'sales_rights', form: 'texts', kept: 'read', about: 'Countries where it may be sold (ISO 3166), or `WORLD`, `ROW`.' },
+  { path: 'exclude_sales_rights', form: 'texts', kept: 'read', about: 'Countries where it may not be sold.' },
   { path: 'subjects', form: 'subjects', about: 'Subjects, if `include_details` asks for them.' },
   { path: 'metadata', form: 'object', about: 'Description and dates, if `include_details` asks for them.' },
   { path: 'metadata.page_count', form: 'numeric', label: 'Pages', about: 'The number of pages.' },
   { path: 'metadata.description', form: 'text', label: 'Description', about: 'The description.' },
 ] as const satisfies readonly Row[];
 
-/** A price's columns, with the object that has the member of this name: the price itself, or the variant that it is of. */
+/** A price's columns, with the object that has the member: the price itself, or the variant that it is of. A new one comes last. */
 // biome-ignore format: a row is a line.
 export const PRICE_FIELDS = [
-  { column: 'sku', of: 'variant', form: 'text', label: 'SKU', about: 'What is sold.' },
-  { column: 'type', of: 'price', form: 'text', label: 'Type', about: 'Such as `digital_list_price`.' },
-  { column: 'duration', of: 'variant', form: 'text', label: 'Duration', about: 'A number of days, or `perpetual`.' },
-  { column: 'currency', of: 'price', form: 'text', label: 'Currency', about: 'ISO 4217.' },
-  { column: 'value', of: 'price', form: 'number', label: 'Price', about: 'A number, also if the source writes it as a text.' },
+  { column: 'sku', member: 'sku', of: 'variant', form: 'text', label: 'SKU', about: 'What is sold.' },
+  { column: 'type', member: 'type', of: 'price', form: 'text', label: 'Type', about: 'Such as `digital_list_price`.' },
+  { column: 'duration', member: 'duration', of: 'variant', form: 'text', label: 'Duration', about: 'A number of days, or `perpetual`.' },
+  { column: 'currency', member: 'currency', of: 'price', form: 'text', label: 'Currency', about: 'ISO 4217.' },
+  { column: 'value', member: 'value', of: 'price', form: 'number', label: 'Price', about: 'A number, also if the source writes it as a text.' },
+  { column: 'variant_type', member: 'type', of: 'variant', form: 'text', label: 'Variant', about: 'Such as `single` or `rental`.' },
+  { column: 'variant_distributable', member: 'distributable', of: 'variant', form: 'sellable', label: 'Distributable', about: 'False if this variant may not be sold, although others of the product may. Absent: it may.' },
 ] as const;
+
+/** What a product has many of: each has a view, and a table of its own in PostgreSQL, with these columns after `vbid`. */
+// biome-ignore format: a row is a line.
+export const PARTS = {
+  prices: PRICE_FIELDS,
+  contributors: [
+    { column: 'position', form: 'whole', about: 'Its place in the list of the source, from 1 on.' },
+    { column: 'name', form: 'name', about: 'The name. A contributor without one has no row.' },
+    { column: 'type', form: 'text', about: 'Such as `author`.' },
+  ],
+  identifiers: [
+    { column: 'form', form: 'text', about: 'The name that the source gives it, such as `e_isbn_13`.' },
+    { column: 'value', form: 'text', about: 'The identifier. A list of them has a row for each.' },
+  ],
+} as const;
+export type Part = keyof typeof PARTS;
+export const PART_NAMES = Object.keys(PARTS) as Part[];
 
 /** Members that other code than the table's rows has to find. */
 export const MEMBER = {
   withdrawn: 'distributable',
+  contributors: 'contributors',
   identifiers: 'identifiers',
   variants: 'variants',
   prices: 'prices',

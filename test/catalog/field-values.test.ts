@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { columnsOf, pricesOf } from '../../src/catalog/field-values.ts';
+import { columnsOf, partsOf } from '../../src/catalog/field-values.ts';
 import { COLUMNS, PRICE_FIELDS } from '../../src/catalog/fields.ts';
 
 function columns(fields: object) {
@@ -7,7 +7,7 @@ function columns(fields: object) {
 }
 
 function prices(fields: object) {
-  return pricesOf({ ...fields }).map((price) =>
+  return partsOf({ ...fields }).prices.map((price) =>
     Object.fromEntries(PRICE_FIELDS.map(({ column }, at) => [column, price[at]])),
   );
 }
@@ -35,6 +35,39 @@ it('an item has the fields that a shop shows', () => {
   });
 });
 
+it('lists of countries are JSON arrays of their texts; anything else is null', () => {
+  const rights = (sales_rights: unknown) => columns({ sales_rights }).sales_rights;
+  expect(rights(['US', 'GB'])).toBe('["US","GB"]');
+  expect(rights([])).toBe('[]');
+  expect(rights(['US', null, 7, ['GB'], ''])).toBe('["US","7"]');
+  for (const other of ['US', null, { not_for_sale: ['US'] }]) expect(rights(other)).toBeNull();
+  expect(columns({ exclude_sales_rights: ['US'] })).toEqual({ ...columns({}), exclude_sales_rights: '["US"]' });
+});
+
+it('contributors keep their places, and an identifier that is a list has a row for each text', () => {
+  const contributors = [{ name: 'Ann Lee', type: 'author' }, { type: 'editor' }, 'Bo', { value: 'Cy' }];
+  const identifiers = { e_isbn_13: '9780000000002', fpid: 12, vbid13_alias: ['A', null, 'B'], none: null, other: {} };
+  expect(partsOf({ contributors, identifiers })).toEqual({
+    prices: [],
+    contributors: [
+      [1, 'Ann Lee', 'author'],
+      [3, 'Bo', null],
+      [4, 'Cy', null],
+    ],
+    identifiers: [
+      ['e_isbn_13', '9780000000002'],
+      ['fpid', '12'],
+      ['vbid13_alias', 'A'],
+      ['vbid13_alias', 'B'],
+    ],
+  });
+  expect(partsOf({ contributors: 'Ann', identifiers: ['A'], variants: {} })).toEqual({
+    prices: [],
+    contributors: [],
+    identifiers: [],
+  });
+});
+
 it('null stands for fields that are absent or "null"', () => {
   const nothing = { ...Object.fromEntries(COLUMNS.map(({ column }) => [column, null])), distributable: true };
   expect(columns({})).toEqual(nothing);
@@ -57,6 +90,8 @@ it("prices have a row each, with its variant's sku and duration", () => {
     { sku: 'A', type: 'single', duration: 'perpetual', prices: [{ type: 'list', currency: 'USD', value: '12.50' }] },
     {
       sku: 'AR180',
+      type: 'rental',
+      distributable: 'false',
       duration: 180,
       prices: [
         { type: 'list', currency: 'USD', value: 7 },
@@ -66,10 +101,12 @@ it("prices have a row each, with its variant's sku and duration", () => {
     { sku: 'NONE', prices: null },
     'odd',
   ];
+  const single = { variant_type: 'single', variant_distributable: true };
+  const rental = { variant_type: 'rental', variant_distributable: false };
   expect(prices({ variants })).toEqual([
-    { sku: 'A', type: 'list', duration: 'perpetual', currency: 'USD', value: 12.5 },
-    { sku: 'AR180', type: 'list', duration: '180', currency: 'USD', value: 7 },
-    { sku: 'AR180', type: null, duration: '180', currency: 'EUR', value: null },
+    { ...single, sku: 'A', type: 'list', duration: 'perpetual', currency: 'USD', value: 12.5 },
+    { ...rental, sku: 'AR180', type: 'list', duration: '180', currency: 'USD', value: 7 },
+    { ...rental, sku: 'AR180', type: null, duration: '180', currency: 'EUR', value: null },
   ]);
 });
 

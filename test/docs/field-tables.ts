@@ -1,4 +1,4 @@
-import { COLUMNS, type Field, type Form, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
+import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
 import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { tableOf } from './reference.ts';
 
@@ -6,16 +6,24 @@ import { tableOf } from './reference.ts';
 
 type Line = readonly [column: string, type: string, about: string];
 
-const FORMS: Partial<Record<Form, string>> = { names: 'text: names, joined by `; `', sellable: '0 or 1' };
+const FORMS: Partial<Record<Form, string>> = {
+  names: 'text: names, joined by `; `',
+  sellable: '0 or 1',
+  texts: 'text: a JSON array',
+};
 
 const line = (column: string, type: string, about: string): Line => [`\`${column}\``, type, about];
 const inView = ({ column, form, about }: Field): Line => line(column, FORMS[form] ?? 'text', about);
 const inPostgres = ({ column, form, about }: Field): Line =>
-  line(column, FORMS[form]?.startsWith('text') === true ? FORMS[form] : (PRODUCT_COLUMNS[column] ?? ''), about);
+  line(column, form === 'names' ? (FORMS.names ?? '') : (PRODUCT_COLUMNS[column] ?? ''), about);
+
+const KEY = line('vbid', 'text', 'The key of the product.');
+const inPart = ({ column, form, about }: (typeof PARTS)['contributors' | 'identifiers'][number]): Line =>
+  line(column, form === 'whole' ? 'number' : 'text', about);
 
 const TABLES: Readonly<Record<string, readonly Line[]>> = {
   catalog: [
-    line('vbid', 'text', 'The key of the product.'),
+    KEY,
     ...STORED.map(inView),
     line('body', 'text', "The source's JSON, unchanged."),
     line('first_seen_at', 'text', 'When the product was first written here.'),
@@ -25,11 +33,13 @@ const TABLES: Readonly<Record<string, readonly Line[]>> = {
     ...READ.map(inView),
   ],
   prices: [
-    line('vbid', 'text', 'The key of the product.'),
+    KEY,
     ...PRICE_FIELDS.map(({ column, form, of, about }) =>
-      line(column, form, of === 'variant' ? `Of the variant: ${about}` : about),
+      line(column, form === 'sellable' ? '0 or 1' : form, of === 'variant' ? `Of the variant: ${about}` : about),
     ),
   ],
+  contributors: [KEY, ...PARTS.contributors.map(inPart)],
+  identifiers: [KEY, ...PARTS.identifiers.map(inPart)],
   postgres: [
     line('vbid', 'text', 'The key of the product, and of the table.'),
     ...COLUMNS.map(inPostgres),

@@ -46,7 +46,7 @@ function itemOf(vbid: string, json: string | null): string {
   const members = new Map<string, string[]>();
   for (const { key, inner, form } of COLUMNS) {
     if (form === 'sellable' || json === null) continue;
-    const value = form === 'names' ? `[${json}]` : json;
+    const value = form === 'names' || form === 'texts' ? `[${json}]` : json;
     members.set(key, [...(members.get(key) ?? []), inner === undefined ? value : `${JSON.stringify(inner)}:${value}`]);
   }
   const inner = (key: string) => COLUMNS.some((field) => field.key === key && field.inner !== undefined);
@@ -56,8 +56,22 @@ function itemOf(vbid: string, json: string | null): string {
   return `{"vbid":"${vbid}",${[...texts, prices].join()}}`;
 }
 
-const withValue = (fields: readonly Field[], text: string | null, sellable: unknown = true) =>
-  Object.fromEntries(fields.map(({ column, form }) => [column, form === 'sellable' ? sellable : text]));
+/** @param listAs how a list of texts is read */
+const withValue = (
+  fields: readonly Field[],
+  [, json, text]: Odd,
+  sellable: unknown,
+  listAs: (list: string[]) => unknown,
+) =>
+  Object.fromEntries(
+    fields.map(({ column, form }) => {
+      const list = json === null ? null : listAs(text === null ? [] : [text]);
+      return [column, form === 'sellable' ? sellable : form === 'texts' ? list : text];
+    }),
+  );
+
+/** The values of contributors and identifiers: an identifier may be a list. */
+const othersOf = ([name, , text]: Odd) => ({ name: text, value: name === 'a list' ? 'a' : text });
 
 const versions = (odd: readonly Odd[]) =>
   odd.map(([, json], at) => ({ vbid: keyOf(at), body: itemOf(keyOf(at), json) }));
@@ -74,15 +88,20 @@ it('a field with an odd value is the same in the mirror, its views, its library,
   });
   const catalog = keepStatements(file).prepare('SELECT * FROM catalog WHERE vbid = ?');
   const prices = file.prepare('SELECT sku, type, duration, currency, value FROM prices WHERE vbid = ?');
-  for (const [at, [name, json, column, shown = column]] of all.entries()) {
+  const names = file.prepare('SELECT name FROM contributors WHERE vbid = ?').pluck();
+  const values = file.prepare('SELECT DISTINCT value FROM identifiers WHERE vbid = ?').pluck();
+  for (const [at, odd] of all.entries()) {
+    const [name, json, column, shown = column] = odd;
     const vbid = keyOf(at);
-    const stored = withValue(STORED, column);
+    const stored = withValue(STORED, odd, true, JSON.stringify);
     const byName = Object.fromEntries(STORED.map((field) => [field.name, column]));
     expect(store.products.get(vbid), name).toMatchObject(byName);
     expect(library.get(vbid), name).toMatchObject(byName);
     const answer = await fetch(`${web.url}/api/products/${vbid}`);
     expect(await answer.json(), name).toMatchObject(stored);
-    expect(catalog.get(vbid), name).toMatchObject(withValue(COLUMNS, column, 1));
+    expect(catalog.get(vbid), name).toMatchObject(withValue(COLUMNS, odd, 1, JSON.stringify));
+    const others = { name: names.get(vbid) ?? null, value: values.get(vbid) ?? null };
+    expect(others, name).toEqual(othersOf(odd));
     const texts = { sku: column, type: column, duration: column, currency: column };
     expect(prices.get(vbid), name).toEqual({ ...texts, value: 1 });
     const { fields } = productText(itemOf(vbid, json));
@@ -117,8 +136,14 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL table', () => {
     await harness.resume(config, versions([...ODD, HALF]));
     const { rows } = await postgres.client.query<{ readonly vbid: string }>(`SELECT * FROM ${target.table}`);
     const found = new Map(rows.map((row) => [row.vbid, row]));
-    for (const [at, [name, , column]] of ODD.entries())
-      expect(found.get(keyOf(at)), name).toMatchObject(withValue(COLUMNS, column));
+    for (const [at, odd] of ODD.entries())
+      expect(found.get(keyOf(at)), odd[0]).toMatchObject(withValue(COLUMNS, odd, true, (list) => list));
+    const others = await postgres.client.query(
+      `SELECT vbid, (SELECT name FROM ${target.table}_contributors AS c WHERE c.vbid = t.vbid),
+         (SELECT min(value) AS value FROM ${target.table}_identifiers AS i WHERE i.vbid = t.vbid) FROM ${target.table} AS t`,
+    );
+    const besides = new Map(others.rows.map(({ vbid, ...row }) => [vbid, row]));
+    for (const [at, odd] of ODD.entries()) expect(besides.get(keyOf(at)), odd[0]).toEqual(othersOf(odd));
     const prices = await postgres.client.query<{ readonly vbid: string }>(
       `SELECT vbid, sku, type, duration, currency, value FROM ${target.table}_prices`,
     );

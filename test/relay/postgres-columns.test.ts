@@ -19,9 +19,11 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
     contributors: [{ name: 'Ann Lee', type: 'author' }, { name: 'Bo' }],
     on_sale_date: '2026-01-31',
     off_sale_date: 'null',
-    identifiers: { print_isbn_canonical: '9780000000002' },
+    identifiers: { print_isbn_canonical: '9780000000002', vbid13_alias: ['A1', 'A2'] },
     resource_links: { cover_image: 'https://covers.example/1.jpg' },
-    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', prices }],
+    sales_rights: ['WORLD'],
+    exclude_sales_rights: [],
+    variants: [{ sku: 'V1R180', type: 'rental', duration: '180', distributable: false, prices }],
     ...more,
   };
   return { vbid: 'V1', body: JSON.stringify(fields) };
@@ -30,7 +32,8 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
 describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink', () => {
   const postgres = usePostgres();
 
-  const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date`;
+  const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date,
+    sales_rights, exclude_sales_rights`;
   const SHOWN = {
     distributable: false,
     subtitle: 'A "Tale"',
@@ -40,15 +43,28 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     cover_url: 'https://covers.example/1.jpg',
     on_sale_date: '2026-01-31',
     off_sale_date: null,
+    sales_rights: ['WORLD'],
+    exclude_sales_rights: [],
   };
 
   function prices(table: string) {
     return postgres.client
-      .query(`SELECT vbid, sku, type, duration, currency, value FROM ${table}_prices ORDER BY vbid, currency DESC`)
+      .query(`SELECT vbid, sku, type, duration, currency, value, variant_type, variant_distributable
+        FROM ${table}_prices ORDER BY vbid, currency DESC`)
       .then(({ rows }) => rows as unknown[]);
   }
 
-  const PRICE = { vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180' };
+  /** Contributors and identifiers, in the order of the source. */
+  async function others(table: string) {
+    const read = (sql: string) => postgres.client.query({ text: sql, rowMode: 'array' }).then(({ rows }) => rows);
+    return [
+      await read(`SELECT vbid, position, name, type FROM ${table}_contributors ORDER BY vbid, position`),
+      await read(`SELECT vbid, form, value FROM ${table}_identifiers ORDER BY vbid, form, value`),
+    ];
+  }
+
+  const VARIANT = { variant_type: 'rental', variant_distributable: false };
+  const PRICE = { vbid: 'V1', sku: 'V1R180', type: 'digital_list_price', duration: '180', ...VARIANT };
   const price = (value: string | null, currency = 'USD') => ({ ...PRICE, currency, value });
 
   it('columns and prices show what a shop needs', async () => {
@@ -61,6 +77,45 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
       `SELECT distributable, edition FROM ${target.table} WHERE vbid = 'P0'`,
     );
     expect(plain).toEqual([{ distributable: true, edition: null }]);
+  });
+
+  it('contributors and identifiers have rows, which change and disappear with the product', async () => {
+    const { harness, target, config } = await feeding(postgresTarget(postgres.port));
+    await harness.resume(config, [detailed(9), ...books(2, 1)]);
+    const IDENTIFIERS = [
+      ['V1', 'print_isbn_canonical', '9780000000002'],
+      ['V1', 'vbid13_alias', 'A1'],
+      ['V1', 'vbid13_alias', 'A2'],
+    ];
+    const NAMES = [
+      ['V1', 1, 'Ann Lee', 'author'],
+      ['V1', 2, 'Bo', null],
+    ];
+    expect(await others(target.table)).toEqual([NAMES, IDENTIFIERS]);
+    // A value of any length has an index.
+    const long = Array.from({ length: 9_000 }, (_, at) => (at * 7_919).toString(36)).join('');
+    await harness.deliver([detailed(9, { contributors: ['Cy'], identifiers: { other: long } })]);
+    expect(await others(target.table)).toEqual([[['V1', 1, 'Cy', null]], [['V1', 'other', long]]]);
+    await harness.deliver([{ vbid: 'V1', body: null }]);
+    expect(await others(target.table)).toEqual([[], []]);
+    await harness.deliver([detailed(8)]);
+    harness.replay(0, true);
+    await harness.caughtUp();
+    expect(await others(target.table)).toEqual([NAMES, IDENTIFIERS]);
+  });
+
+  it('prices, contributors and identifiers have a key of one column', async () => {
+    const { target } = await fed(postgresTarget(postgres.port), 1);
+    const { rows } = await postgres.client.query<{ name: string; column: string }>(
+      `SELECT relname AS name, attname AS column FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+       JOIN pg_attribute ON attrelid = indrelid AND attnum = ANY (indkey)
+       WHERE indisprimary AND relname LIKE '${target.table}\\_%' ORDER BY 1`,
+    );
+    const keys = ['contributors', 'identifiers', 'prices'].map((part) => ({
+      name: `${target.table}_${part}`,
+      column: 'id',
+    }));
+    expect(rows).toEqual(keys);
   });
 
   it('prices change and disappear with the product', async () => {
@@ -87,14 +142,14 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     expect(await prices(target.table)).toEqual([price('9'), price(null, 'EUR')]);
   });
 
-  it('tables have indexes for ISBNs', async () => {
+  it('tables have indexes for ISBNs, identifiers and the parts of a product', async () => {
     const { target } = await fed(postgresTarget(postgres.port), 1);
     const { rows } = await postgres.client.query<{ definition: string }>(
-      `SELECT indexdef AS definition FROM pg_indexes WHERE tablename IN ('${target.table}', '${target.table}_prices')`,
+      `SELECT indexdef AS definition FROM pg_indexes WHERE tablename LIKE '${target.table}%'`,
     );
     const indexed = rows.map(({ definition }) => /\((.*)\)$/.exec(definition)?.[1]);
-    expect(indexed).toHaveLength(4);
-    expect(new Set(indexed)).toEqual(new Set(['e_isbn', 'print_isbn', 'vbid']));
+    const expected = 'e_isbn id id id print_isbn value vbid vbid vbid vbid'.split(' ');
+    expect(indexed.toSorted((a = '', b = '') => a.localeCompare(b))).toEqual(expected);
   });
 
   it('the SQL in the error creates the tables if the user may not', async () => {

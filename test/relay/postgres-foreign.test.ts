@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { PART_NAMES } from '../../src/catalog/fields.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
@@ -11,6 +12,8 @@ const COLUMNS = Object.entries<string>({ ...PRODUCT_COLUMNS, body: 'jsonb NOT NU
   .map(([name, type]) => `${name} ${type}`)
   .concat('vbid text PRIMARY KEY, changed_at timestamptz NOT NULL, removed_at timestamptz, fill bigint DEFAULT 0')
   .join(', ');
+/** The tables of its parts, for a statement. */
+const PARTS_OF = (table: string): string => PART_NAMES.map((part) => `${table}_${part}`).join(', ');
 const PRICES = 'vbid text NOT NULL, sku text, type text, duration text, currency text, value numeric';
 
 describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQL', () => {
@@ -102,7 +105,7 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
     const { table } = target;
     const user = `writer_${table}`;
     await postgres.client.query(`CREATE USER ${user}; REVOKE CREATE ON SCHEMA public FROM PUBLIC;
-      GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${table}_prices, catchword_cursor TO ${user}`);
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${PARTS_OF(table)}, catchword_cursor TO ${user}`);
     onTestFinished(async () => {
       await postgres.client.query(`DROP OWNED BY ${user}; DROP USER ${user}; GRANT CREATE ON SCHEMA public TO PUBLIC`);
     });
@@ -128,7 +131,7 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know ev
     const { harness, target } = await fed(postgresTarget(postgres.port), 5);
     const { table } = target;
     await harness.stop();
-    await postgres.client.query(`TRUNCATE ${table}, ${table}_prices; COMMENT ON TABLE ${table} IS NULL;
+    await postgres.client.query(`TRUNCATE ${table}, ${PARTS_OF(table)}; COMMENT ON TABLE ${table} IS NULL;
       COMMENT ON TABLE ${table}_prices IS NULL; DELETE FROM catchword_cursor WHERE table_name = 'public.${table}'`);
     const config = await writerOf(target);
     await harness.resume(config, books(8, 2));

@@ -41,6 +41,8 @@ describe.skipIf(!postgresAvailable)('postgres', () => {
         cover_url: null,
         on_sale_date: null,
         off_sale_date: null,
+        sales_rights: null,
+        exclude_sales_rights: null,
         fill: expect.any(String),
       },
     ]);

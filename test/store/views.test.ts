@@ -12,13 +12,15 @@ function opened() {
 const RICH = `{"vbid":"A","title":"Tides","subtitle":"of the North","language":"en","edition":2,
   "contributors":[{"name":"Ada Abe","type":"author"},"Bo Cee",{"value":"Di Eff"},{"name":"null"},null,["x"],7],
   "resource_links":{"cover_image":"https://x.example/c.jpg"},"on_sale_date":"2020-01-02","off_sale_date":"2030-01-02",
+  "sales_rights":["WORLD",7,null],"exclude_sales_rights":[],
+  "identifiers":{"e_isbn_13":"9780000000002","fpid":12,"vbid13_alias":["X","null","Y"],"none":null,"odd":{"a":1},"yes":true},
   "variants":[
     {"sku":"A","duration":"perpetual","prices":[
-      {"type":"digital_list_price","value":10.50,"currency":"USD"},{"type":"print_list_price","value":"9.00","currency":"EUR"}]},
-    {"sku":4711,"duration":180,"prices":[{"type":"digital_list_price","value":"null","currency":"null"},{"value":"-1"},{"value":"1.2.3"}]},
+      {"type":"digital_list_price","value":10.50,"currency":"USD"},{"type":"print_list_price","value":"9.00","currency":"EUR"}],"type":"single","distributable":true},
+    {"sku":4711,"duration":180,"type":"rental","distributable":"false","prices":[{"type":"digital_list_price","value":"null","currency":"null"},{"value":"-1"},{"value":"1.2.3"}]},
     {"sku":"none"},"not an object",{"prices":{"value":1}}]}`;
 const ODD = `{"vbid":"B","subtitle":"null","edition":0,"language":"","contributors":"unknown","resource_links":"none",
-  "on_sale_date":null,"distributable":"false","variants":null}`;
+  "on_sale_date":null,"distributable":"false","variants":null,"sales_rights":"US","exclude_sales_rights":{},"identifiers":["Z"]}`;
 
 describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
   const COLUMNS = 'subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date';
@@ -53,10 +55,45 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     expect(await sqlite3(db, 'SELECT vbid FROM catalog WHERE distributable')).toEqual(['A', 'C']);
   });
 
+  it('the view catalog has the countries as JSON arrays', async () => {
+    const { db, put } = opened();
+    put('A', RICH);
+    put('B', ODD);
+    for (const read of [sqlite3, python]) {
+      const sql = "SELECT vbid, coalesce(sales_rights, '–'), coalesce(exclude_sales_rights, '–') FROM catalog";
+      expect(await read(db, sql)).toEqual(['A|["WORLD","7"]|[]', 'B|–|–']);
+      const world = "SELECT vbid FROM catalog, json_each(sales_rights) WHERE value = 'WORLD'";
+      expect(await read(db, world)).toEqual(['A']);
+    }
+  });
+
+  it('the views contributors and identifiers have a row for each of a living product', async () => {
+    const { db, put } = opened();
+    put('A', RICH);
+    put('B', ODD);
+    for (const read of [sqlite3, python]) {
+      expect(await read(db, "SELECT vbid, position, name, coalesce(type, '–') FROM contributors")).toEqual([
+        'A|1|Ada Abe|author',
+        'A|2|Bo Cee|–',
+        'A|3|Di Eff|–',
+        'A|7|7|–',
+      ]);
+      expect(await read(db, 'SELECT vbid, form, value FROM identifiers')).toEqual([
+        'A|e_isbn_13|9780000000002',
+        'A|fpid|12',
+        'A|vbid13_alias|X',
+        'A|vbid13_alias|Y',
+      ]);
+    }
+    put('A', null);
+    expect(await sqlite3(db, 'SELECT vbid FROM contributors UNION ALL SELECT vbid FROM identifiers')).toEqual([]);
+  });
+
   it('the view catalog has exactly these columns; a new one comes last', async () => {
     expect(await sqlite3(opened().db, "SELECT group_concat(name, ' ') FROM pragma_table_info('catalog')")).toEqual([
       'vbid title kind format publisher print_isbn e_isbn body first_seen_at changed_at changed_seq' +
-        ' id distributable subtitle contributors language edition cover_url on_sale_date off_sale_date',
+        ' id distributable subtitle contributors language edition cover_url on_sale_date off_sale_date' +
+        ' sales_rights exclude_sales_rights',
     ]);
   });
 
@@ -68,14 +105,14 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
       expect(
         await read(
           db,
-          "SELECT vbid, coalesce(sku,'–'), coalesce(type,'–'), coalesce(duration,'–'), coalesce(currency,'–'), coalesce(value,'–'), typeof(value) FROM prices",
+          "SELECT vbid, coalesce(sku,'–'), coalesce(type,'–'), coalesce(duration,'–'), coalesce(currency,'–'), coalesce(value,'–'), typeof(value), coalesce(variant_type,'–'), variant_distributable FROM prices",
         ),
       ).toEqual([
-        'A|A|digital_list_price|perpetual|USD|10.5|real',
-        'A|A|print_list_price|perpetual|EUR|9|integer',
-        'A|4711|digital_list_price|180|–|–|null',
-        'A|4711|–|180|–|-1|integer',
-        'A|4711|–|180|–|–|null',
+        'A|A|digital_list_price|perpetual|USD|10.5|real|single|1',
+        'A|A|print_list_price|perpetual|EUR|9|integer|single|1',
+        'A|4711|digital_list_price|180|–|–|null|rental|0',
+        'A|4711|–|180|–|-1|integer|rental|0',
+        'A|4711|–|180|–|–|null|rental|0',
       ]);
       expect(await read(db, "SELECT currency FROM prices WHERE vbid = 'A' AND value < 10 AND value > 0")).toEqual([
         'EUR',

@@ -25,14 +25,19 @@ function nameSql(type: string, value: string): string {
 }
 
 /** SQL: a list as JSON, empty if it is something else. */
-function listSql(json: string, path: string): string {
-  return `CASE json_type(${json}, '$.${path}') WHEN 'array' THEN json_extract(${json}, '$.${path}') ELSE '[]' END`;
+function listSql(json: string, path: string, kind = 'array'): string {
+  return `CASE json_type(${json}, '$.${path}') WHEN '${kind}' THEN json_extract(${json}, '$.${path}') ELSE '[]' END`;
 }
 
 /** SQL: a field of a row of `products`. */
 function fieldSql({ form, path }: Field): string {
   if (form === 'sellable') return 'NOT withdrawn';
   if (form === 'name') return nameSql(`json_type(body, '$.${path}')`, `json_extract(body, '$.${path}')`);
+  if (form === 'texts') {
+    const texts = `SELECT ${textSql('one.type', 'one.value')} AS text FROM json_each(body, '$.${path}') AS one`;
+    const list = `(SELECT json_group_array(text) FROM (${texts}) WHERE text IS NOT NULL)`;
+    return `CASE json_type(body, '$.${path}') WHEN 'array' THEN ${list} END`;
+  }
   if (form !== 'names') return memberSql('body', path);
   const names = `SELECT ${nameSql('one.type', 'one.value')} AS name FROM json_each(${listSql('body', path)}) AS one`;
   return `(SELECT group_concat(name, '; ') FROM (${names}))`;
@@ -67,12 +72,22 @@ FROM products
 WHERE removed_at IS NULL`;
 }
 
+const PRICE_SQL = {
+  text: memberSql,
+  number: numberSql,
+  sellable: (json: string, path: string) =>
+    `NOT coalesce(json_type(${json}, '$.${path}') = 'false' OR json_extract(${json}, '$.${path}') = 'false', 0)`,
+} as const;
+
+/** SQL: tables, to which `variants` is joined, and `prices` of these. @param json has the variants */
+function pricesFrom(json: string): string {
+  const ofVariant = `CASE variants.type WHEN 'object' THEN ${listSql('variants.value', MEMBER.prices)} ELSE '[]' END`;
+  return `json_each(${listSql(json, MEMBER.variants)}) AS variants, json_each(${ofVariant}) AS prices`;
+}
+
 /** A row for each price of each variant of a living product. */
 function pricesView(): string {
-  const columns = PRICE_FIELDS.map(
-    ({ column, of, form }) => `${form === 'number' ? numberSql(of, column) : memberSql(of, column)} AS ${column}`,
-  );
-  const ofVariant = `CASE variants.type WHEN 'object' THEN ${listSql('variants.value', MEMBER.prices)} ELSE '[]' END`;
+  const columns = PRICE_FIELDS.map(({ column, of, member, form }) => `${PRICE_SQL[form](of, member)} AS ${column}`);
   return `CREATE VIEW prices AS
 SELECT
   vbid,
@@ -82,14 +97,40 @@ FROM (
     products.vbid AS vbid,
     variants.value AS variant,
     CASE prices.type WHEN 'object' THEN prices.value ELSE '{}' END AS price
-  FROM products, json_each(${listSql('products.body', MEMBER.variants)}) AS variants, json_each(${ofVariant}) AS prices
+  FROM products, ${pricesFrom('products.body')}
   WHERE products.removed_at IS NULL
 )`;
 }
 
+/** A row for each contributor of a living product who has a name. */
+function contributorsView(): string {
+  return `CREATE VIEW contributors AS
+SELECT vbid, one.key + 1 AS position, ${nameSql('one.type', 'one.value')} AS name,
+  CASE one.type WHEN 'object' THEN ${memberSql('one.value', 'type')} END AS type
+FROM products, json_each(${listSql('products.body', MEMBER.contributors)}) AS one
+WHERE products.removed_at IS NULL AND name IS NOT NULL`;
+}
+
+/** A row for each identifier of a living product. */
+function identifiersView(): string {
+  const values = `CASE WHEN forms.type = 'array' THEN forms.value
+    WHEN forms.type IN ('text', 'integer', 'real') THEN json_array(forms.value) ELSE '[]' END`;
+  return `CREATE VIEW identifiers AS
+SELECT vbid, form, value FROM (
+  SELECT products.vbid AS vbid, forms.key AS form, ${textSql('one.type', 'one.value')} AS value
+  FROM products, json_each(${listSql('products.body', MEMBER.identifiers, 'object')}) AS forms, json_each(${values}) AS one
+  WHERE products.removed_at IS NULL
+) WHERE value IS NOT NULL`;
+}
+
 /** Creates the views, or replaces those of a version with other fields. A program that reads them goes on. */
 export function ensureProductViews(sqlite: Database): void {
-  const wanted = { catalog: catalogView(), prices: pricesView() };
+  const wanted = {
+    catalog: catalogView(),
+    prices: pricesView(),
+    contributors: contributorsView(),
+    identifiers: identifiersView(),
+  };
   const found = sqlite.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?").pluck();
   const replace = Object.entries(wanted).filter(([name, text]) => found.get(name) !== text);
   if (replace.length === 0) return;

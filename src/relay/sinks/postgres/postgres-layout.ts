@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { COLUMNS, type Field, PRICE_FIELDS, STORED } from '../../../catalog/fields.ts';
+import { COLUMNS, PART_NAMES, PARTS, type Part, STORED } from '../../../catalog/fields.ts';
 import { SinkError } from '../../sink.ts';
 
 /** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
@@ -9,10 +9,7 @@ const MAX_NAME = 63;
 const COMMENT = 'catchword made this table: it replaces and removes rows';
 
 /** Tables by their full names, quoted for SQL. */
-export interface TableNames {
-  readonly table: string;
-  readonly prices: string;
-  readonly cursor: string;
+export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', string>> {
   /** `schema.name` of the table, not quoted: the key of its cursor row. */
   readonly key: string;
   readonly exists: boolean;
@@ -23,11 +20,12 @@ export interface TableNames {
 /**
  * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
  * pooler may hand out a connection with the `search_path` of another application.
- * @param table `name` or `schema.name`
+ * @param given `name` or `schema.name`
  */
-export async function resolveNames(db: pg.Client, table: string): Promise<TableNames> {
-  const [name = '', schema = null] = table.split('.').reverse();
-  const all = [name, `${name.slice(0, MAX_NAME - '_prices'.length)}_prices`, 'catchword_cursor'];
+export async function resolveNames(db: pg.Client, given: string): Promise<TableNames> {
+  const [name = '', schema = null] = given.split('.').reverse();
+  const parts = PART_NAMES.map((part) => `${name.slice(0, MAX_NAME - part.length - 1)}_${part}`);
+  const all = [name, ...parts, 'catchword_cursor'];
   const quoted = (parts: readonly (string | null)[]): string =>
     parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
   const { rows } = await inTransaction(db, 'COMMIT', async () => {
@@ -39,13 +37,14 @@ export async function resolveNames(db: pg.Client, table: string): Promise<TableN
       values: [all.map((one) => quoted([schema, one])), schema],
     });
   });
-  const [full = '', prices = '', cursor = ''] = all.map((one, index) => {
+  const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = all.map((one, index) => {
     const row = rows[index];
     return quoted([row?.found ?? row?.schema ?? null, one]);
   });
+  const tables = { table, prices, contributors, identifiers, cursor };
   const found = rows[0]?.found ?? null;
   const key = `${found ?? rows[0]?.schema ?? ''}.${name}`;
-  return { table: full, prices, cursor, key, exists: found !== null, user: quoted([rows[0]?.user ?? '']) };
+  return { ...tables, key, exists: found !== null, user: quoted([rows[0]?.user ?? '']) };
 }
 
 /** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
@@ -62,14 +61,25 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
-const typeOf = ({ form }: Pick<Field, 'form'>): string => (form === 'sellable' ? 'boolean' : 'text');
-const typesOf = (fields: readonly Field[]) => Object.fromEntries(fields.map((one) => [one.column, typeOf(one)]));
+const TYPES: Readonly<Record<string, string>> = {
+  sellable: 'boolean',
+  texts: 'jsonb',
+  number: 'numeric',
+  whole: 'integer',
+};
+const typesOf = (fields: readonly { readonly column: string; readonly form: string }[]) =>
+  Object.fromEntries(fields.map(({ column, form }) => [column, TYPES[form] ?? 'text']));
 /** Columns read from a product's body, with their types. */
 export const PRODUCT_COLUMNS = typesOf(COLUMNS);
-/** Columns of a price, with their types. */
-export const PRICE_COLUMNS = Object.fromEntries(
-  PRICE_FIELDS.map(({ column, form }) => [column, form === 'number' ? 'numeric' : 'text']),
-);
+/** Columns of parts, with their types. */
+export const PART_COLUMNS = {
+  prices: { vbid: 'text', ...typesOf(PARTS.prices) },
+  contributors: { vbid: 'text', ...typesOf(PARTS.contributors) },
+  identifiers: { vbid: 'text', ...typesOf(PARTS.identifiers) },
+};
+
+const KEYS = { id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', vbid: 'text NOT NULL' };
+const partTable = (part: Part, ...indexes: string[]) => ({ columns: { ...PART_COLUMNS[part], ...KEYS }, indexes });
 
 /**
  * The layout of each table. catchword did not create a table that lacks one of the columns.
@@ -77,7 +87,8 @@ export const PRICE_COLUMNS = Object.fromEntries(
  * - `fill` of a cursor: number of the newest fill
  * - `fill_ended`: whether the rows that it did not deliver were removed
  * - `has_rows`: whether the table has rows, to detect one that was emptied
- * - indexes: for a shop's lookups by ISBN, and for the prices of one product
+ * - id: the key of a part, which programs such as Django need. A product's parts are replaced with its row
+ * - indexes: for a shop's lookups by ISBN and other identifiers, and for the parts of one product
  */
 const TABLES = {
   table: {
@@ -92,7 +103,9 @@ const TABLES = {
     },
     indexes: STORED.filter(({ form }) => form === 'isbn').map(({ column }) => column),
   },
-  prices: { columns: { vbid: 'text NOT NULL', ...PRICE_COLUMNS }, indexes: ['vbid'] },
+  prices: partTable('prices', 'vbid'),
+  contributors: partTable('contributors', 'vbid'),
+  identifiers: partTable('identifiers', 'vbid', 'value'),
   cursor: {
     columns: {
       table_name: 'text PRIMARY KEY',
@@ -171,7 +184,7 @@ interface Missing {
  */
 async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
   const missing: Missing[] = [];
-  for (const which of ['cursor', 'table', 'prices'] as const) {
+  for (const which of ['cursor', 'table', ...PART_NAMES] as const) {
     const { columns, indexes } = TABLES[which];
     const name = names[which];
     const found = await layoutOf(db, name);
@@ -190,7 +203,10 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
     } else if (found.comment === null) missing.push({ isRequired: false, isAllowed: found.isOwner, sql: comment });
     const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
     const index = { isRequired: false, isAllowed: found?.mayIndex ?? true };
-    missing.push(...unindexed.map((column) => ({ ...index, sql: `CREATE INDEX ON ${name} (${column})` })));
+    // Only a hash takes a value of any length.
+    const kindOf = (column: string): string => (column === 'value' ? 'hash' : 'btree');
+    const create = (column: string): string => `CREATE INDEX ON ${name} USING ${kindOf(column)} (${column})`;
+    missing.push(...unindexed.map((column) => ({ ...index, sql: create(column) })));
   }
   return missing.sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
 }
@@ -207,8 +223,9 @@ export async function ensureLayout(db: pg.Client, names: TableNames): Promise<vo
     } catch (error) {
       const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
       if (!isForbidden) throw error;
-      const { table, prices, cursor, user } = names;
-      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${table}, ${prices}, ${cursor} TO ${user}`;
+      const tables = ['table', ...PART_NAMES, 'cursor'] as const;
+      const on = tables.map((which) => names[which]).join(', ');
+      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${on} TO ${names.user}`;
       const all = [...missing.map((one) => one.sql), grant].join('; ');
       const message = 'PostgreSQL: the user of this sink may not create tables. Run as their owner:';
       throw new SinkError('misconfigured', `${message} ${all};`, { cause: error });

@@ -1,5 +1,7 @@
-import { columnsOf, type Fields, pricesOf } from '../../../catalog/field-values.ts';
+import { columnsOf, type Fields, partsOf } from '../../../catalog/field-values.ts';
+import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { SinkEvent } from '../../sink.ts';
+import { PART_COLUMNS } from './postgres-layout.ts';
 import { WIDTHS } from './postgres-statements.ts';
 import { textArray } from './text-array.ts';
 
@@ -34,7 +36,7 @@ function addRow(columns: readonly Column[], row: readonly (string | number | boo
 /** @param events at most one per product */
 function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
   const living = emptyColumns(WIDTHS.products);
-  const prices = emptyColumns(WIDTHS.prices);
+  const parts = PART_NAMES.map((name) => ({ name, columns: emptyColumns(Object.keys(PART_COLUMNS[name]).length) }));
   const gone = emptyColumns(WIDTHS.gone);
   for (const { vbid, body, seq, at } of events) {
     if (body === null) {
@@ -43,14 +45,15 @@ function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
     }
     const fields = JSON.parse(body) as Fields;
     addRow(living, [unescaped(body), vbid, ...columnsOf(fields), seq, at / 1000]);
-    for (const price of pricesOf(fields)) addRow(prices, [vbid, ...price]);
+    const found = partsOf(fields);
+    for (const { name, columns } of parts) for (const row of found[name]) addRow(columns, [vbid, ...row]);
   }
-  return [...living, ...prices, ...gone].map(textArray);
+  return [...living, ...parts.flatMap(({ columns }) => columns), ...gone].map(textArray);
 }
 
 /** Changes that a batch of events makes to the tables. */
 export interface Changes {
-  /** Parameters of `deliver`: each column of products, of prices and of removed products. */
+  /** Parameters of `deliver`: each column of products, of their parts and of removed products. */
   readonly parameters: readonly Buffer[];
   readonly hasRemovals: boolean;
 }

@@ -1,5 +1,6 @@
+import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
-import { PRICE_COLUMNS, PRODUCT_COLUMNS, type TableNames } from './postgres-layout.ts';
+import { PART_COLUMNS, PRODUCT_COLUMNS, type TableNames } from './postgres-layout.ts';
 
 export type Removals = 'delete' | 'tombstone';
 
@@ -7,14 +8,11 @@ export type Statements = ReturnType<typeof statementsOf>;
 
 /** Parameters of `deliver` that describe products: columns with their types, in order; `at` in seconds since 1970. */
 const COLUMNS = { body: 'jsonb', vbid: 'text', ...PRODUCT_COLUMNS, seq: 'bigint', at: 'double precision' };
-/** Parameters of `deliver` that describe prices. */
-const PRICES = { vbid: 'text', ...PRICE_COLUMNS };
 /** Last parameters of `deliver`: removed products. `insert` does not have them. */
 const GONE_COLUMNS = { vbid: 'text', seq: 'bigint', at: 'double precision' };
 /** How many parameters of each kind there are. */
 export const WIDTHS = {
   products: Object.keys(COLUMNS).length,
-  prices: Object.keys(PRICES).length,
   gone: Object.keys(GONE_COLUMNS).length,
 };
 
@@ -46,11 +44,21 @@ function columnsAt(first: number, columns: Readonly<Record<string, string>>): st
  * @param isNew whether none of the products is in the table, and none is removed. To look for them takes longer than to
  *   insert them.
  */
-function deliverText({ table, prices, cursor }: TableNames, removals: Removals, isNew: boolean): string {
-  const priceColumns = Object.keys(PRICES);
+function deliverText(names: TableNames, removals: Removals, isNew: boolean): string {
+  const { table, cursor } = names;
   const product = MARK_PARAMETERS + 1;
-  const price = product + WIDTHS.products;
-  const gone = price + WIDTHS.prices;
+  let gone = product + WIDTHS.products;
+  const inserts = PART_NAMES.map((part) => {
+    const columns = Object.keys(PART_COLUMNS[part]);
+    const rows = columnsAt(gone, PART_COLUMNS[part]);
+    gone += columns.length;
+    return `new_${part} AS (
+      INSERT INTO ${names[part]} (${columns.join(', ')})
+      SELECT ${columns.map((name) => `new.${name}`).join(', ')}
+      FROM (SELECT ${rows} FROM moved) AS new
+      JOIN written ON written.vbid = new.vbid
+    )`;
+  });
   const own = Object.keys(COLUMNS).filter((name) => name !== 'vbid' && name !== 'at');
   const stored = [...own, 'changed_at', 'fill'];
   const isGone = `gone.vbid = t.vbid AND (t.fill < moved.fill OR t.seq <= gone.seq)`;
@@ -64,9 +72,7 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals, 
   const overwrite = `ON CONFLICT (vbid) DO UPDATE
     SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
     WHERE t.fill < excluded.fill OR t.seq <= excluded.seq`;
-  const unprice = `unpriced AS (
-      DELETE FROM ${prices} AS p WHERE p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)
-    ),`;
+  const deletes = deleteParts(names, 'p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)');
   return `WITH moved AS (
       UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6,
         has_rows = cardinality($${product}::text[]) > 0 OR EXISTS (SELECT FROM ${table} AS t ${kept})
@@ -78,20 +84,21 @@ function deliverText({ table, prices, cursor }: TableNames, removals: Removals, 
       FROM (SELECT moved.fill, ${columnsAt(product, COLUMNS)} FROM moved) AS new
       ${isNew ? '' : overwrite}
       RETURNING t.vbid
-    ), ${isNew ? '' : unprice} priced AS (
-      INSERT INTO ${prices} (${priceColumns.join(', ')})
-      SELECT ${priceColumns.map((name) => `new.${name}`).join(', ')}
-      FROM (SELECT ${columnsAt(price, PRICES)} FROM moved) AS new
-      JOIN written ON written.vbid = new.vbid
-    ) SELECT count(*)::int AS moved, ${DO_NOT_WAIT} FROM moved`;
+    ), ${isNew ? '' : `${deletes}, `}${inserts.join(', ')} SELECT count(*)::int AS moved, ${DO_NOT_WAIT} FROM moved`;
 }
 
-/** Whether a price belongs to a product that is not there. */
+/** CTEs that delete parts. */
+function deleteParts(names: TableNames, where: string): string {
+  return PART_NAMES.map((part) => `no_${part} AS (DELETE FROM ${names[part]} AS p WHERE ${where})`).join(', ');
+}
+
+/** Whether a part belongs to a product that is not there. */
 const isUnsold = (table: string): string =>
   `NOT EXISTS (SELECT FROM ${table} AS t WHERE t.vbid = p.vbid AND t.removed_at IS NULL)`;
 
-/** Removes unseen rows among the next $7 keys after $6, except the keys in $8, if the cursor ($1 to $5) is unchanged; and their prices. */
-function endFillStepText({ table, prices, cursor }: TableNames, removals: Removals): string {
+/** Removes unseen rows among the next $7 keys after $6, except the keys in $8, if the cursor ($1 to $5) is unchanged; and their parts. */
+function endFillStepText(names: TableNames, removals: Removals): string {
+  const { table, cursor } = names;
   const unseen = `step.fill < step.newest AND t.vbid = step.vbid AND t.vbid <> ALL($8::text[])`;
   const remove =
     removals === 'delete'
@@ -102,10 +109,11 @@ function endFillStepText({ table, prices, cursor }: TableNames, removals: Remova
       SELECT t.vbid, t.fill, c.fill AS newest FROM ${table} AS t, ${cursor} AS c
       WHERE c.table_name = $1 AND c.incarnation = $2 AND c.generation = $3 AND c.cursor = $4 AND c.late = $5
         AND t.vbid > $6 ORDER BY t.vbid LIMIT $7
-    ), removed AS (${remove}), unpriced AS (
-      DELETE FROM ${prices} AS p WHERE p.vbid > $6 AND p.vbid <= (SELECT max(vbid) FROM step)
-        AND (p.vbid IN (SELECT vbid FROM removed) OR ${isUnsold(table)})
-    ) SELECT (SELECT max(vbid) FROM step) AS last, (SELECT count(*)::int FROM removed) AS removed`;
+    ), removed AS (${remove}), ${deleteParts(
+      names,
+      `p.vbid > $6 AND p.vbid <= (SELECT max(vbid) FROM step)
+        AND (p.vbid IN (SELECT vbid FROM removed) OR ${isUnsold(table)})`,
+    )} SELECT (SELECT max(vbid) FROM step) AS last, (SELECT count(*)::int FROM removed) AS removed`;
 }
 
 /**
@@ -116,7 +124,8 @@ function endFillStepText({ table, prices, cursor }: TableNames, removals: Remova
  * not prepared, which takes 3 ms more for each (measured): behind a pooler, the next one may run on another connection.
  */
 export function statementsOf(names: TableNames, removals: Removals) {
-  const { table, prices, cursor } = names;
+  const { table, cursor } = names;
+  const isEmpty = PART_NAMES.map((part) => `NOT EXISTS (SELECT FROM ${names[part]})`).join(' AND ');
   // Greater than the fill number of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   return {
@@ -130,7 +139,7 @@ export function statementsOf(names: TableNames, removals: Removals) {
         fill = greatest(c.fill + 1, excluded.fill), has_rows = excluded.has_rows,
         fill_ended = excluded.fill_ended
       WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
-      RETURNING fill_ended AS "fillEnded", NOT has_rows AND NOT EXISTS (SELECT FROM ${prices}) AS "isNew"`,
+      RETURNING fill_ended AS "fillEnded", NOT has_rows AND ${isEmpty} AS "isNew"`,
     deliver: deliverText(names, removals, false),
     /** Without the parameters of removals. Violates the primary key if the table has one of the products. */
     insert: deliverText(names, removals, true),
@@ -139,9 +148,7 @@ export function statementsOf(names: TableNames, removals: Removals) {
     endFill: `WITH moved AS (
         UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6, fill_ended = true,
           has_rows = EXISTS (SELECT FROM ${table}) WHERE ${EXPECTED} RETURNING 1
-      ), unpriced AS (
-        DELETE FROM ${prices} AS p WHERE EXISTS (SELECT FROM moved) AND p.vbid > $10::text AND ${isUnsold(table)}
-      ) SELECT count(*)::int AS moved FROM moved`,
+      ), ${deleteParts(names, `EXISTS (SELECT FROM moved) AND p.vbid > $10::text AND ${isUnsold(table)}`)} SELECT count(*)::int AS moved FROM moved`,
   };
 }
 
