@@ -143,12 +143,9 @@ export function partsOf(fields: Fields): Readonly<Record<Part, Value[][]>> {
   return { prices, contributors: contributorsOf(fields), identifiers: identifiersOf(fields) };
 }
 
-/** The values of `PRICE_FIELDS` for each price, as texts. */
+/** The values of `PRICE_FIELDS` for each price, as the source wrote them. */
 export function priceTexts(fields: Fields): (string | null)[][] {
   return rawPrices(fields).map((price) =>
-    price.map((value, at) => {
-      if (PRICE_FIELDS[at]?.form === 'sellable') return isRefused(value) ? 'no' : 'yes';
-      return textOf(value);
-    }),
+    price.map((value) => (typeof value === 'boolean' ? String(value) : textOf(value))),
   );
 }

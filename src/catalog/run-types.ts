@@ -57,6 +57,8 @@ export interface Evidence extends NotedSeams {
    * elements of arrays; null if it is not known.
    */
   readonly commonChange?: string | null;
+  /** Only of the first full run with other settings: how they changed, as a sentence's part. */
+  readonly changedSettings?: string;
 }
 
 /** One execution. Times are milliseconds since 1970. */
@@ -112,7 +114,9 @@ export function covers(made: RunKind, wanted: RunKind): boolean {
   return made === 'full' || made === wanted;
 }
 
-export type ChangeOp = 'created' | 'updated' | 'removed' | 'restored';
+/** Ordered by their numbers in the table of changes. */
+export const CHANGE_OPS = ['created', 'updated', 'removed', 'restored'] as const;
+export type ChangeOp = (typeof CHANGE_OPS)[number];
 
 export interface RunRequest {
   readonly kind: RunKind;

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
+import { parseIsoTime } from '../base/iso-time.ts';
+import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
@@ -63,6 +65,7 @@ const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   querystring: NO_PARAMETERS,
   errors: [400, 404],
 });
+const areOps = (text: string): boolean => text.split(',').every((one) => CHANGE_OPS.some((op) => op === one));
 const CHANGES_ROUTE = sending(CHANGES, {
   operationId: 'listChanges',
   summary: 'A page of the change log',
@@ -75,6 +78,20 @@ const CHANGES_ROUTE = sending(CHANGES, {
       isPosition,
       'Use the number of a change, or the next_id of a page.',
     ).default('0'),
+    since: textParameter(
+      'Return changes since this time.',
+      (text) => parseIsoTime(text) !== null,
+      'Use ISO 8601.',
+    ).optional(),
+    op: textParameter(
+      'Return changes of these kinds, separated by commas.',
+      areOps,
+      `Use ${CHANGE_OPS.join(',')}.`,
+    ).optional(),
+    field: z
+      .string()
+      .meta({ description: 'Return changes of these top-level fields, separated by commas, such as `variants`.' })
+      .optional(),
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
   errors: [400, 409],
@@ -114,13 +131,16 @@ export function addApi(app: FastifyInstance, { store, state, search, changes, pl
     return reply.type('application/json; charset=utf-8').send(productJson(row));
   });
 
-  routes.get('/api/changes', { schema: CHANGES_ROUTE }, async ({ query: { after, limit } }, reply) => {
+  routes.get('/api/changes', { schema: CHANGES_ROUTE }, async ({ query }, reply) => {
+    const { after, since, op, field, limit } = query;
     const found = /^\d+$/.test(after) ? { seq: Number(after) } : changes.find(after);
     if ('code' in found) {
       const hint = 'Discard what you have, and read again from 0.';
       return sendError(reply, { code: found.code, message: `after: ${MISPLACED[found.code]}`, hint });
     }
-    await sendPieces(reply, changes.page(found.seq, limit), parts);
+    const from = Math.max(found.seq, store.changes.seqAt(parseIsoTime(since ?? '') ?? 0));
+    const filter = { op: op?.split(',') as ChangeOp[] | undefined, field: field?.split(',') };
+    await sendPieces(reply, changes.page(from, limit, filter), parts);
     return reply;
   });
 }

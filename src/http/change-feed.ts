@@ -3,6 +3,7 @@ import type { Clock } from '../base/clock.ts';
 import { eventId, eventText } from '../catalog/event.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt } from '../store/history/log-position.ts';
+import type { ChangeFilter } from '../store/rows/changes.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
 import { streamStart } from './start-position.ts';
@@ -88,26 +89,28 @@ function createEventReader(store: Store, fallback: string) {
   /** Size of an event of the batch before: events next to each other are alike. */
   let eventCharacters = BATCH_CHARACTERS / BATCH;
 
-  function eventsAfter(seq: number, limit: number) {
+  function eventsAfter(seq: number, limit: number, filter: ChangeFilter) {
     const source = eventSource(store.source, fallback);
     const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
     const events = [];
     let characters = 0;
-    for (const change of history.after(seq, Math.min(limit, BATCH, fitting))) {
+    const { changes, to } = history.matching(seq, Math.min(limit, BATCH, fitting), filter);
+    for (const change of changes) {
       const text = eventText(change, store.incarnation, source);
       events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
       characters += text.length;
       if (characters >= BATCH_CHARACTERS) break;
     }
     if (events.length > 0) eventCharacters = characters / events.length;
-    return events;
+    return { events, to: events.length < changes.length ? (events.at(-1)?.seq ?? seq) : to };
   }
 
-  return (seq: number, limit = BATCH) =>
+  /** @returns the events, and how far the log was searched */
+  return (seq: number, limit = BATCH, filter: ChangeFilter = {}) =>
     store.read(() => {
       // A mirror that was restored meanwhile has other changes at the same numbers.
       store.check();
-      return eventsAfter(seq, limit);
+      return eventsAfter(seq, limit, filter);
     });
 }
 
@@ -128,26 +131,26 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
   const kept = createKeptBatches();
 
   function readBatch(seq: number): Batch | null {
-    const events = eventsAfter(seq);
-    const last = events.at(-1);
-    if (last === undefined) return null;
-    return { to: last.seq, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
+    const { events, to } = eventsAfter(seq);
+    if (to === seq) return null;
+    return { to, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
   }
 
-  function* pieces(after: number, limit: number, last: number): Generator<string, void> {
+  function* pieces(after: number, limit: number, last: number, filter: ChangeFilter): Generator<string, void> {
     let next = after;
     let count = 0;
     let head = '{"events":[';
-    for (let characters = 0; count < limit && characters < PAGE_CHARACTERS; ) {
-      const events = eventsAfter(next, limit - count).filter(({ seq }) => seq <= last);
-      if (events.length === 0) break;
+    for (let characters = 0; count < limit && characters < PAGE_CHARACTERS && next < last; ) {
+      const { events: found, to } = eventsAfter(next, limit - count, filter);
+      const events = found.filter(({ seq }) => seq <= last);
+      next = Math.min(to, last);
       // The texts are inserted unparsed, so that no number is rounded.
       const text = events.map((event) => event.text).join(',');
-      yield head + text;
-      head = ',';
+      // An empty piece lets others have their turn.
+      yield events.length === 0 ? '' : head + text;
+      if (events.length > 0) head = ',';
       count += events.length;
       characters += text.length;
-      next = events.at(-1)?.seq ?? last;
     }
     const nextId = store.read(() => {
       store.check();
@@ -168,9 +171,9 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
      * are read one by one.
      * @throws CatchwordError USAGE if `after` is beyond the newest change; a piece MIRROR_REPLACED
      */
-    page: (after: number, limit: number): Iterator<string, void> => {
+    page: (after: number, limit: number, filter: ChangeFilter): Iterator<string, void> => {
       const last = store.changes.lastSeq();
-      return pieces(requireKnownSeq('after', after, last), limit, last);
+      return pieces(requireKnownSeq('after', after, last), limit, last, filter);
     },
   };
 }

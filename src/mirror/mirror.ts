@@ -6,11 +6,12 @@ import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
 import { eventText } from '../catalog/event.ts';
 import type { Summary } from '../catalog/fields.ts';
 import type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
-import type { Proof, RunKind, RunState } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type Proof, type RunKind, type RunState } from '../catalog/run-types.ts';
 import type { CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, MISPLACED } from '../store/history/log-position.ts';
+import type { ChangeFilter } from '../store/rows/changes.ts';
 import { findProduct } from '../store/rows/find-product.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import { eventSource } from '../store/rows/source-state.ts';
@@ -65,12 +66,15 @@ export interface MirrorStatus {
   } | null;
 }
 
-export interface ChangesOptions {
+/** `op` and `field` name the changes that are read; default: all. */
+export interface ChangesOptions extends ChangeFilter {
   /**
    * The number of a change, or the `id` of an event: start after it. Default 0: from the beginning. Keep ids rather than
    * numbers: an id of another mirror, or of changes that were lost when a backup was restored, is recognized.
    */
   readonly after?: number | string;
+  /** Skip changes that were recorded before this time. */
+  readonly since?: Date;
   /** Wait for new changes when all are read. Default: end. */
   readonly follow?: boolean;
   /** Ends the iteration, without an error. */
@@ -205,22 +209,26 @@ export function openMirror(path: string): Mirror {
     return store.read(work);
   }
 
-  async function* changeTexts({ after = 0, follow = false, signal }: ChangesOptions = {}) {
+  async function* changeTexts(options: ChangesOptions = {}) {
+    const { after = 0, since = new Date(0), follow = false, signal, ...filter } = options;
+    const unknown = filter.op?.find((op) => !CHANGE_OPS.includes(op));
+    if (unknown !== undefined) throw usageError(`op: ${String(unknown)} is not valid`, `Use ${CHANGE_OPS.join(', ')}.`);
     const isOver = () => signal?.aborted === true;
-    let cursor = read(() => startOf(store, after));
+    let cursor = read(() => Math.max(startOf(store, after), store.changes.seqAt(since.getTime())));
     while (!isOver()) {
-      const batch = read(() => {
+      const { texts, to } = read(() => {
         // Events of a mirror that has not noted its service have no address.
         const source = eventSource(store.source, '/v4/products');
-        const changes = history.after(cursor, CHANGES_AT_ONCE);
-        return changes.map((change) => ({ seq: change.seq, text: eventText(change, store.incarnation, source) }));
+        const found = history.matching(cursor, CHANGES_AT_ONCE, filter);
+        return { texts: found.changes.map((change) => eventText(change, store.incarnation, source)), to: found.to };
       });
-      for (const { seq, text } of batch) {
+      for (const text of texts) {
         if (isOver()) return;
-        cursor = seq;
         yield text;
       }
-      if (batch.length > 0) continue;
+      const isRead = to === cursor;
+      cursor = to;
+      if (!isRead) continue;
       if (!follow) return;
       const ends = signal === undefined ? [closing.signal] : [closing.signal, signal];
       await withAbort(ends, (over) => systemClock.sleep(FOLLOW_MS, over)).catch(() => {});

@@ -1,3 +1,4 @@
+import { printable } from '../base/printable.ts';
 import { sameContent } from '../catalog/content.ts';
 import {
   type Fields,
@@ -9,6 +10,7 @@ import {
 } from '../catalog/field-values.ts';
 import { SHOWN } from '../catalog/fields.ts';
 import { elementsOf, objectMembers } from '../catalog/json-text.ts';
+import type { FieldChange, ProductChange } from '../store/history/history.ts';
 
 /** A string, or a number. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d[\d.eE+-]*/g;
@@ -121,4 +123,28 @@ export function partChanges(before: string | null, after: string | null): readon
   if ((before?.length ?? 0) + (after?.length ?? 0) > MOST_SEARCHED) return [whole];
   const found = [...differences([], before, after)];
   return found.length === 0 ? [whole] : found;
+}
+
+/** Says what a change without changed fields means. */
+export const WITHOUT_FIELDS: Readonly<Record<ProductChange['op'], string>> = {
+  created: 'The product was seen for the first time.',
+  updated: 'No field changed its value.',
+  removed: 'The service no longer listed the product.',
+  restored: 'The service listed the product again, as it was before.',
+};
+
+/** The texts of a part, shortened to what differs; null if it is absent. */
+export function partTexts({ before, after }: PartChange): readonly (string | null)[] {
+  return before === null || after === null ? [before, after] : differingParts(before, after);
+}
+
+/** What a change changed, a line for each part. */
+export function changeLines({ op, fields }: ProductChange): string[] {
+  if (fields.length === 0) return [WITHOUT_FIELDS[op]];
+  return fields.flatMap(({ field, before, after }: FieldChange) =>
+    partChanges(before, after).map((part) => {
+      const [was, is] = partTexts(part).map((text) => (text === null ? 'not set' : printable(text)));
+      return `${printable([field, ...part.path].join(' › '))}: ${was} → ${is}`;
+    }),
+  );
 }

@@ -40,6 +40,13 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
+/** Says that other settings may be why a run updated products; null if they did not change. */
+export function settingsText({ evidence }: Run): string | null {
+  const changes = evidence?.changedSettings;
+  if (changes === undefined) return null;
+  return `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
+}
+
 /** Summarizes a run for a person. */
 export function runSummary(c: Colours, run: Run, nowMs: number): string {
   const tookMs = (run.finishedAt ?? nowMs) - run.startedAt;
@@ -53,6 +60,8 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   ];
   const field = run.evidence?.commonChange;
   if (field !== undefined) lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
+  const settings = settingsText(run);
+  if (settings !== null) lines.push(`  ${settings}`);
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
   if (run.missing > 0 && settling === null)

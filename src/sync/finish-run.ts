@@ -73,6 +73,7 @@ export function finishRun(
     const swept = run.kind === 'full' ? sweep(writer, run, conclusion, settings) : null;
     const counts = writer.runs.counts(runId);
     const common = commonChange(writer, runId, counts.updated, settings.ignoreFields);
+    const changedSettings = run.kind === 'full' ? noteFullRead(writer, runId, settings.ignoreFields) : '';
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
     const removed = swept === null || held ? 0 : writer.removals.remove(swept.remove, runId, nowMs);
@@ -95,11 +96,10 @@ export function finishRun(
       proof: conclusion.proof,
       reasons: [...conclusion.reasons, ...(held ? [`held: ${swept.holdReason}`] : [])],
       error: null,
-      evidence: { ...conclusion.evidence, ...common },
+      evidence: { ...conclusion.evidence, ...common, ...(changedSettings !== '' && { changedSettings }) },
     });
     writer.schedule.clearRetry(run.kind);
     moveWatermark(writer, run, conclusion, held, settings.overlapMs);
-    if (run.kind === 'full') noteFullRead(writer, runId);
     writer.runs.dropCheckpoints(runId);
     writer.runs.noteSize(runId);
     return requireRun(writer, runId);

@@ -1,5 +1,6 @@
 import { CatchwordError } from '../base/errors.ts';
 import type { Notice } from '../base/log.ts';
+import type { Pointer } from '../catalog/content.ts';
 import type { Selection, SourceIdentity } from '../catalog/source-identity.ts';
 import type { NotedSource } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
@@ -28,11 +29,14 @@ const VARIABLES = [
   ['currency', 'CATCHWORD_CURRENCY'],
 ] as const;
 
+const changeText = (variable: string, before: string | undefined, after: string): string =>
+  `${variable} changed from ${before || '(none)'} to ${after || '(none)'}`;
+
 /** Such as `CATCHWORD_CURRENCY changed from (none) to EUR`, for each setting that changed; empty if none did. */
 export function selectionChanges(before: string, after: string): string {
   const changes = VARIABLES.flatMap(([name, variable]) => {
-    const [old, now] = [before, after].map((text) => (JSON.parse(text) as Selection)[name].join() || '(none)');
-    return old === now ? [] : `${variable} changed from ${old} to ${now}`;
+    const [old = '', now = ''] = [before, after].map((text) => (JSON.parse(text) as Selection)[name].join());
+    return old === now ? [] : changeText(variable, old, now);
   });
   return changes.join('; ');
 }
@@ -66,10 +70,18 @@ export function noteRunStart(writer: KeeperWriter, { address, selection }: Sourc
   return noted !== null;
 }
 
-/** Notes the selection of a full run that has read everything. */
-export function noteFullRead(writer: KeeperWriter, runId: number): void {
+/**
+ * Notes the settings of a full run that has read everything.
+ * @returns how they differ from those of the full run before it; empty if they do not
+ */
+export function noteFullRead(writer: KeeperWriter, runId: number, ignoreFields: readonly Pointer[]): string {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);
-  if (noted === null || selection === null) return;
-  writer.source.note({ address: noted.address, selection, unfinished: false });
+  if (noted === null || selection === null) return '';
+  const ignored = ignoreFields.map((pointer) => `/${pointer.join('/')}`).join();
+  writer.source.note({ address: noted.address, selection, unfinished: false, ignored });
+  const changes = [selectionChanges(noted.selection, selection)];
+  if (ignored !== (noted.ignored ?? ignored))
+    changes.push(changeText('CATCHWORD_IGNORE_FIELDS', noted.ignored, ignored));
+  return changes.filter((text) => text !== '').join('; ');
 }

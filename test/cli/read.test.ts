@@ -94,6 +94,29 @@ it('catchword prints changes as CloudEvents, in order', async () => {
   expect(some.map((event) => EVENT.parse(event).sequence.slice(-3))).toEqual(['301', '302']);
 });
 
+it('changes prints those since a time, of some kinds, and of some fields', async () => {
+  const events = lines((await catchword('changes')).stdout).map((event) => EVENT.parse(event));
+  const updates = events.filter(({ data }) => data.op === 'updated');
+  const printed = async (...args: string[]) => lines((await catchword('changes', ...args)).stdout);
+  expect(await printed('--since', updates[0]?.time ?? '')).toEqual(updates);
+  expect(await printed('--since', '2000-01-01')).toEqual(events);
+  expect(await printed('--since', '2999-01-01')).toEqual([]);
+  expect(await printed('--op', 'updated')).toEqual(updates);
+  expect(await printed('--op', 'removed', '--op', 'updated', '--limit', '2')).toEqual(updates.slice(0, 2));
+  expect(await printed('--op', 'created', '--after', '298')).toEqual(events.slice(298, 300));
+  const priced = updates.filter(({ data }) => data.changed.includes('/variants'));
+  expect(priced.length).toBeGreaterThan(0);
+  for (const field of ['variants', '/variants']) expect(await printed('--field', field)).toEqual(priced);
+  expect(await printed('--field', 'shelf', 'variants', '--op', 'updated')).toEqual(priced);
+  expect(await printed('--field', 'shelf')).toEqual([]);
+  for (const args of [
+    ['--op', 'gone'],
+    ['--since', 'yesterday'],
+  ]) {
+    expect(await runHere(['changes', ...args], settings, directory)).toMatchObject({ code: 2, stdout: '' });
+  }
+});
+
 it('catchword rejects changes after one that does not exist yet', async () => {
   const ended = await runHere(['changes', '--follow', '--after', '9000'], settings, directory);
   expectFailure(ended, 2, '--after: 9000 is beyond the newest change, which is 305');
@@ -133,7 +156,9 @@ it('product prints a product as it is, as it was, and its changes', async () => 
   const then = await product('--at', '300');
   expect(then.body).toMatchObject(event.data.before ?? {});
   expect(then.body).not.toEqual(now.body);
-  expect((await catchword('product', vbid, '--history')).stdout).toMatch(/updated[\s\S]*created/);
+  expect((await catchword('product', vbid, '--history')).stdout).toMatch(
+    /\nchange 301: updated at .* UTC, run 2\n( {2}.* → .*\n)* {2}variants › 1 › prices › 1 › value: \S+ → \S+\n[\s\S]*\nchange \d+: created at .* UTC, run 1\n {2}The product was seen for the first time\.\n$/,
+  );
 });
 
 it('search finds words, identifiers and prefixes, and accepts any character', async () => {

@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { openMirror } from '../../src/mirror/mirror.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
@@ -64,6 +65,39 @@ it('the API pages through the change log without a gap or a duplicate', async ()
   const first = await getJson<Page>(`${web.url}/api/changes`);
   expect(first).toMatchObject({ next: 1_000, last: 2_500 });
   expect(first.events).toHaveLength(1_000);
+});
+
+it('the API pages through the changes that match, past any number of others', async () => {
+  const { db, settings, sandbox } = await filled({ items: 11_000, details: true });
+  const since = new Date().toISOString();
+  sandbox.catalog.mutate({ update: 5, remove: 1, seed: 1 });
+  await load(settings, 'full');
+  const { web } = await serve(db);
+  const all = await getJson<Page>(`${web.url}/api/changes?after=11000`);
+  const paged = async (query: string): Promise<unknown[]> => {
+    const events = [];
+    for (let after = 0, last = 1; after < last; ) {
+      const page = await getJson<Page>(`${web.url}/api/changes?after=${after}&limit=2&${query}`);
+      events.push(...page.events);
+      ({ next: after, last } = page);
+    }
+    return events;
+  };
+  expect(await paged('op=updated,removed')).toEqual(all.events);
+  expect(await paged('op=updated&field=variants')).toEqual(all.events.slice(0, 5));
+  expect(await paged('field=shelf,variants')).toEqual(all.events.slice(0, 5));
+  expect(await paged(`since=${since}`)).toEqual(all.events);
+  expect(await getJson(`${web.url}/api/changes?op=restored`)).toMatchObject({ events: [], next: 11_006 });
+  for (const query of ['op=gone', 'op=', 'since=yesterday']) {
+    expect((await get(`${web.url}/api/changes?${query}`)).status).toBe(400);
+  }
+  const mirror = openMirror(db);
+  const found = [];
+  for await (const event of mirror.changes({ op: ['updated'], field: ['/variants'], since: new Date(since) }))
+    found.push(event);
+  expect(found).toMatchObject(all.events.slice(0, 5).map(({ sequence }) => ({ sequence })));
+  await expect(mirror.changes({ op: ['gone' as 'removed'] }).next()).rejects.toThrow('op: gone is not valid');
+  mirror.close();
 });
 
 it('the API ends a page of large bodies early, and says where to continue', async () => {

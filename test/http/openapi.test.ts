@@ -94,6 +94,9 @@ it('the description has the parameters as the routes take them', async () => {
   const of = (path: string) => paths[path]?.get?.parameters?.map(({ name, schema }) => ({ name, ...schema }));
   expect(of('/api/changes')).toEqual([
     { name: 'after', type: 'string', default: '0' },
+    { name: 'since', type: 'string' },
+    { name: 'op', type: 'string' },
+    { name: 'field', type: 'string' },
     { name: 'limit', type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
   ]);
   expect(of('/api/status')).toBeUndefined();

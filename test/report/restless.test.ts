@@ -59,6 +59,32 @@ it('reports say that nearly every product was updated, and which field to ignore
   await web.stop();
 });
 
+it('a full run says which settings have changed since the one before, in its reports, lists and pages', async () => {
+  const { db, settings } = await scene(3);
+  const changed = { ...settings, CATCHWORD_CURRENCY: 'EUR', CATCHWORD_INCLUDE_DETAILS: 'metadata' };
+  await load({ ...changed, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'delta');
+  const changes =
+    'CATCHWORD_INCLUDE_DETAILS changed from (none) to metadata; CATCHWORD_CURRENCY changed from (none) to EUR; CATCHWORD_IGNORE_FIELDS changed from (none) to /seen';
+  const said = `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
+  const printed = async (...args: string[]) => (await cli(args, settings, dirname(db))).stdout;
+  expect(await printed('run', '2')).toContain(said);
+  expect(await printed('runs')).toMatch(new RegExp(`\\nrun 2: ${said.replaceAll(/[().]/g, '\\$&')}\\n$`));
+  expect(JSON.parse(await printed('runs', '--json'))[0].evidence.changed_settings).toBe(changes);
+  // Until the next one: it has the same settings. A delta in between ignores fewer fields.
+  await load(changed, 'delta');
+  await load({ ...changed, CATCHWORD_IGNORE_FIELDS: '/seen' }, 'full');
+  await load(changed, 'full');
+  expect((await printed('runs')).match(/\nrun \d: .*/g)).toEqual([
+    '\nrun 5: It is the first full load since CATCHWORD_IGNORE_FIELDS changed from /seen to (none). Products that differ only by that are updated, too.',
+    `\nrun 2: ${said}`,
+  ]);
+  const { web } = await serve(db);
+  expect(await (await fetch(`${web.url}/runs/2`)).text()).toContain(said);
+  expect(await (await fetch(`${web.url}/runs/4`)).text()).not.toContain('first full load');
+  expect(await (await fetch(`${web.url}/api/runs`)).text()).toContain(`"changed_settings":"${changes}"`);
+  await web.stop();
+});
+
 it('a run records no change to the elements that are ignored, and says nothing of the others', async () => {
   const { source, settings } = await scene(120);
   source.items = catalog(120, 1);

@@ -122,6 +122,55 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     expect(await sqlite3(db, 'SELECT count(*) FROM prices')).toEqual(['0']);
   });
 
+  it('the view price_changes has the prices that a change changed, added or dropped', async () => {
+    const { db, put } = opened();
+    const item = (...prices: readonly (readonly [sku: string, value: unknown, currency?: string])[]) => {
+      const variants = prices.map(([sku, value, currency = 'USD']) => ({
+        sku,
+        duration: 'perpetual',
+        prices: [{ type: 'list', currency, value }],
+      }));
+      return JSON.stringify({ vbid: 'A', variants });
+    };
+    put('A', item(['A', 10], ['A', 8], ['R', '5.50']));
+    put('A', item(['A', 12], ['A', 8], ['R', 5.5]));
+    put('A', item(['A', 12], ['A', 9], ['A', 7, 'EUR']));
+    put('A', '{"vbid":"A"}');
+    put('A', '{"vbid":"A","title":"Tides"}');
+    put('A', item(['A', 3]));
+    put('A', null);
+    put('A', item(['A', 4]));
+    put('B', ODD);
+    put('B', ODD.replace('"variants":null', '"variants":[7,{"prices":[{"value":"on request"},{"value":1},8]}]'));
+    const columns =
+      "seq, vbid, coalesce(sku, '–'), coalesce(type, '–'), coalesce(duration, '–'), coalesce(currency, '–')";
+    const sql = `SELECT ${columns}, coalesce(before, '–'), coalesce(after, '–') FROM price_changes ORDER BY seq`;
+    const A = 'A|A|list|perpetual';
+    for (const read of [sqlite3, python]) {
+      const found = await read(db, sql);
+      expect(found.toSorted((a, b) => a.localeCompare(b))).toEqual(
+        [
+          `2|${A}|USD|10|12`,
+          `3|${A}|EUR|–|7`,
+          `3|${A}|USD|8|9`,
+          '3|A|R|list|perpetual|USD|5.5|–',
+          `4|${A}|EUR|7|–`,
+          `4|${A}|USD|12|–`,
+          `4|${A}|USD|9|–`,
+          `6|${A}|USD|–|3`,
+          `8|${A}|USD|3|4`,
+          '10|B|–|–|–|–|–|1',
+        ].toSorted((a, b) => a.localeCompare(b)),
+      );
+      expect(await read(db, "SELECT seq, typeof(after) FROM price_changes WHERE seq > 7 AND vbid = 'A'")).toEqual([
+        '8|integer',
+      ]);
+      expect(await read(db, 'SELECT at FROM price_changes WHERE seq = 2')).toEqual(
+        await read(db, 'SELECT at FROM change_log WHERE seq = 2'),
+      );
+    }
+  });
+
   it('the view change_log names the changed fields, and keeps removed products', async () => {
     const { db, put } = opened();
     put('A', '{"vbid":"A","v":1.50,"a~/b":1}');

@@ -1,13 +1,15 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import { configuredSource, eventText } from '../../catalog/event.ts';
+import { CHANGE_OPS } from '../../catalog/run-types.ts';
 import type { Config } from '../../settings/config.ts';
 import { createHistory, requireKnownSeq } from '../../store/history/history.ts';
+import type { ChangeFilter } from '../../store/rows/changes.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { withMirror } from '../roles/open-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { wholeNumber } from './shared/output-format.ts';
+import { isoMoment, wholeNumber } from './shared/output-format.ts';
 import { watchReader } from './shared/stdout-reader.ts';
 import { drained } from './shared/write-drained.ts';
 
@@ -16,15 +18,16 @@ const BATCH = 500;
 /** How often `--follow` looks for new changes; milliseconds. */
 const FOLLOW_MS = 500;
 
-interface Options {
+interface Options extends ChangeFilter {
   readonly after: number;
+  readonly since?: number;
   readonly limit?: number;
   readonly follow?: boolean;
 }
 
 async function printChanges(
   context: CommandContext,
-  { after, limit = Number.POSITIVE_INFINITY, follow }: Options,
+  { after, since = 0, limit = Number.POSITIVE_INFINITY, follow, ...filter }: Options,
   store: Store,
   { baseUrl }: Config,
 ): Promise<void> {
@@ -32,18 +35,19 @@ async function printChanges(
   const history = createHistory(store);
   const source = eventSource(store.source, configuredSource(baseUrl));
   const readerIsGone = follow ? await watchReader(context.stdout) : () => false;
-  let cursor = after;
+  let cursor = Math.max(after, store.changes.seqAt(since));
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
-    const changes = history.after(cursor, Math.min(BATCH, left));
+    const { changes, to } = history.matching(cursor, Math.min(BATCH, left), filter);
     for (const change of changes) {
       const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
-      cursor = change.seq;
       if (!hasRoom) await drained(context);
       if (context.signal.aborted) break;
     }
     left -= changes.length;
-    if (changes.length > 0) continue;
+    const isRead = to === cursor;
+    cursor = to;
+    if (!isRead) continue;
     if (!follow || readerIsGone()) return;
     store.check();
     await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
@@ -53,6 +57,9 @@ async function printChanges(
 export function changesCommand(context: CommandContext): Command {
   return new Command('changes')
     .option('--after <seq>', 'print only changes after this one', wholeNumber('--after', 0), 0)
+    .option('--since <time>', 'print only changes since this time (ISO 8601, UTC by default)', isoMoment('--since'))
+    .addOption(new Option('--op <op...>', 'print only these').choices(CHANGE_OPS))
+    .option('--field <name...>', 'print only changes of one of these fields, such as variants')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')

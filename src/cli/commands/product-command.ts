@@ -5,8 +5,9 @@ import { configuredSource, eventText } from '../../catalog/event.ts';
 import { SUMMARY } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { hitJson, productJson } from '../../report/product-report.ts';
+import { changeLines } from '../../report/product-text.ts';
 import { moment, plural, table, time } from '../../report/text.ts';
-import { createHistory, productAsOf } from '../../store/history/history.ts';
+import { createHistory, productAsOf, productChanges } from '../../store/history/history.ts';
 import { findProduct } from '../../store/rows/find-product.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
@@ -30,9 +31,9 @@ function printProduct(context: CommandContext, key: string, options: Options, st
   }
   const row = at === undefined ? found : productAsOf(store, found, at);
   const { vbid, title, removedAt, changedSeq } = row;
-  const all = history ? createHistory(store).of(vbid) : undefined;
-  const changes = all?.filter(({ seq }) => seq <= changedSeq);
   if (json) {
+    const all = history ? createHistory(store).of(vbid) : undefined;
+    const changes = all?.filter(({ seq }) => seq <= changedSeq);
     const source = eventSource(store.source, configuredSource(baseUrl));
     const events = changes?.map((change) => eventText(change, store.incarnation, source));
     // Not by `print`: the document contains the body exactly as the service sent it.
@@ -41,15 +42,17 @@ function printProduct(context: CommandContext, key: string, options: Options, st
   }
   const c = colours(context);
   const state = removedAt === null ? '' : c.yellow(` (removed ${time(removedAt)})`);
-  const rows = changes?.map(({ seq, at, op, runId, before }) => {
-    return [seq, moment(at), op, runId, op === 'removed' ? 'the whole product' : before];
+  const all = history ? productChanges(store, row, Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER).changes : [];
+  const changes = all.flatMap((change) => {
+    const head = `change ${change.seq}: ${change.op} at ${moment(change.at)} UTC, run ${change.runId}`;
+    return [c.bold(head), ...changeLines(change).map((line) => `  ${line}`)];
   });
   const lines = [
     `${c.bold(vbid)}${title === null ? '' : ` ${printable(title)}`}${state}`,
     `first seen ${time(row.firstSeenAt)}, changed ${time(row.changedAt)}, seq ${changedSeq}`,
     ...(at === undefined ? [] : [`as of change ${at}`]),
     removedAt === null ? indentedJson(row.body) : 'it is removed',
-    ...(rows === undefined ? [] : ['', table(['seq', 'at (UTC)', 'op', 'run', 'before'], rows)]),
+    ...(changes.length === 0 ? [] : ['', ...changes]),
   ];
   printLine(context, lines.join('\n'));
 }

@@ -1,4 +1,4 @@
-import { differingParts, type PartChange, partChanges } from '../../report/product-text.ts';
+import { type PartChange, partChanges, partTexts, WITHOUT_FIELDS } from '../../report/product-text.ts';
 import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history/history.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
@@ -15,19 +15,12 @@ const MOST_FIELDS = 20;
 /** Parts that are shown of one changed field, such as the prices of the variants. */
 const MOST_PARTS = 6;
 
-const SUMMARY: Readonly<Record<ProductChange['op'], string>> = {
-  created: 'The product was seen for the first time.',
-  updated: 'No field changed its value.',
-  removed: 'The service no longer listed the product.',
-  restored: 'The service listed the product again, as it was before.',
-};
-
 function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
 }
 
-function PartRow({ path, part: { before, after } }: { readonly path: string; readonly part: PartChange }) {
-  const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
+function PartRow({ path, part }: { readonly path: string; readonly part: PartChange }) {
+  const [was = null, is = null] = partTexts(part);
   return (
     <>
       <dt>
@@ -62,7 +55,7 @@ function FieldRows({ field: { field, before, after } }: { readonly field: FieldC
 }
 
 function Fields({ op, fields }: ProductChange) {
-  if (fields.length === 0) return SUMMARY[op];
+  if (fields.length === 0) return WITHOUT_FIELDS[op];
   const rest = fields.length - MOST_FIELDS;
   return (
     <>

@@ -2,7 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
-import { restlessText, settlingText } from '../../report/run-text.ts';
+import { restlessText, settingsText, settlingText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
@@ -172,12 +172,17 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Says that the run updated nearly every product, and which field changed. */
+/** Says that the run updated nearly every product, and what may be why. */
 function Restless({ run }: { readonly run: Run }) {
   const field = run.evidence?.commonChange;
-  if (field === undefined) return null;
-  const { title, advice } = restlessText({ ...run, field });
-  return <p class="note warn">{`It ${title}. ${advice}`}</p>;
+  const { title, advice } = restlessText({ ...run, field: field ?? null });
+  const settings = settingsText(run);
+  return (
+    <>
+      {settings !== null && <p class="note">{settings}</p>}
+      {field !== undefined && <p class="note warn">{`It ${title}. ${advice}`}</p>}
+    </>
+  );
 }
 
 function Headline({ scene }: { readonly scene: Scene }) {

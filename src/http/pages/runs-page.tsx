@@ -1,4 +1,4 @@
-import type { Run } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, type Run } from '../../catalog/run-types.ts';
 import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
@@ -11,11 +11,9 @@ import type { View } from './page-view.ts';
 /** Runs on a page. */
 const LISTED = 50;
 
-const OPS = ['created', 'updated', 'removed', 'restored'] as const;
-
 /** `12 created, 3 removed`; `none`. */
-export function changesText(run: Pick<Run, (typeof OPS)[number]>): string {
-  const some = OPS.filter((op) => run[op] > 0).map((op) => `${count(run[op])} ${op}`);
+export function changesText(run: Pick<Run, ChangeOp>): string {
+  const some = CHANGE_OPS.filter((op) => run[op] > 0).map((op) => `${count(run[op])} ${op}`);
   return some.length === 0 ? 'none' : some.join(', ');
 }
 

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Meter } from '@opentelemetry/api';
 import type { Clock } from '../../base/clock.ts';
-import type { ChangeOp, RunKind } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, type RunKind } from '../../catalog/run-types.ts';
 import { REASON_KINDS, reasonKind } from '../../report/run-words.ts';
 import { sinkLag } from '../../report/sink-report.ts';
 import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';
@@ -16,8 +16,6 @@ export interface MirrorMetricsOptions {
 }
 
 const KINDS: readonly RunKind[] = ['full', 'delta'];
-const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
-
 /** How many of the newest runs are looked at. */
 const RUNS = 50;
 
@@ -127,7 +125,7 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
         const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
         result.observe(pages, total('pages'));
         result.observe(rejected, total('rejected'));
-        for (const op of OPS) result.observe(changes, total(op), { op });
+        for (const op of CHANGE_OPS) result.observe(changes, total(op), { op });
         result.observe(gauges.held, heldCount());
         result.observe(gauges.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
         for (const one of now.sinks) {

@@ -4,7 +4,7 @@ import type { RecordedChange } from '../../catalog/event.ts';
 import { type Fields, named, storedOf } from '../../catalog/field-values.ts';
 import { objectMembers, objectText } from '../../catalog/json-text.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
-import type { ChangeRow, HeadedChange } from '../rows/changes.ts';
+import type { ChangeFilter, ChangeRow, HeadedChange } from '../rows/changes.ts';
 import type { ProductRow } from '../rows/product-rows.ts';
 import type { Reader } from '../schema/reader.ts';
 import { changesBack, createFormerBodies } from './body-history.ts';
@@ -85,6 +85,12 @@ export function createHistory(store: Reader) {
     /** Changes after `seq`, oldest first, at most `limit`. */
     after: (seq: number, limit: number): RecordedChange[] =>
       store.read(() => store.changes.after(seq, limit).map(headed)),
+    /** Of the changes after `seq`, oldest first, at most `limit` that match; and how far the log was searched. */
+    matching: (seq: number, limit: number, filter: ChangeFilter) =>
+      store.read(() => {
+        const { changes, to } = store.changes.matching(seq, limit, filter);
+        return { changes: changes.map(headed), to };
+      }),
     /**
      * Of the changes after `seq` up to `toSeq`, oldest first, at most `limit`: those that are their product's newest as
      * of `asOf`. All of them up to `asOf` together are the mirror as it was then.

@@ -1,11 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { objectMembers } from '../../catalog/json-text.ts';
-import type { ChangeOp } from '../../catalog/run-types.ts';
+import { type ChangeOp, CHANGE_OPS as OPS } from '../../catalog/run-types.ts';
 import { listed, type Queries } from '../schema/queries.ts';
-
-/** Ordered by their numbers in the table. */
-const OPS: readonly ChangeOp[] = ['created', 'updated', 'removed', 'restored'];
 
 /** One record of the change log. */
 export interface ChangeRow extends Omit<RecordedChange, 'cause' | 'body'> {
@@ -18,6 +15,13 @@ export interface HeadedChange extends ChangeRow {
   /** The product's newest change, and its body after that change. */
   readonly headSeq: number;
   readonly headBody: string;
+}
+
+/** Which changes a reader wants; default: all. */
+export interface ChangeFilter {
+  readonly op?: readonly ChangeOp[] | undefined;
+  /** Top-level fields, one of which changed: names, or pointers such as `/title`. Creations and removals have none. */
+  readonly field?: readonly string[] | undefined;
 }
 
 /** A record of the log, and what a list of changes shows of its product. */
@@ -48,11 +52,25 @@ const HEADED = `SELECT changes.seq, changes.at, changes.run_id, changes.op, prod
   changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body
   FROM changes JOIN products ON products.id = changes.product_id`;
 
+const MATCHING = `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq
+  AND (json_type(:filter, '$.op') IS NULL OR changes.op IN (SELECT value FROM json_each(:filter, '$.op')))
+  AND (json_type(:filter, '$.field') IS NULL OR changes.op IN (1, 3) AND EXISTS (
+    SELECT 1 FROM json_each(:filter, '$.field') AS one WHERE one.value IN
+      (SELECT key FROM json_each(changes.before) UNION ALL SELECT value FROM json_each(changes.added))))
+  ORDER BY changes.seq LIMIT :limit + 0`;
+
+function filterText({ op, field }: ChangeFilter): string {
+  const names = field?.map((name) => name.replace(/^\//, ''));
+  return JSON.stringify({ op: op?.map((one) => OPS.indexOf(one)), field: names });
+}
+
 /** Random bytes of an era: two openings of a mirror get the same ones once in 2^48. */
 const ERA_BYTES = 6;
 /** Creations per INSERT: a page of 1,000 takes 0.28 ms, one by one 0.97 ms, in one statement that counts 0.44 ms. */
 const BATCH = 100;
 const NONE: readonly string[] = [];
+/** Numbers that are searched at once. For safety: it takes up to 20 ms. */
+const SEARCHED = 5_000;
 /** Former values of more characters are not read for a list. For safety: a list is read every second. */
 const MAX_LISTED = 50_000;
 
@@ -92,16 +110,32 @@ function listedOf([seq, at, runId, number, vbid, , title, before, added, isLong]
 
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
-export function createChangeReader({ rows, tuples, value, values, number }: Queries) {
-  const lastSeq = number(`SELECT ${LAST_SEQ}`);
-  // `+ 0` as in made-lines.ts, here and below.
-  const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ? + 0`);
-  const numbered = tuples<[seqs: string], HeadedRaw>(
-    `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,
-  );
+/** Makes changes of rows. */
+function createEraReader({ tuples }: Queries) {
   const eras = tuples<[{ from: number; to: number }], [firstSeq: number, id: string]>(
     `SELECT first_seq, id FROM eras WHERE first_seq <= :to
      AND first_seq >= coalesce((SELECT max(first_seq) FROM eras WHERE first_seq <= :from), 0) ORDER BY first_seq`,
+  );
+  /** @param found in order. One query for all: one in each row takes a quarter of the time that reading it does. */
+  return (found: readonly HeadedRaw[]): HeadedChange[] => {
+    const known = eras({ from: found[0]?.[0] ?? 0, to: found.at(-1)?.[0] ?? 0 });
+    let next = 0;
+    return found.map((raw) => {
+      while (next < known.length && (known[next]?.[0] ?? 0) <= raw[0]) next++;
+      return headedOf(raw, known[next - 1]?.[1] ?? '');
+    });
+  };
+}
+
+export function createChangeReader(queries: Queries) {
+  const { rows, tuples, value, values, number } = queries;
+  const withEras = createEraReader(queries);
+  const lastSeq = number(`SELECT ${LAST_SEQ}`);
+  // `+ 0` as in made-lines.ts, here and below.
+  const after = tuples<[number, number], HeadedRaw>(`${HEADED} WHERE changes.seq > ? ORDER BY changes.seq LIMIT ? + 0`);
+  const matching = tuples<[{ seq: number; toSeq: number; filter: string; limit: number }], HeadedRaw>(MATCHING);
+  const numbered = tuples<[seqs: string], HeadedRaw>(
+    `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,
   );
   const newest = tuples<[{ seq: number; toSeq: number; asOf: number; limit: number }], HeadedRaw>(
     `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND (products.changed_seq = changes.seq OR
@@ -135,21 +169,17 @@ export function createChangeReader({ rows, tuples, value, values, number }: Quer
      WHERE latest < :beforeMs`,
   );
 
-  /** @param found in order. One query for all: one in each row takes a quarter of the time that reading it does. */
-  function withEras(found: readonly HeadedRaw[]): HeadedChange[] {
-    const known = eras({ from: found[0]?.[0] ?? 0, to: found.at(-1)?.[0] ?? 0 });
-    let next = 0;
-    return found.map((raw) => {
-      while (next < known.length && (known[next]?.[0] ?? 0) <= raw[0]) next++;
-      return headedOf(raw, known[next - 1]?.[1] ?? '');
-    });
-  }
-
   return {
     /** The newest `seq` ever assigned, 0 for none; only the keeper may count on from it. */
     lastSeq,
     /** Records after `seq`, oldest first. */
     after: (seq: number, limit: number) => withEras(after(seq, limit)),
+    /** Of the next records after `seq`, oldest first, at most `limit` that match. @returns how far it has searched, too */
+    matching: (seq: number, limit: number, filter: ChangeFilter) => {
+      const toSeq = Math.min(seq + SEARCHED, lastSeq());
+      const found = matching({ seq, toSeq, filter: filterText(filter), limit });
+      return { changes: withEras(found), to: found.length === limit ? (found.at(-1)?.[0] ?? toSeq) : toSeq };
+    },
     /** The records with these numbers, oldest first. */
     numbered: (seqs: readonly number[]) => withEras(numbered(JSON.stringify(seqs))),
     /** Of the records after `seq` up to `toSeq`, oldest first: those that are their product's newest as of `asOf`. */

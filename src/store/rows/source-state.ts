@@ -12,6 +12,8 @@ export interface NotedSource extends SourceIdentity {
    * the mirror may hold products of both, or lack removals. `selection` is then the previous one.
    */
   readonly unfinished: boolean;
+  /** Fields that the newest full run ignored, as pointers between commas; undefined: not known. */
+  readonly ignored?: string | undefined;
 }
 
 /** A page size that the source answered, after it did not answer the configured one. */
@@ -52,8 +54,8 @@ export function createSourceReader({ row, value }: Queries) {
     noted: (): NotedSource | null => {
       const found = source();
       if (found === undefined) return null;
-      const { unfinished = false, ...selection } = JSON.parse(found.selection) as { unfinished?: boolean };
-      return { address: found.address, selection: JSON.stringify(selection), unfinished };
+      const { unfinished = false, ignored, ...selection } = JSON.parse(found.selection) as Partial<NotedSource>;
+      return { address: found.address, selection: JSON.stringify(selection), unfinished, ignored };
     },
     /** The rate that was learned where none is configured; null if the source has not refused a request. */
     learnedRate: (): LearnedRate | null => {
@@ -160,9 +162,10 @@ export function createSourceWriter({ write }: Queries, pace: PaceWriter) {
   return {
     ...pace,
     learnPage: (page: LearnedPage) => setPage(JSON.stringify(page)),
-    note: ({ address, selection, unfinished }: NotedSource): void => {
-      const selected = JSON.parse(selection) as object;
-      setSource({ address, selection: JSON.stringify(unfinished ? { ...selected, unfinished } : selected) });
+    /** Notes the source. Fields that were ignored stay noted unless others are given. */
+    note: ({ address, selection, unfinished, ignored = pace.noted()?.ignored }: NotedSource): void => {
+      const selected = { ...(JSON.parse(selection) as object), ignored, ...(unfinished && { unfinished }) };
+      setSource({ address, selection: JSON.stringify(selected) });
     },
   };
 }

@@ -79,27 +79,53 @@ const PRICE_SQL = {
     `NOT coalesce(json_type(${json}, '$.${path}') = 'false' OR json_extract(${json}, '$.${path}') = 'false', 0)`,
 } as const;
 
-/** SQL: tables, to which `variants` is joined, and `prices` of these. @param json has the variants */
-function pricesFrom(json: string): string {
+/** SQL: the columns of a price. */
+const PRICE_COLUMNS = PRICE_FIELDS.map(({ column, of, member, form }) => `${PRICE_SQL[form](of, member)} AS ${column}`);
+
+/** SQL: each `price` of each `variant`. @param from tables, and a comma @param json has the variants @param more columns */
+function pricesFrom(from: string, json: string, more: string): string {
   const ofVariant = `CASE variants.type WHEN 'object' THEN ${listSql('variants.value', MEMBER.prices)} ELSE '[]' END`;
-  return `json_each(${listSql(json, MEMBER.variants)}) AS variants, json_each(${ofVariant}) AS prices`;
+  return `SELECT ${more}, variants.value AS variant, CASE prices.type WHEN 'object' THEN prices.value ELSE '{}' END AS price
+  FROM ${from} json_each(${listSql(json, MEMBER.variants)}) AS variants, json_each(${ofVariant}) AS prices`;
 }
 
 /** A row for each price of each variant of a living product. */
 function pricesView(): string {
-  const columns = PRICE_FIELDS.map(({ column, of, member, form }) => `${PRICE_SQL[form](of, member)} AS ${column}`);
   return `CREATE VIEW prices AS
 SELECT
   vbid,
-  ${columns.join(',\n  ')}
+  ${PRICE_COLUMNS.join(',\n  ')}
 FROM (
-  SELECT
-    products.vbid AS vbid,
-    variants.value AS variant,
-    CASE prices.type WHEN 'object' THEN prices.value ELSE '{}' END AS price
-  FROM products, ${pricesFrom('products.body')}
+  ${pricesFrom('products,', 'products.body', 'products.vbid AS vbid')}
   WHERE products.removed_at IS NULL
 )`;
+}
+
+/**
+ * A row for each price that a change changed, added or dropped. The prices after a change are in the product's next record
+ * that has former ones, or else in the product. Of prices that agree in all but the value, the nth is compared with the nth.
+ */
+function priceChangesView(): string {
+  const key = 'sku, type, duration, currency';
+  const has = (change: string): string => `(json_type(${change}.before, '$.${MEMBER.variants}') IS NOT NULL
+      OR '${MEMBER.variants}' IN (SELECT value FROM json_each(${change}.added)))`;
+  const later = `SELECT later.before FROM changes AS later WHERE later.product_id = changes.product_id
+      AND later.seq > changes.seq AND ${has('later')} ORDER BY later.seq LIMIT 1`;
+  const values = (json: string, columns: string): string => `SELECT ${key}, ${columns},
+      row_number() OVER (PARTITION BY ${key} ORDER BY place) AS nth
+    FROM (SELECT ${PRICE_COLUMNS.join(', ')}, place FROM (${pricesFrom('', json, 'variants.key * 1e6 + prices.key AS place')}))`;
+  return `CREATE VIEW price_changes AS
+SELECT changes.seq, ${time('at', 'changes.at')}, products.vbid,
+  ${[...key.split(', '), 'before', 'after'].map((name, at) => `json_extract(one.value, '$[${at}]') AS ${name}`).join(', ')}
+FROM changes JOIN products ON products.id = changes.product_id, json_each((
+  SELECT json_group_array(json_array(${key}, was, now)) FROM (
+    SELECT ${key}, max(was) AS was, max(now) AS now FROM (
+      ${values('changes.before', 'value AS was, NULL AS now')}
+      UNION ALL ${values(`coalesce((${later}), products.body)`, 'NULL, value')}
+    ) GROUP BY ${key}, nth HAVING max(was) IS NOT max(now)
+  )
+)) AS one
+WHERE changes.op IN (1, 3) AND ${has('changes')}`;
 }
 
 /** A row for each contributor of a living product who has a name. */
@@ -125,14 +151,10 @@ SELECT vbid, form, value FROM (
 
 /** Creates the views, or replaces those of a version with other fields. A program that reads them goes on. */
 export function ensureProductViews(sqlite: Database): void {
-  const wanted = {
-    catalog: catalogView(),
-    prices: pricesView(),
-    contributors: contributorsView(),
-    identifiers: identifiersView(),
-  };
+  const wanted = [catalogView(), pricesView(), contributorsView(), identifiersView(), priceChangesView()];
   const found = sqlite.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?").pluck();
-  const replace = Object.entries(wanted).filter(([name, text]) => found.get(name) !== text);
+  const named = wanted.map((text) => [text.split(' ')[2] ?? '', text] as const);
+  const replace = named.filter(([name, text]) => found.get(name) !== text);
   if (replace.length === 0) return;
   const statements = replace.map(([name, text]) => `DROP VIEW IF EXISTS ${name}; ${text};`);
   sqlite.transaction(() => sqlite.exec(statements.join('\n'))).immediate();

@@ -61,12 +61,7 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
-const TYPES: Readonly<Record<string, string>> = {
-  sellable: 'boolean',
-  texts: 'jsonb',
-  number: 'numeric',
-  whole: 'integer',
-};
+const TYPES: Record<string, string> = { sellable: 'boolean', texts: 'jsonb', number: 'numeric', whole: 'integer' };
 const typesOf = (fields: readonly { readonly column: string; readonly form: string }[]) =>
   Object.fromEntries(fields.map(({ column, form }) => [column, TYPES[form] ?? 'text']));
 /** Columns read from a product's body, with their types. */
