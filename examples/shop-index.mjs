@@ -15,7 +15,7 @@ const mirror = openMirror(process.argv[2] ?? 'data/catalog.db');
 const titles = new Map();
 
 function keep(vbid, product) {
-  // A withdrawn product must not be sold.
+  // A withdrawn product must not be sold. Rights, dates and formats decide, too: docs/sql.md, "What may be sold".
   if (product === null || product.distributable === false) titles.delete(vbid);
   else titles.set(vbid, product.title ?? vbid);
 }

@@ -41,22 +41,21 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     mkdirSync(join(cwd, 'data'));
     const db = join(cwd, 'data/catalog.db');
     await load(settingsFor(sandbox.url, db), 'full');
-    sandbox.catalog.mutate({ remove: 2, seed: 1 });
+    sandbox.catalog.mutate({ remove: 2, update: 3, seed: 1 });
     await load(settingsFor(sandbox.url, db), 'full');
     openedStore(db);
     const shell = blocks('sh');
-    expect(shell).toHaveLength(3);
-    const [first, , prices] = await Promise.all(
+    expect(shell).toHaveLength(4);
+    const [first, , prices, changed] = await Promise.all(
       shell.map(async (code) => (await execute('sh', ['-ec', code], { cwd })).stdout),
     );
     expect(first?.trim().split('\n')).toHaveLength(5);
-    expect(prices).toMatch(
-      /^vbid\|title\|contributors\|type\|value\n(\d{13}\|.+; .+\|digital_list_price\|[\d.]+\n){5}$/,
-    );
+    expect(prices).toMatch(/^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+; .+\|\d{13}\|[\d.]+\n){5}$/);
+    expect(changed).toMatch(/^(\d{4}-\S+Z\|\d{13}\|\w+\|[A-Z]{3}\|[\d.]+\|[\d.]+\n)+$/);
     expect(query(join(cwd, 'copy.db'), 'SELECT vbid FROM catalog')).toHaveLength(28);
     const [python = ''] = blocks('python');
     const { stdout } = await execute('/usr/bin/python3', ['-I', '-c', python], { cwd });
-    expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 32\n$/);
+    expect(stdout).toMatch(/^(\d{13} was .+\n){2}28 products, read up to 35\n$/);
   });
 
   it('docs/sql.md has examples, like the README, that wait while another program locks the mirror for a moment', async () => {
@@ -69,7 +68,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
     holder.pragma('locking_mode = EXCLUSIVE');
     holder.exec('BEGIN IMMEDIATE; COMMIT');
     const lines = [...blocks('sh'), ...blocks('sh', README)].filter((code) => code.startsWith('sqlite3 '));
-    expect(lines).toHaveLength(4);
+    expect(lines).toHaveLength(5);
     const ended = Promise.allSettled(lines.map((code) => execute('sh', ['-ec', code], { cwd })));
     for (let tried = 0; tried < 10; tried++) {
       await expect(execute('sqlite3', ['-readonly', db, 'SELECT 1 FROM catalog'])).rejects.toThrow(
@@ -83,7 +82,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3 and Python', () => {
 
 it('docs/sql.md names every column of the views of products and changes', () => {
   const { path } = openedStore();
-  for (const view of ['catalog', 'prices', 'change_log']) {
+  for (const view of ['catalog', 'prices', 'contributors', 'identifiers', 'price_changes', 'change_log']) {
     for (const name of columnsOf(path, view)) expect(PAGE).toContain(`\`${name}\``);
   }
 });
