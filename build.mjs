@@ -1,5 +1,6 @@
 // Completes what the compiler has written to dist.
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:http2';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -91,11 +92,14 @@ const modules = {
       if (file === 'dist/base/errors.js') return { path: './base/errors.js', external: true };
       return { path: resolve(file), sideEffects: true };
     });
-    // undici makes connections of HTTP/1.1 and commander starts no programs here: these take 4 ms.
+    // commander starts no programs here, and undici speaks HTTP/2 with few servers: to load these takes 4 ms.
     onResolve({ filter: /^node:(http2|child_process)$/ }, ({ path, importer }) =>
-      /\/(undici|commander)\//.test(importer) ? { path, namespace: 'unused' } : undefined,
+      /\/(undici|commander)\//.test(importer) ? { path, namespace: 'late' } : undefined,
     );
-    onLoad({ filter: /./, namespace: 'unused' }, () => ({ contents: 'module.exports = { constants: {} };' }));
+    const late = `module.exports = { constants: ${JSON.stringify(constants)}, connect: (...args) => require('node:http2').connect(...args) };`;
+    onLoad({ filter: /./, namespace: 'late' }, ({ path }) => ({
+      contents: path === 'node:http2' ? late : 'module.exports = {};',
+    }));
     // As imports, packages in CommonJS would be searched for the names of their exports, which takes 45 ms for a command with
     // Redis; and node:crypto would load all of its parts: 5 ms.
     onResolve({ filter: /^(better-sqlite3|bullmq|ioredis|node:crypto)$/ }, ({ path, kind }) =>

@@ -65,6 +65,7 @@ interface ConnectOptions {
   /** Judges the addresses of the target, also before a proxy connects to it. */
   readonly lookup?: LookupFunction;
   readonly ca?: string;
+  readonly allowH2?: boolean;
 }
 
 type Own = (socket: Socket) => void;
@@ -124,12 +125,19 @@ export function httpConnector(
   proxy: HttpProxy | null = null,
 ): buildConnector.connector {
   listen();
-  const connect = proxy === null ? openerOf(options, own) : openerThrough(proxy, options, own);
+  const openerWith = (given: ConnectOptions) =>
+    proxy === null ? openerOf(given, own) : openerThrough(proxy, given, own);
+  const [connect, connectAny] = [openerWith(options), openerWith({ ...options, allowH2: true })];
   return (target, callback) => {
-    connect(target, (...[error, socket]) => {
+    const onEnd: buildConnector.Callback = (...[error, socket]) => {
       if (error !== null) return callback(error, null);
       skipContinue(socket);
       callback(null, socket);
+    };
+    connect(target, (...ended) => {
+      // A server that speaks HTTP/2 alone. Others get HTTP/1.1, which undici has spoken for longer.
+      if (systemCodeOf(ended[0]) === 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL') connectAny(target, onEnd);
+      else onEnd(...ended);
     });
   };
 }
