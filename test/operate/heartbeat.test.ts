@@ -1,6 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere } from '../support/in-process.ts';
+import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { standIn, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -17,6 +18,16 @@ function withHeartbeat(url: string) {
 const START = '/ping/secret-uuid/start?tag=secret-tag';
 const COMPLETE = '/ping/secret-uuid?tag=secret-tag';
 const FAIL = '/ping/secret-uuid/fail?tag=secret-tag';
+
+/** A receiver that knows one path, and answers 404 at any other. */
+async function kuma() {
+  const received: string[] = [];
+  const url = await serveHttp(({ url: path = '' }, response) => {
+    received.push(path);
+    response.writeHead(path === COMPLETE ? 200 : 404).end();
+  });
+  return { url, received };
+}
 
 it('a heartbeat is sent when a run starts and when it is complete', async () => {
   const { url, received } = await receiver(() => ({ status: 200 }));
@@ -89,4 +100,16 @@ it.each([
   expect(code).toBe(2);
   expect(stderr).toMatch(hint);
   expect(stdout + stderr).not.toContain('secret-word');
+});
+
+it('a heartbeat goes to an address with a single path, as that of Uptime Kuma, without a warning', async () => {
+  const { url, received } = await kuma();
+  const { sandbox, directory, settings } = await withHeartbeat(url);
+  const ended = await runHere(['sync'], settings, directory);
+  expect(ended).toMatchObject({ code: 0, stderr: expect.not.stringContaining('HEARTBEAT') as string });
+  await sandbox.stop();
+  const failed = await runHere(['sync'], settings, directory);
+  expect(failed.stderr).not.toContain('HEARTBEAT');
+  // Each is sent once: the answer says that another try would not help.
+  expect(received).toEqual([START, COMPLETE, START, FAIL]);
 });

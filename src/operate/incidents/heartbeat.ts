@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import type { ProxySettings } from '../../base/proxy.ts';
+import { isSinkError } from '../../relay/sink.ts';
 
 /** Start or end of a run. */
 type Beat = 'start' | 'complete' | 'fail';
@@ -58,6 +59,8 @@ export function startHeartbeat({ url: text, proxies, clock, log }: HeartbeatOpti
         hasFailed = false;
         return;
       } catch (error) {
+        // A receiver with a single path hears of complete runs alone, and misses them after a failed one.
+        if (beat !== 'complete' && isSinkError(error) && error.failure !== 'unavailable') return;
         const pauseMs = waiting.length > 0 ? undefined : PAUSES_MS[attempt];
         if (stopping.signal.aborted) return;
         if (pauseMs === undefined) {
