@@ -73,22 +73,22 @@ function createSigner(secret: string | undefined): Sign | null {
       .join(' ');
 }
 
-/** Headers that describe the body, the connection or the signature. */
-const OWN_HEADERS =
-  /^(content-.*|webhook-.*|host|connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|expect)$/;
+/** `Name: value`, but no header that describes the body, the connection or the signature. */
+const HEADER =
+  /^(?!(?:content|webhook|proxy)-|(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect):)([\w!#$%&'*+.^`|~-]+):[ \t]*([\x21-\x7e][\x20-\x7e]*?)\s*$/i;
 
 /** @throws CatchwordError CONFIG_INVALID; it names the line only, because a name may be a secret, too */
 function parseHeaders(text = ''): Readonly<Record<string, string>> {
   const headers = new Map<string, string>();
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
-    if (line.trim() === '') continue;
-    const [, given = '', value = ''] = /^([\w!#$%&'*+.^`|~-]+):[ \t]*([\x20-\x7e]+?)\s*$/.exec(line) ?? [];
+  for (const [index, line] of text.split('\n').entries()) {
+    const [, given = '', value = ''] = HEADER.exec(line) ?? [];
     const name = given.toLowerCase();
-    if (value !== '' && !OWN_HEADERS.test(name) && !headers.has(name)) headers.set(name, value);
-    else
+    if (name !== '' && !headers.has(name)) headers.set(name, value);
+    else if (line.trim() !== '') {
       throw new CatchwordError('CONFIG_INVALID', `line ${index + 1} of its headers cannot be used`, {
-        hint: 'Write a line `Name: value` for each header; catchword sets those of the body, the connection and the signature.',
+        hint: 'Write `Name: value`, once for each header; catchword sets those of the body, the connection and the signature.',
       });
+    }
   }
   return Object.fromEntries(headers);
 }

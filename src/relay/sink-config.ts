@@ -178,9 +178,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   // A digest, because the text may be secret.
   const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
   const identity = `${address}${digest}`;
-  if (headers !== undefined && kind !== 'webhook') {
+  if (headers !== undefined && kind !== 'webhook')
     throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
-  }
   const hide = hiding(() => secretsOf(url, setting));
   let errorText = (error: unknown): string => errorTextOf(error, hide);
   return {

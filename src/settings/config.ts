@@ -16,10 +16,7 @@ export interface SinkSetting {
   /** Further headers of a webhook's requests, a line for each. They may contain credentials. */
   readonly headers?: string | undefined;
   readonly proxies?: ProxySettings;
-  /**
-   * Reads the files again that `_FILE` names, because a password may have been changed there.
-   * @throws CatchwordError CONFIG_INVALID if one cannot be read
-   */
+  /** Reads the files of `_FILE` again, where a password may have changed. @throws CatchwordError CONFIG_INVALID */
   readonly again?: () => Omit<SinkSetting, 'again'> | undefined;
 }
 
@@ -62,7 +59,7 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
 /** A variable that belongs to a sink or a channel, whose own variable is the first group. */
-export const BELONGING = /^(.+)_(?:SECRET|HEADERS)(?:_FILE)?$/;
+export const BELONGING = /^(CATCHWORD_(?:SINK|NOTIFY)_.+)_(?:SECRET|HEADERS)(?:_FILE)?$/;
 
 /** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, BELONGING). */
 export function isNamed(variable: string): boolean {
@@ -90,8 +87,8 @@ function readNamed(
       const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
       const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
       if (url === undefined || url === '') return [];
-      const given = { url, secret: secret || undefined, headers: headers || undefined };
-      return [{ env, name: name.toLowerCase(), ...given, proxies }];
+      const lower = name.toLowerCase();
+      return [{ env, name: lower, url, secret: secret || undefined, headers: headers || undefined, proxies }];
     };
     return readAll(attempt).map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
   });

@@ -33,13 +33,12 @@ function arrayOf(lines: Uint8Array): Buffer {
   return array;
 }
 
-export const createWebhookSink: SinkFactory = ({ url, secret, headers, proxies, hide }) => {
-  const options = readOptions(url, OPTIONS);
+export const createWebhookSink: SinkFactory = (settings) => {
+  const options = readOptions(settings.url, OPTIONS);
   const isPrivateAllowed = options.allow === 'private';
-  const timeoutMs = options.timeout * 1_000;
-  const target = createHttpTarget({ url, secret, headers, timeoutMs, isPrivateAllowed, proxies });
+  const target = createHttpTarget({ ...settings, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
   return createTextSink({
-    hide,
+    hide: settings.hide,
     batch: { events: options.batch, chars: 4_000_000 },
     connect: async (life) => {
       const agent = target.connect((socket) => life.own(socket));

@@ -10,14 +10,10 @@ const OPTIONS = {
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 
-function createHttpChannel(
-  { url, secret, headers, proxies }: ChannelSettings,
-  bodyOf: (message: Message) => string,
-): Send {
-  const options = readOptions(url, OPTIONS, [], {});
+function createHttpChannel(settings: ChannelSettings, bodyOf: (message: Message) => string): Send {
+  const options = readOptions(settings.url, OPTIONS, [], {});
   const isPrivateAllowed = options.allow === 'private';
-  const timeoutMs = options.timeout * 1_000;
-  const target = createHttpTarget({ url, secret, headers, timeoutMs, isPrivateAllowed, proxies });
+  const target = createHttpTarget({ ...settings, timeoutMs: options.timeout * 1_000, isPrivateAllowed });
   return async (message, signal) => {
     const posted: Posted = { id: message.id, contentType: JSON_TYPE, body: bodyOf(message) };
     const agent = target.connect();
