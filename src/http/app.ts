@@ -2,6 +2,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../base/log.ts';
 import { answerBrokenRequest, answerOddRequests } from './broken-request.ts';
 import { answerError, sendError } from './http-error.ts';
+import { prefixOf } from './path-prefix.ts';
 import { acceptZodSchemas } from './route-schema.ts';
 
 /** Connections beyond these are closed at once. For safety: each takes a descriptor, and the mirror needs some, too. */
@@ -16,7 +17,7 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     // Closing the server breaks open connections, so that a silent or slow client does not delay it.
     forceCloseConnections: true,
     // Longest product key in a path. For safety.
-    routerOptions: { maxParamLength: 1_000 },
+    routerOptions: { maxParamLength: 1_000, ignoreTrailingSlash: true },
     // An invalid URL reaches neither hooks nor routes.
     frameworkErrors: (error, _request, reply) => void answerError(log, error, reply),
     // Not even a request: neither hooks nor routes see it.
@@ -40,6 +41,10 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
       message: 'the header Host is missing',
       hint: 'Send a well-formed request.',
     });
+  });
+  app.addHook('onSend', async (request, reply) => {
+    const to = reply.getHeader('location');
+    if (typeof to === 'string' && to.startsWith('/')) reply.header('location', `${prefixOf(request)}${to}`);
   });
   // Logs the route's pattern only: the address may contain private data.
   app.addHook('onResponse', async (request, reply) => {

@@ -5,7 +5,7 @@ import { hostOf, isLoopback } from '../base/loopback.ts';
 import { type HttpError, isForPerson, sendError, setSafetyHeaders } from './http-error.ts';
 import { addLogin, LOGIN_PATH, LOGOUT_PATH, loginPath } from './pages/login.tsx';
 import { createSessions, type Sessions } from './pages/session.ts';
-import { isForeignPost, isForeignRead } from './same-site.ts';
+import { isForeignPost, isForeignRead, isInvited } from './same-site.ts';
 import { bearerOf, createTokenCheck, type TokenCheck, unauthorized } from './token-check.ts';
 
 /** Needs no token: it says only that the process is alive. */
@@ -66,10 +66,12 @@ interface AuthOptions {
   readonly log: Logger;
   /** Whether browsers may trade the token for a session. */
   readonly login: boolean;
+  /** Origins whose pages may read the stream of changes. */
+  readonly origins?: readonly string[] | undefined;
 }
 
 /** Checks each request before any route runs, and ends responses to a browser whose session is over. */
-export function addAuth(app: FastifyInstance, { token, clock, log, login }: AuthOptions): void {
+export function addAuth(app: FastifyInstance, { token, clock, log, login, origins = [] }: AuthOptions): void {
   const check = token === undefined ? null : createTokenCheck(token, clock, log);
   const sessions = token === undefined || !login ? null : createSessions(token, clock);
   app.decorateRequest('session', null);
@@ -96,8 +98,14 @@ export function addAuth(app: FastifyInstance, { token, clock, log, login }: Auth
 
   app.addHook('onRequest', async (request, reply) => {
     setSafetyHeaders(reply);
+    const invited = isInvited(request, origins);
+    if (invited) {
+      const headers = { 'access-control-allow-origin': request.headers.origin };
+      reply.headers({ ...headers, 'access-control-allow-headers': 'authorization, last-event-id' });
+      if (request.method === 'OPTIONS') return reply.code(204).send();
+    }
     const accessError = () => (check === null ? hostError(request) : tokenError(request, check, sessions));
-    const error = foreignError(request) ?? accessError();
+    const error = (invited ? null : foreignError(request)) ?? accessError();
     if (error === null) return endWithSession(request, reply);
     const mayLogIn = sessions !== null && error.code === 'UNAUTHORIZED' && request.method !== 'POST';
     if (mayLogIn && isForPerson(request)) return reply.redirect(loginPath(request), 303);

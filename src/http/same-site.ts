@@ -1,4 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { FastifyRequest } from 'fastify';
+import { STREAM_PATH } from './sse/sse-refusal.ts';
 
 /** The site that sent a request, as the browser states it. Only browsers send these headers, and pages cannot set them. */
 const of = (headers: IncomingHttpHeaders, name: 'site' | 'mode' | 'dest') => headers[`sec-fetch-${name}`];
@@ -20,6 +22,12 @@ export function isForeignPost(headers: IncomingHttpHeaders, isBearer: boolean): 
   const site = of(headers, 'site');
   if (site !== undefined) return site !== 'same-origin';
   return headers.origin === undefined ? !isBearer : !isOwnOrigin(headers.origin, headers.host);
+}
+
+/** Whether a page of one of `origins`, which an operator has named, asks for the stream of changes (CORS). */
+export function isInvited({ headers, method, url }: FastifyRequest, origins: readonly string[]): boolean {
+  const isStream = /^(GET|HEAD|OPTIONS)$/.test(method) && url.split('?', 1)[0] === STREAM_PATH;
+  return isStream && headers.origin !== undefined && origins.includes(headers.origin);
 }
 
 /**

@@ -33,6 +33,8 @@ export interface WebOptions
   readonly port: number;
   /** Bearer token required from clients; needed unless `host` is on loopback. */
   readonly token: string | undefined;
+  /** Origins whose pages may read the stream of changes; default: none. */
+  readonly httpOrigins?: readonly string[] | undefined;
   /** The `source` of events if the mirror has not stored its own. */
   readonly source: string;
   readonly log: Logger;
@@ -62,7 +64,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       log,
       'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream; /openapi.json describes them.',
     );
-    addAuth(app, { token, clock, log, login: true });
+    addAuth(app, { token, clock, log, login: true, origins: options.httpOrigins });
     const drain = addDrain(app);
     const waiting = addWaiting(app, { clock, log, limits });
     const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });

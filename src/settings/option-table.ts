@@ -130,6 +130,9 @@ const HTTP = {
     'port at which keeper, fetcher, relay and scheduler answer /metrics and /healthz; off: none',
   ),
   httpToken: secret('CATCHWORD_HTTP_TOKEN', form.headerValue).means('bearer token required from HTTP clients'),
+  httpOrigins: option('CATCHWORD_HTTP_ORIGINS', '', form.origins).means(
+    'sites whose pages may read /api/changes/stream from a browser (CORS)',
+  ),
   readyMaxAgeMs: option('CATCHWORD_READY_MAX_AGE', '26h', form.duration).means(
     '/readyz answers 503 when the mirror is older',
   ),
@@ -194,16 +197,8 @@ export const OPTION_GROUPS = {
 /** Settings that every sink has. */
 export const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
-  {
-    env: 'CATCHWORD_SINK_<NAME>_SECRET',
-    form: 'text',
-    help: 'key that signs the requests of a webhook; two while it is changed',
-  },
-  {
-    env: 'CATCHWORD_SINK_<NAME>_HEADERS',
-    form: 'a `Name: value` a line',
-    help: 'further headers of a webhook',
-  },
+  { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook, or two' },
+  { env: 'CATCHWORD_SINK_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook' },
 ];
 
 /** Settings that every channel for notifications has. */
@@ -214,11 +209,7 @@ export const CHANNEL_OPTIONS = [
     help: 'who is notified when something is wrong',
   },
   { env: 'CATCHWORD_NOTIFY_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
-  {
-    env: 'CATCHWORD_NOTIFY_<NAME>_HEADERS',
-    form: 'a `Name: value` a line',
-    help: 'further headers of a webhook or Slack',
-  },
+  { env: 'CATCHWORD_NOTIFY_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook or Slack' },
 ];
 
 type ValueOf<O> =

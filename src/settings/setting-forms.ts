@@ -76,6 +76,11 @@ function items(given: string): string[] {
 
 export const list = form('a comma-separated list', items);
 
+export const origins = form('a comma-separated list of origins such as https://shop.example', (given) => {
+  const all = items(given);
+  return all.every((one) => URL.canParse(one) && new URL(one).origin === one) ? all : undefined;
+});
+
 /** Why a pointer matches no field, or all, after "must"; null if it may match one. */
 function pointerProblem(item: string): string | null {
   if (!item.startsWith('/')) return `have a slash before each name: write /${item.replace(/^#\/?/, '')}, not ${item}`;

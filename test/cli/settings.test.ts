@@ -2,6 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { readSettings } from '../../src/settings/config.ts';
 import { unknownSettings } from '../../src/settings/unknown-settings.ts';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
@@ -198,6 +199,34 @@ it('unknown variables include the secret of a sink that is not set', () => {
     'CATCHWORD_SINK_HOKO_SECRET: CATCHWORD_SINK_HOKO is not set. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
   ]);
 });
+
+it('a sink may be called secret or headers, and unknown variables include the headers of a sink that is not set', () => {
+  const sinks = {
+    CATCHWORD_SINK_SECRET: 'jsonl:a',
+    CATCHWORD_SINK_HEADERS: 'jsonl:b',
+    CATCHWORD_SINK_SECRET_HEADERS: 'A: b',
+  };
+  const { values } = readSettings({ ...sinks, CATCHWORD_SINK_X_HEADERS_FILE: 'c' });
+  expect(values.sinks.map(({ name, headers }) => [name, headers])).toEqual([
+    ['headers', undefined],
+    ['secret', 'A: b'],
+  ]);
+  expect(unknownSettings({ ...sinks, CATCHWORD_SINK_X_HEADERS_FILE: 'c' })).toEqual([
+    'CATCHWORD_SINK_X_HEADERS_FILE: CATCHWORD_SINK_X is not set. It is ignored.',
+  ]);
+});
+
+it.each(['*', 'https://shop.example/', 'https://shop.example:443', 'shop.example', 'null'])(
+  'CATCHWORD_HTTP_ORIGINS does not take %s for an origin',
+  (origin) => {
+    const { problems } = readSettings({ CATCHWORD_HTTP_ORIGINS: `https://a.example, ${origin}` });
+    expect(problems.map(({ hint }) => hint)).toEqual([
+      'It must be a comma-separated list of origins such as https://shop.example.',
+    ]);
+    const { values } = readSettings({ CATCHWORD_HTTP_ORIGINS: 'https://a.example, http://localhost:3000' });
+    expect(values.httpOrigins).toEqual(['https://a.example', 'http://localhost:3000']);
+  },
+);
 
 it('unknown variables do not include settings, empty variables and those of other programs', () => {
   const sink = { CATCHWORD_SINK_HOOK_FILE: 'a', CATCHWORD_SINK_HOOK_SECRET_FILE: 'a' };

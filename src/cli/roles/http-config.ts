@@ -9,6 +9,7 @@ const SETTINGS = [
   'deltaOverlapMs',
   'fullCron',
   'httpHost',
+  'httpOrigins',
   'httpToken',
   'minFreeBytes',
   'rateLimit',

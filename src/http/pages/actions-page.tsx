@@ -12,6 +12,7 @@ import {
 import { decide } from '../../operate/decisions/submit-decision.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Store } from '../../store/store.ts';
+import { prefixOf } from '../path-prefix.ts';
 import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
@@ -139,10 +140,13 @@ export const actions: View = {
 };
 
 /** The page to which the browser returns: the page that it came from, if this server has it. */
-function backTo({ headers }: FastifyRequest): string {
-  const { referer, host } = headers;
+function backTo(request: FastifyRequest): string {
+  const { referer, host } = request.headers;
   if (referer === undefined || !URL.canParse(referer)) return PATH;
   const from = new URL(referer);
+  const prefix = prefixOf(request);
+  // The redirect puts it there again.
+  if (from.pathname.startsWith(`${prefix}/`)) from.pathname = from.pathname.slice(prefix.length);
   // `//name/…` would lead to another server.
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
+import { underPrefix } from '../path-prefix.ts';
 import { acceptsGzip } from './page-assets.ts';
 
 /** Headers that forbid everything to foreign markup, should any get into a page. HSTS belongs to a proxy, as TLS does. */
@@ -18,7 +19,8 @@ const HEADERS = {
 };
 
 /** Sends a whole document. Every page goes through here. */
-export function sendHtml(reply: FastifyReply, html: string): FastifyReply {
+export function sendHtml(reply: FastifyReply, markup: string): FastifyReply {
+  const html = underPrefix(reply.request, markup);
   reply.headers(HEADERS);
   if (!acceptsGzip(reply.request.headers)) return reply.send(html);
   return reply.header('content-encoding', 'gzip').send(gzipSync(html, { level: 4 }));

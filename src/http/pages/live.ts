@@ -1,8 +1,8 @@
-import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
 import { createOpenStreams } from '../open-streams.ts';
+import { underPrefix } from '../path-prefix.ts';
 import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
 import { refuse } from '../sse/sse-refusal.ts';
 import type { Content } from './page-view.ts';
@@ -34,14 +34,14 @@ function isGone(error: unknown): boolean {
 
 /** Writes the live sections of a page until `ending` aborts; it aborts `ending` itself when the page is over or fails. */
 async function streamSections(
-  response: ServerResponse,
+  reply: FastifyReply,
   ending: AbortController,
   page: SharedPage,
   parts: RouteParts,
 ): Promise<void> {
   const { clock, log } = parts;
   const { signal } = ending;
-  const writer = createWriter(response, ending, parts);
+  const writer = createWriter(reply.raw, ending, parts);
   const sent = new Map<string, string>();
   let sentAt = clock.now();
   let retryMs = RETRY_MS;
@@ -55,7 +55,7 @@ async function streamSections(
     for (const [id, html] of await page.current()) {
       if (signal.aborted || sent.get(id) === html) continue;
       sent.set(id, html);
-      await write(`event: section\ndata: ${JSON.stringify({ id, html })}\n\n`);
+      await write(`event: section\ndata: ${JSON.stringify({ id, html: underPrefix(reply.request, html) })}\n\n`);
     }
     if (!page.isLive) ending.abort('OVER' satisfies EndCode);
     // Also if the clock was set back.
@@ -93,7 +93,7 @@ export function createLivePages(parts: RouteParts) {
     page.followers++;
     pages.set(key, page);
     try {
-      await streams.begin(reply, (response, ending) => streamSections(response, ending, page, parts));
+      await streams.begin(reply, (_, ending) => streamSections(reply, ending, page, parts));
     } finally {
       page.followers--;
       if (page.followers === 0) pages.delete(key);

@@ -3,6 +3,7 @@ import { fastifyCookie, sign, unsign } from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../base/clock.ts';
 import { printable } from '../../base/printable.ts';
+import { prefixOf } from '../path-prefix.ts';
 
 /** Length of a session, milliseconds. */
 const LENGTH_MS = 12 * 3_600_000;
@@ -32,8 +33,9 @@ function nameOf(given: string): string {
 
 /** Whether the browser uses TLS, also where a proxy ends it. A browser that lies about it harms only itself. */
 function isSecure({ headers, protocol }: FastifyRequest): boolean {
+  const forwarded = /^([^,]*;)?\s*proto="?https\b/i.test(String(headers.forwarded));
   const [first] = String(headers['x-forwarded-proto'] ?? protocol).split(',');
-  return first?.trim().toLowerCase() === 'https';
+  return forwarded || first?.trim().toLowerCase() === 'https';
 }
 
 export type Sessions = ReturnType<typeof createSessions>;
@@ -56,7 +58,8 @@ export function createSessions(token: string, clock: Clock) {
   const isOver = (session: Session): boolean => leftMs(session) <= 0 || leftMs(session) > 2 * LENGTH_MS;
 
   function setCookie(request: FastifyRequest, reply: FastifyReply, value: string, maxAge: number): void {
-    const cookie = { path: '/', httpOnly: true, sameSite: 'strict', secure: isSecure(request), maxAge } as const;
+    const path = prefixOf(request) || '/';
+    const cookie = { path, httpOnly: true, sameSite: 'strict', secure: isSecure(request), maxAge } as const;
     reply.header('set-cookie', fastifyCookie.serialize(cookieName, value, cookie));
   }
 
