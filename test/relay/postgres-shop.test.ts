@@ -1,5 +1,6 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openHarness } from '../../src/relay/contract/harness.ts';
@@ -11,6 +12,7 @@ import { configAt } from './feeding.ts';
 
 const execute = promisify(execFile);
 const page = (path: string): string => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
+const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 const POSTGRES = page('stores/postgres.md');
 
 function block(language: string, text: string): string {
@@ -109,35 +111,38 @@ describe.skipIf(!postgresAvailable)('a shop', () => {
     expect(found.rows.map(({ vbid, usd }) => [vbid, Number(usd)]).toSorted(byName)).toEqual(EXPECTED.toSorted(byName));
   });
 
-  it.skipIf(!djangoAvailable)('Django reads and checks the models of docs/stores/postgres.md', async () => {
-    const database = `{"ENGINE": "django.db.backends.postgresql", "NAME": "postgres", "USER": "postgres", "HOST": "127.0.0.1", "PORT": ${postgres.port}}`;
-    const program = `
-import sys, types
-from django.conf import settings
-settings.configure(DATABASES={"default": ${database}}, INSTALLED_APPS=["shop"], USE_TZ=True)
-sys.modules["shop"] = types.ModuleType("shop"); sys.modules["shop"].__path__ = ["/nowhere"]
-import django
-from django.apps import AppConfig
-sys.modules["shop"].Shop = type("Shop", (AppConfig,), {"name": "shop", "path": "/nowhere", "default": True, "__module__": "shop"})
-settings.INSTALLED_APPS = ["shop.Shop"]
-django.setup()
-${block('py', POSTGRES)}
-from django.core import checks
-print([str(one) for one in checks.run_checks()])
+  it.skipIf(!djangoAvailable)(
+    'Django reads and checks the models of examples/django_shop.py, and finds the same',
+    async () => {
+      const database = {
+        SHOP_DATABASE: 'postgres',
+        SHOP_HOST: '127.0.0.1',
+        PGPORT: String(postgres.port),
+        PGUSER: 'postgres',
+      };
+      const program = `
+from django_shop import Book, Contributor, Identifier, Price, books, sellable
+print([str(error) for model in (Book, Price, Contributor, Identifier) for error in model.check()])
 book = Book.objects.get(vbid="${FIRST}")
 print(book.title, book.sales_rights, [(one.name, one.type) for one in book.people.all()], [(one.pk > 0, one.sku, float(one.value)) for one in book.prices.all()])
 print(Book.objects.filter(removed_at=None, sales_rights__contains=["WORLD"]).count(), Book.objects.filter(identifiers__value="9780000000019").count())
+print(sorted([one.book_id, float(one.value)] for one in sellable("US", "USD")) == sorted(${JSON.stringify(EXPECTED)}), "<td>12.50 USD</td>" in books(None).content.decode())
 print(Price.objects.filter(book__vbid="with several prices").count(), len(set(Price.objects.values_list("pk", flat=True))) == Price.objects.count())
 `;
-    const { stdout } = await execute(PYTHON, ['-I', '-c', program]);
-    expect(stdout.split('\n')).toEqual([
-      '[]',
-      "Tides ['US'] [('Ann Lee', 'author'), ('Bo', None)] [(True, 'S', 10.0)]",
-      `4 ${NAMES.length}`,
-      '3 True',
-      '',
-    ]);
-  });
+      const { stdout } = await execute(PYTHON, ['-B', '-c', program], {
+        cwd: EXAMPLES,
+        env: { ...process.env, ...database },
+      });
+      expect(stdout.split('\n')).toEqual([
+        '[]',
+        "Tides ['US'] [('Ann Lee', 'author'), ('Bo', None)] [(True, 'S', 10.0)]",
+        `4 ${NAMES.length}`,
+        'True True',
+        '3 True',
+        '',
+      ]);
+    },
+  );
 
   it.skipIf(!railsAvailable)('Rails reads the models of docs/stores/postgres.md', async () => {
     const program = `
