@@ -29,9 +29,14 @@ const project = directoryOfFile('examples');
 let sandbox: Sandbox;
 let environment: Record<string, string>;
 
-/** Starts a program, whose output is read line by line. */
-function start(...args: string[]) {
-  const child = spawn(process.execPath, args, { cwd: project, env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+/** Starts a program of Node.js, or of Python, whose output is read line by line. */
+function start(file: string, ...args: string[]) {
+  const program = file.endsWith('.py') ? 'python3' : process.execPath;
+  const child = spawn(program, [file, ...args], {
+    cwd: project,
+    env: environment,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   onTestFinished(() => void child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
@@ -105,19 +110,19 @@ it('examples of the documents run on the mirror, and on its events, as TypeScrip
   expect(await index.stop()).toBe(0);
 });
 
-it('examples of the documents receive what a webhook sends', async () => {
+it.each(['mjs', 'py'])('examples of the documents receive what a webhook sends: %s', async (language) => {
   const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
   environment.WEBHOOK_SECRET = secret;
   environment.PORT = '0';
-  const receiver = start(join(project, 'node_modules/catchword/examples/receive-webhook.mjs'));
+  const receiver = start(join(project, `node_modules/catchword/examples/receive-webhook.${language}`));
   const [, port] = /listening on (\d+)/.exec(await receiver.line()) ?? [];
   const url = `http://127.0.0.1:${port}/`;
-  const post = async (body: string, key = secret): Promise<number> => {
-    const [id, at] = ['msg_1', new Date()];
+  const other = `whsec_${Buffer.from('another secret of the same length').toString('base64')}`;
+  const post = async (body: string, keys = [secret], at = new Date()): Promise<number> => {
     const headers = {
-      'webhook-id': id,
+      'webhook-id': 'msg_1',
       'webhook-timestamp': String(Math.floor(at.getTime() / 1000)),
-      'webhook-signature': new Webhook(key).sign(id, at, body),
+      'webhook-signature': keys.map((key) => new Webhook(key).sign('msg_1', at, body)).join(' '),
     };
     return (await fetch(url, { method: 'POST', headers, body })).status;
   };
@@ -125,7 +130,10 @@ it('examples of the documents receive what a webhook sends', async () => {
   expect(await post(`[${stdout.trim().split('\n').join(',')}]`)).toBe(204);
   expect(await receiver.line()).toMatch(/^\d+: sell /);
   expect(await post('[{}]')).toBe(400);
-  expect(await post('[]', `whsec_${Buffer.from('another secret of the same length').toString('base64')}`)).toBe(401);
+  expect(await post('[]', [other])).toBe(401);
+  expect(await post('[]', [])).toBe(401);
+  expect(await post('[]', [other, secret])).toBe(204);
+  expect(await post('[]', [secret], new Date(Date.now() - 600_000))).toBe(401);
   expect(await receiver.stop()).toBe(0);
 });
 
