@@ -1,4 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { lookup } from 'node:dns';
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import fc from 'fast-check';
@@ -191,6 +193,13 @@ it.each(['mysecret', 'correct horse battery staple', 'whsec_dG9vIHNob3J0', 'c2Vj
     });
   },
 );
+
+it('the command that the documents name for a new secret of a webhook makes one that it accepts', async () => {
+  const command = 'echo "whsec_$(openssl rand -base64 32)"';
+  expect(readFileSync('docs/stores/webhook.md', 'utf8')).toContain(command);
+  const secret = execFileSync('sh', ['-c', command], { encoding: 'utf8' }).trim();
+  await expect(config('webhook+https://shop.example/', secret).make()).resolves.toBeDefined();
+});
 
 /** Keeps each request until the test ends. */
 async function heard() {
