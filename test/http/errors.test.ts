@@ -60,14 +60,7 @@ it('an invalid request is rejected with the parameter that is wrong', async () =
 
 it('a request gets 404 for an unknown path', async () => {
   const { web } = await serve(emptyMirror());
-  const unknown = [
-    '/nothing',
-    '/api',
-    '/api/changes/',
-    '/api/products/',
-    `/${'x'.repeat(2_000)}`,
-    '/api/products/A%2FB',
-  ];
+  const unknown = ['/nothing', '/api', '/api/changes/nothing', `/${'x'.repeat(2_000)}`, '/api/products/A%2FB'];
   for (const path of unknown)
     expect(await errorOf(`${web.url}${path}`), path).toMatchObject({ status: 404, code: 'NOT_FOUND' });
 });
