@@ -60,8 +60,7 @@ function keyOf(secret: string): Buffer {
 }
 
 /**
- * Signs as Standard Webhooks, with each secret. Their library computes the hash in JavaScript, which takes seven times as
- * long.
+ * Signs as Standard Webhooks, with each secret. Their library hashes in JavaScript, which takes seven times as long.
  * @returns null without a secret; then requests are not signed
  */
 function createSigner(secret: string | undefined): Sign | null {

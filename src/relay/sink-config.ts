@@ -30,7 +30,7 @@ export interface SinkConfig {
   /** Whether an event that the store refuses for good is parked, or stops the sink. */
   readonly refused: 'park' | 'stop';
   /** The message of an error without secrets. */
-  errorText(error: unknown): string;
+  readonly errorText: (error: unknown) => string;
   make(): Promise<Sink>;
 }
 
@@ -112,10 +112,8 @@ function secretQuery({ protocol, search }: URL): string[] {
 
 /** The texts of a setting that are secret. */
 export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
-  const found = [secret, ...secret.split(BETWEEN_SECRETS), url.password, decoded(url.password)];
-  found.push(
-    ...headers.split('\n').flatMap((line) => [line.replace(/^.*?:/, '').trim(), line.trim().replace(/^.*\s/, '')]),
-  );
+  const ofWebhook = [secret, ...secret.split(BETWEEN_SECRETS), ...headers.split(/^.*?:|\s+/m)];
+  const found = [...ofWebhook, url.password, decoded(url.password)];
   // A user name without a password is a token, except in PostgreSQL.
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));

@@ -144,9 +144,8 @@ function backTo(request: FastifyRequest): string {
   const { referer, host } = request.headers;
   if (referer === undefined || !URL.canParse(referer)) return PATH;
   const from = new URL(referer);
-  const prefix = prefixOf(request);
-  // The redirect puts it there again.
-  if (from.pathname.startsWith(`${prefix}/`)) from.pathname = from.pathname.slice(prefix.length);
+  // The redirect puts the prefix there again.
+  from.pathname = from.pathname.replace(new RegExp(`^${prefixOf(request)}(?=/)`), '');
   // `//name/…` would lead to another server.
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }

@@ -15,7 +15,7 @@ export interface ChannelConfig {
   /** Where it is, for people, without credentials. */
   readonly address: string;
   /** Describes an error without the credentials of the address. */
-  errorText(error: unknown): string;
+  readonly errorText: (error: unknown) => string;
   /** Loads what sends. @throws CatchwordError CONFIG_INVALID if an option or the secret is not valid */
   make(): Promise<Send>;
 }
