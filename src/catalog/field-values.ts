@@ -122,30 +122,22 @@ type Value = string | number | boolean | null;
 
 const PRICE_VALUES = { text: textOf, number: numberOf, sellable: (value: unknown) => !isRefused(value) } as const;
 
-function contributorsOf(fields: Fields): Value[][] {
-  return listOf(fields[MEMBER.contributors]).flatMap((one, at) => {
-    const name = nameOf(one);
-    return name === null ? [] : [[at + 1, name, textOf(fieldsOf(one).type)]];
-  });
-}
-
-function identifiersOf(fields: Fields): Value[][] {
-  return Object.entries(fieldsOf(fields[MEMBER.identifiers])).flatMap(([form, value]) =>
-    allOf(Array.isArray(value) ? value : [value], textOf).map((text) => [form, text]),
-  );
-}
-
 /** The values of `PARTS`, in the order of the source. */
 export function partsOf(fields: Fields): Readonly<Record<Part, Value[][]>> {
   const prices = rawPrices(fields).map((price) =>
     PRICE_FIELDS.map(({ form }, at): Value => PRICE_VALUES[form](price[at])),
   );
-  return { prices, contributors: contributorsOf(fields), identifiers: identifiersOf(fields) };
+  const contributors = listOf(fields[MEMBER.contributors])
+    .map((one, at): Value[] => [at + 1, nameOf(one), textOf(fieldsOf(one).type)])
+    .filter(([, name]) => name !== null);
+  const identifiers = Object.entries(fieldsOf(fields[MEMBER.identifiers])).flatMap(([form, value]) =>
+    allOf(Array.isArray(value) ? value : [value], textOf).map((text) => [form, text]),
+  );
+  return { prices, contributors, identifiers };
 }
 
 /** The values of `PRICE_FIELDS` for each price, as the source wrote them. */
 export function priceTexts(fields: Fields): (string | null)[][] {
-  return rawPrices(fields).map((price) =>
-    price.map((value) => (typeof value === 'boolean' ? String(value) : textOf(value))),
-  );
+  const written = (value: unknown): string | null => (typeof value === 'boolean' ? String(value) : textOf(value));
+  return rawPrices(fields).map((price) => price.map(written));
 }

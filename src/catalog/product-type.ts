@@ -34,7 +34,6 @@ export interface Variant {
   /** A number of days, or `perpetual`. */
   readonly duration?: Numeric;
   readonly online_duration?: Numeric;
-  /** False: it may not be sold. */
   readonly distributable?: boolean | string;
   readonly prices?: readonly Price[];
   readonly [field: string]: unknown;

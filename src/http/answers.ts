@@ -64,10 +64,7 @@ const EVIDENCE = z.object({
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
   ).optional(),
-  changed_settings: z
-    .string()
-    .optional()
-    .meta({ description: 'Only of the first full run with other settings: how they changed.' }),
+  changed_settings: z.string().optional().meta({ description: 'Of the first full run with other settings: which.' }),
 });
 
 export const RUN = named('Run', 'One load of the catalog.', {

@@ -65,6 +65,7 @@ const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   querystring: NO_PARAMETERS,
   errors: [400, 404],
 });
+const isTime = (text: string): boolean => parseIsoTime(text) !== null;
 const areOps = (text: string): boolean => text.split(',').every((one) => CHANGE_OPS.some((op) => op === one));
 const CHANGES_ROUTE = sending(CHANGES, {
   operationId: 'listChanges',
@@ -78,20 +79,13 @@ const CHANGES_ROUTE = sending(CHANGES, {
       isPosition,
       'Use the number of a change, or the next_id of a page.',
     ).default('0'),
-    since: textParameter(
-      'Return changes since this time.',
-      (text) => parseIsoTime(text) !== null,
-      'Use ISO 8601.',
-    ).optional(),
+    since: textParameter('Only changes since this time.', isTime, 'Use ISO 8601.').optional(),
     op: textParameter(
-      'Return changes of these kinds, separated by commas.',
+      'Only changes of these kinds, between commas.',
       areOps,
       `Use ${CHANGE_OPS.join(',')}.`,
     ).optional(),
-    field: z
-      .string()
-      .meta({ description: 'Return changes of these top-level fields, separated by commas, such as `variants`.' })
-      .optional(),
+    field: z.string().optional().meta({ description: 'Only changes of these top-level fields, between commas.' }),
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
   errors: [400, 409],

@@ -133,18 +133,13 @@ export const WITHOUT_FIELDS: Readonly<Record<ProductChange['op'], string>> = {
   restored: 'The service listed the product again, as it was before.',
 };
 
-/** The texts of a part, shortened to what differs; null if it is absent. */
-export function partTexts({ before, after }: PartChange): readonly (string | null)[] {
-  return before === null || after === null ? [before, after] : differingParts(before, after);
-}
-
 /** What a change changed, a line for each part. */
 export function changeLines({ op, fields }: ProductChange): string[] {
   if (fields.length === 0) return [WITHOUT_FIELDS[op]];
   return fields.flatMap(({ field, before, after }: FieldChange) =>
-    partChanges(before, after).map((part) => {
-      const [was, is] = partTexts(part).map((text) => (text === null ? 'not set' : printable(text)));
-      return `${printable([field, ...part.path].join(' › '))}: ${was} → ${is}`;
+    partChanges(before, after).map(({ path, before: was, after: is }) => {
+      const texts = was === null || is === null ? [was ?? 'not set', is ?? 'not set'] : differingParts(was, is);
+      return printable(`${[field, ...path].join(' › ')}: ${texts.join(' → ')}`);
     }),
   );
 }

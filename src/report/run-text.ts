@@ -40,11 +40,11 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
-/** Says that other settings may be why a run updated products; null if they did not change. */
-export function settingsText({ evidence }: Run): string | null {
+/** Says that other settings may be why a run updated products; empty if they did not change. */
+export function settingsText({ evidence }: Run): string[] {
   const changes = evidence?.changedSettings;
-  if (changes === undefined) return null;
-  return `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
+  const text = `It is the first full load since ${changes}. Products that differ only by that are updated, too.`;
+  return changes === undefined ? [] : [text];
 }
 
 /** Summarizes a run for a person. */
@@ -60,8 +60,7 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   ];
   const field = run.evidence?.commonChange;
   if (field !== undefined) lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
-  const settings = settingsText(run);
-  if (settings !== null) lines.push(`  ${settings}`);
+  lines.push(...settingsText(run).map((text) => `  ${text}`));
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);
   if (run.missing > 0 && settling === null)

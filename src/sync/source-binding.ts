@@ -70,10 +70,7 @@ export function noteRunStart(writer: KeeperWriter, { address, selection }: Sourc
   return noted !== null;
 }
 
-/**
- * Notes the settings of a full run that has read everything.
- * @returns how they differ from those of the full run before it; empty if they do not
- */
+/** Notes the settings of a full run that has read everything. @returns how they differ from the ones before; or empty */
 export function noteFullRead(writer: KeeperWriter, runId: number, ignoreFields: readonly Pointer[]): string {
   const noted = writer.source.noted();
   const selection = writer.runs.selectionOf(runId);
@@ -81,7 +78,8 @@ export function noteFullRead(writer: KeeperWriter, runId: number, ignoreFields: 
   const ignored = ignoreFields.map((pointer) => `/${pointer.join('/')}`).join();
   writer.source.note({ address: noted.address, selection, unfinished: false, ignored });
   const changes = [selectionChanges(noted.selection, selection)];
-  if (ignored !== (noted.ignored ?? ignored))
+  if (ignored !== (noted.ignored ?? ignored)) {
     changes.push(changeText('CATCHWORD_IGNORE_FIELDS', noted.ignored, ignored));
+  }
   return changes.filter((text) => text !== '').join('; ');
 }

@@ -29,7 +29,7 @@ function row(run: Run, nowMs: number): (string | number)[] {
 function listRuns({ clock }: CommandContext, runs: readonly Run[]): Result {
   const rows = runs.map((run) => row(run, clock.now()));
   const none = 'no run yet; start one with: npx catchword sync';
-  const notes = runs.flatMap((run) => (settingsText(run) === null ? [] : `run ${run.id}: ${settingsText(run)}`));
+  const notes = runs.flatMap((run) => settingsText(run).map((text) => `run ${run.id}: ${text}`));
   return { json: runs.map(runJson), text: rows.length === 0 ? none : [table(HEAD, rows), ...notes] };
 }
 

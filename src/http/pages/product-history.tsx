@@ -1,4 +1,4 @@
-import { type PartChange, partChanges, partTexts, WITHOUT_FIELDS } from '../../report/product-text.ts';
+import { differingParts, type PartChange, partChanges, WITHOUT_FIELDS } from '../../report/product-text.ts';
 import { count } from '../../report/text.ts';
 import { type FieldChange, type ProductChange, productChanges } from '../../store/history/history.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
@@ -19,8 +19,8 @@ function Value({ text }: { readonly text: string | null }) {
   return text === null ? <span class="soft">not set</span> : <Shown text={text} most={500} />;
 }
 
-function PartRow({ path, part }: { readonly path: string; readonly part: PartChange }) {
-  const [was = null, is = null] = partTexts(part);
+function PartRow({ path, part: { before, after } }: { readonly path: string; readonly part: PartChange }) {
+  const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
   return (
     <>
       <dt>

@@ -172,17 +172,12 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Says that the run updated nearly every product, and what may be why. */
+/** Says that the run updated nearly every product, and which field changed. */
 function Restless({ run }: { readonly run: Run }) {
   const field = run.evidence?.commonChange;
-  const { title, advice } = restlessText({ ...run, field: field ?? null });
-  const settings = settingsText(run);
-  return (
-    <>
-      {settings !== null && <p class="note">{settings}</p>}
-      {field !== undefined && <p class="note warn">{`It ${title}. ${advice}`}</p>}
-    </>
-  );
+  if (field === undefined) return null;
+  const { title, advice } = restlessText({ ...run, field });
+  return <p class="note warn">{`It ${title}. ${advice}`}</p>;
 }
 
 function Headline({ scene }: { readonly scene: Scene }) {
@@ -202,6 +197,9 @@ function Headline({ scene }: { readonly scene: Scene }) {
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
       <Restless run={run} />
+      {settingsText(run).map((text) => (
+        <p class="note">{text}</p>
+      ))}
       <RunFigures scene={scene} />
     </>
   );

@@ -153,9 +153,9 @@ SELECT vbid, form, value FROM (
 export function ensureProductViews(sqlite: Database): void {
   const wanted = [catalogView(), pricesView(), contributorsView(), identifiersView(), priceChangesView()];
   const found = sqlite.prepare("SELECT sql FROM sqlite_schema WHERE type = 'view' AND name = ?").pluck();
-  const named = wanted.map((text) => [text.split(' ')[2] ?? '', text] as const);
-  const replace = named.filter(([name, text]) => found.get(name) !== text);
+  const nameOf = (view: string): string => view.split(/\s/)[2] ?? '';
+  const replace = wanted.filter((view) => found.get(nameOf(view)) !== view);
   if (replace.length === 0) return;
-  const statements = replace.map(([name, text]) => `DROP VIEW IF EXISTS ${name}; ${text};`);
+  const statements = replace.map((view) => `DROP VIEW IF EXISTS ${nameOf(view)}; ${view};`);
   sqlite.transaction(() => sqlite.exec(statements.join('\n'))).immediate();
 }

@@ -41,10 +41,10 @@ export async function resolveNames(db: pg.Client, given: string): Promise<TableN
     const row = rows[index];
     return quoted([row?.found ?? row?.schema ?? null, one]);
   });
-  const tables = { table, prices, contributors, identifiers, cursor };
   const found = rows[0]?.found ?? null;
   const key = `${found ?? rows[0]?.schema ?? ''}.${name}`;
-  return { ...tables, key, exists: found !== null, user: quoted([rows[0]?.user ?? '']) };
+  const user = quoted([rows[0]?.user ?? '']);
+  return { table, prices, contributors, identifiers, cursor, key, exists: found !== null, user };
 }
 
 /** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
@@ -199,9 +199,8 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
     const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
     const index = { isRequired: false, isAllowed: found?.mayIndex ?? true };
     // Only a hash takes a value of any length.
-    const kindOf = (column: string): string => (column === 'value' ? 'hash' : 'btree');
-    const create = (column: string): string => `CREATE INDEX ON ${name} USING ${kindOf(column)} (${column})`;
-    missing.push(...unindexed.map((column) => ({ ...index, sql: create(column) })));
+    const on = (column: string): string => `${name} USING ${column === 'value' ? 'hash' : 'btree'} (${column})`;
+    missing.push(...unindexed.map((column) => ({ ...index, sql: `CREATE INDEX ON ${on(column)}` })));
   }
   return missing.sort((a, b) => Number(b.isRequired) - Number(a.isRequired));
 }
@@ -218,9 +217,8 @@ export async function ensureLayout(db: pg.Client, names: TableNames): Promise<vo
     } catch (error) {
       const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
       if (!isForbidden) throw error;
-      const tables = ['table', ...PART_NAMES, 'cursor'] as const;
-      const on = tables.map((which) => names[which]).join(', ');
-      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${on} TO ${names.user}`;
+      const tables = [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor].join(', ');
+      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${names.user}`;
       const all = [...missing.map((one) => one.sql), grant].join('; ');
       const message = 'PostgreSQL: the user of this sink may not create tables. Run as their owner:';
       throw new SinkError('misconfigured', `${message} ${all};`, { cause: error });
