@@ -69,10 +69,7 @@ const HANDLERS: Readonly<Record<Meaning, Handler>> = {
   },
   lost: async (context, feed, error) => {
     const { config, log } = context;
-    log.info(
-      { sink: config.name, reason: context.errorText(error) },
-      'idle connection was ended; opening the sink again',
-    );
+    log.info({ sink: config.name, reason: context.errorText(error) }, 'idle connection ended, opening another one');
     await closeSession(context, feed);
     // A connection that ends again is a failure.
     feed.wasIdle = false;

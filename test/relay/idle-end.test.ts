@@ -13,21 +13,28 @@ import { useNats, useRedis } from './servers.ts';
 import { natsTarget, PROXIED_KINDS, postgresTarget, redisTarget } from './targets.ts';
 
 const WARN = 40;
-const REOPENED = 'idle connection was ended; opening the sink again';
+const REOPENED = 'idle connection ended, opening another one';
 
 /** Feeds a sink, waits until it is idle, and lets `end` end its connection; then 40 products change. */
 async function endedWhileIdle(scene: Awaited<ReturnType<typeof feeding>>, config: SinkConfig, end: () => unknown) {
   const { harness, target } = scene;
   const { lines, log } = readableLog();
   const sizes: number[] = [];
+  let isFilling = true;
   const recorded = wrapSink(config, (sink) => ({
     deliver: async (events, mark, signal) => {
       sizes.push(events.length);
       await sink.deliver(events, mark, signal);
+      isFilling &&= sink.fillEnds !== undefined;
+    },
+    fillEnds: async (kept, mark, signal) => {
+      await sink.fillEnds?.(kept, mark, signal);
+      isFilling = false;
     },
   }));
   harness.start(recorded, { log });
   await harness.deliver(books(3, 1));
+  await until('the fill has ended', () => !isFilling);
   await end();
   harness.change(books(40, 2));
   return {

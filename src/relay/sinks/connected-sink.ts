@@ -27,10 +27,7 @@ export interface OpenStore<Events = readonly SinkEvent[]>
 /** Calls that one kind of sink implements; `createConnectedSink` adds the life of its connections. */
 export interface ConnectedStore<Connection, Events> {
   readonly batch: Sink['batch'];
-  /**
-   * Connects, and hands over to `life` whatever it makes, before it waits for anything. Ends `life` when the other side ends
-   * the connection, with what the store said last.
-   */
+  /** Connects. Hands over to `life` whatever it makes, before it waits, and ends it with the store's last words. */
   readonly connect: (life: ConnectionLife) => Promise<Connection>;
   /** Optional. Says goodbye to a store that answered every call. */
   readonly leave?: (connection: Connection) => Promise<unknown>;
@@ -61,9 +58,8 @@ export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => Sink
   return Object.fromEntries(members) as Sink;
 }
 
-/** What drivers say when the other side has ended the connection without a word of the store. */
-const ENDED =
-  /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P05|server closed|closed connection|onnection (terminated|is closed|disconnected)/;
+/** What drivers, PostgreSQL (57P0…) and PgBouncer say when the other side has ended the connection. */
+const ENDED = /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|onnection (is )?(closed|term)/;
 
 /** Marks the error of a connection that the other side has ended. */
 function markLost(error: SinkError): SinkError {
