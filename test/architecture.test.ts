@@ -39,7 +39,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   'drizzle-orm': ['store'],
   undici: ['base', 'client', 'relay'],
   bullmq: ['queue'],
-  ioredis: ['queue', 'relay'],
+  ioredis: ['base', 'queue', 'relay'],
   pg: ['relay'],
   '@nats-io/jetstream': ['relay'],
   '@nats-io/transport-node': ['relay'],

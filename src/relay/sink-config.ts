@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
 import { CatchwordError, messageOf } from '../base/errors.ts';
+import { hostUrls, isBehindSentinels } from '../base/host-urls.ts';
 import { explainMissing } from '../base/missing-package.ts';
 import { decoded } from '../base/percent-decode.ts';
 import { type Hide, hiding } from '../base/redact.ts';
@@ -39,15 +40,15 @@ interface Kind {
   readonly schemes: readonly string[];
   /** Whether its address is `<kind>:PATH`, not a URL with a host. */
   readonly isPath?: boolean;
-  address(url: URL): string;
+  address(url: URL, urls: readonly URL[]): string;
   /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
   /** Imports the sink's module on demand: loading all kinds takes longer than a small delta. */
   load(url: URL): Promise<SinkFactory>;
 }
 
-function hostOf(url: URL, port: string): string {
-  return `${url.hostname}:${url.port || port}`;
+function hostsOf(urls: readonly URL[], port: string): string {
+  return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
 }
 
 const KINDS: Readonly<Record<string, Kind>> = {
@@ -70,15 +71,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
   },
   redis: {
-    schemes: ['redis:', 'rediss:'],
-    address: (url) => `${hostOf(url, '6379')}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`,
+    schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
+    address: (url, urls) => {
+      const hosts = hostsOf(urls, isBehindSentinels(url) ? '26379' : '6379');
+      return `${hosts}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`;
+    },
     load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
   },
   nats: {
     schemes: ['nats:', 'tls:'],
-    address: (url) => {
+    address: (url, urls) => {
       const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
-      return `${hostOf(url, '4222')} ${names.length > 0 ? names.join(' ') : 'catalog.products'}`;
+      return `${hostsOf(urls, '4222')} ${names.length > 0 ? names.join(' ') : 'catalog.products'}`;
     },
     load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
   },
@@ -138,16 +142,18 @@ function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boole
 /** Finds the first fault of an address. @returns the message and the hint */
 function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | null {
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
-  const files = ['sslrootcert', 'sslcert', 'sslkey'].map((option) => url.searchParams.get(option) ?? '');
-  const paths = isPath ? [url.pathname] : kind === 'postgres' ? files : [];
+  const files = ['sslrootcert', 'sslcert', 'sslkey', 'creds'].map((option) => url.searchParams.get(option) ?? '');
+  const paths = isPath ? [url.pathname] : kind === 'webhook' ? [] : files;
   const [unfit] = paths.flatMap((given) => form.path.safeParse(given).error?.issues ?? []);
   if (unfit !== undefined) return ['a path is not whole', `It ${unfit.message}.`];
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
   }
   if (!isPath && isMisparsed(url, kind)) return ['the address cannot be parsed', ENCODE];
-  if (kind === 'redis' && !/^\/?\d*$/.test(url.pathname)) {
-    return ['the path is not a database number', 'Use redis://HOST:PORT/NUMBER?stream=NAME.'];
+  const path = isBehindSentinels(url) ? /^\/[\w.-]+(\/\d*)?$/ : /^\/?\d*$/;
+  if (kind === 'redis' && !path.test(url.pathname)) {
+    const behind = 'redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY?stream=NAME';
+    return ['the path is not a database number', `Use redis://HOST:PORT/NUMBER?stream=NAME, or ${behind}.`];
   }
   if (kind === 'postgres') return placeProblem(url);
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
@@ -161,17 +167,17 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
   const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
   // The URL class parses host and path of known protocols only.
-  const plain = parsable(text.replace(/^webhook\+/, ''));
-  if (found === undefined || !URL.canParse(plain)) {
+  const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
+  const [url] = urls;
+  if (found === undefined || url === undefined) {
     const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
     throw invalid('its value is not a valid sink address', `${kinds} ${addressHint(text)}`);
   }
-  const url = new URL(plain);
-  const problem = problemOf(url, kind, found.isPath === true);
-  if (problem !== null) throw invalid(...problem);
+  const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);
+  if (problem) throw invalid(...problem);
   const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
   if (!refused.success) throw invalid('the value of refused is not valid', 'Use refused=park or refused=stop.');
-  const address = found.address(url);
+  const address = found.address(url, urls);
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.
   const digest = further === undefined ? '' : ` ${createHash('sha256').update(further).digest('base64url')}`;
@@ -195,7 +201,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
         errorText = next.errorText;
         return await next.make();
       }
-      const create = async () => (await found.load(url))({ name, url, secret, headers, proxies, hide });
+      const create = async () => (await found.load(url))({ name, url, urls, secret, headers, proxies, hide });
       try {
         return await ownSink(create, hide, kind === 'module');
       } catch (thrown) {

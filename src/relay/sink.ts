@@ -138,6 +138,8 @@ export interface SinkSettings {
   readonly name: string;
   /** As configured. It contains credentials: do not log it. */
   readonly url: URL;
+  /** The same for each host that it names: several sentinels of Redis or servers of NATS. */
+  readonly urls: readonly URL[];
   /** `CATCHWORD_SINK_<NAME>_SECRET`. */
   readonly secret: string | undefined;
   /** `CATCHWORD_SINK_<NAME>_HEADERS`: further headers of a webhook, a line for each. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { redisUrls, SENTINEL_OPTIONS } from '../base/redis-address.ts';
+import { hostUrls, isBehindSentinels, SENTINEL_OPTIONS } from '../base/host-urls.ts';
 import { wholeNumber } from '../base/whole-number.ts';
 
 /*
@@ -203,10 +203,10 @@ const REDIS = `an address such as redis://127.0.0.1:6379 or ${SENTINELS}, with /
 /** The address of a Redis, or of the sentinels that know where it is; may hold credentials. */
 export const redisUrl = parsedAddress(
   REDIS,
-  (given) => redisUrls(given).filter(({ protocol }) => /^rediss?(\+sentinel)?:$/.test(protocol)),
+  (given) => hostUrls(given).filter(({ protocol }) => /^rediss?(\+sentinel)?:$/.test(protocol)),
   (url, all) => {
     if (isTornApart(url)) return 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40';
-    if (!url.protocol.endsWith('+sentinel:')) {
+    if (!isBehindSentinels(url)) {
       return /^(\/\d*)?$/.test(url.pathname)
         ? null
         : 'must have nothing but a database number after the host, such as /0';

@@ -2,6 +2,7 @@ import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Clock, Pause } from '../../base/clock.ts';
 import { createLog, type Logger } from '../../base/log.ts';
+import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { Pace } from '../../pace/pace.ts';
@@ -22,7 +23,7 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { connectRedis, cutRedis, reasonOf } from './redis-connection.ts';
+import { connectRedis, cutRedis } from './redis-connection.ts';
 import { createStatedPace } from './redis-pace.ts';
 
 interface BullQueueOptions extends QueuePlace {

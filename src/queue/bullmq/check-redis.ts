@@ -2,16 +2,10 @@ import { Redis } from 'ioredis';
 import * as z from 'zod';
 import { distrustOf } from '../../base/certificate.ts';
 import { CatchwordError } from '../../base/errors.ts';
+import { hostUrls } from '../../base/host-urls.ts';
+import { type ClientOptions, labelOf, type RedisPlace, reasonOf, redisPlace } from '../../base/redis-place.ts';
 import { tryJob } from './jobs.ts';
-import {
-  type ClientOptions,
-  labelOf,
-  ONE_TRY,
-  ONE_TRY_MS,
-  type RedisPlace,
-  reasonOf,
-  redisPlace,
-} from './redis-connection.ts';
+import { ONE_TRY, ONE_TRY_MS } from './redis-connection.ts';
 
 /** BullMQ needs blocking commands with fractions of a second, and `GETDEL`. */
 const [MIN_MAJOR, MIN_MINOR] = [6, 2];
@@ -135,7 +129,7 @@ function checkInfo(where: string, info: string): void {
  *   rights, is a replica or a node of a cluster, or has a certificate that is not trusted
  */
 export async function checkRedis(url: string): Promise<RedisCheck> {
-  const { label, sentinels, open } = redisPlace(url);
+  const { label, sentinels, open } = redisPlace(hostUrls(url));
   const check = sentinels === null ? { primary: null, silent: [] } : await askSentinels(sentinels);
   const where = `Redis at ${check.primary ?? label}`;
   const redis = open(ONCE);

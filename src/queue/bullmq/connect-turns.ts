@@ -1,6 +1,8 @@
+import { hostUrls } from '../../base/host-urls.ts';
+import { reasonOf, redisPlace } from '../../base/redis-place.ts';
 import type { Pace } from '../../pace/pace.ts';
 import { PREFIX, type QueuePlace, queueNames } from './jobs.ts';
-import { ONE_TRY, ONE_TRY_MS, reasonOf, redisPlace } from './redis-connection.ts';
+import { ONE_TRY, ONE_TRY_MS } from './redis-connection.ts';
 import { createRedisTurns } from './redis-pace.ts';
 
 /**
@@ -8,7 +10,7 @@ import { createRedisTurns } from './redis-pace.ts';
  * @param onGone called once with the first error, from which on the command does without Redis
  */
 export function connectTurns({ redisUrl, source, prefix = PREFIX }: QueuePlace, onGone: (reason: string) => void) {
-  const { label, open } = redisPlace(redisUrl);
+  const { label, open } = redisPlace(hostUrls(redisUrl));
   const redis = open({ ...ONE_TRY, commandTimeout: ONE_TRY_MS });
   let lost: unknown;
   redis.on('error', (error) => {

@@ -4,6 +4,7 @@ import { backoffMs } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
 import { CatchwordError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import type { ReadWindow } from '../queue-port.ts';
@@ -22,7 +23,6 @@ import {
   returnToQueue,
   startWorker,
 } from './jobs.ts';
-import { reasonOf } from './redis-connection.ts';
 import { createFetcherTurns } from './redis-pace.ts';
 
 type Refusal = Parameters<Pacer['heed']>[0];

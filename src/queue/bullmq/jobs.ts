@@ -3,8 +3,9 @@ import { ErrorCode, type Job, type Processor, Queue, WaitingError, Worker, type 
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { backoffMs } from '../../base/backoff.ts';
+import { reasonOf } from '../../base/redis-place.ts';
 import { type FetchTask, taskId } from '../../catalog/page-types.ts';
-import { type ConnectionOptions, connectRedis, cutRedis, reasonOf } from './redis-connection.ts';
+import { type ConnectionOptions, connectRedis, cutRedis } from './redis-connection.ts';
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {

@@ -3,10 +3,10 @@ import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type Clock, createPauses } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
+import { reasonOf } from '../../base/redis-place.ts';
 import type { Pace } from '../../pace/pace.ts';
 import { createWaitingLine, type Wait } from '../../pace/waiting-line.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
-import { reasonOf } from './redis-connection.ts';
 
 /*
  * The pace of all fetchers of a source, in Redis and by Redis's clock. Each keeper of the source states its own pace,

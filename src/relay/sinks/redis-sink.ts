@@ -1,8 +1,8 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import * as z from 'zod';
-import { messageOf, systemCodeOf } from '../../base/errors.ts';
-import { unbracketed } from '../../base/loopback.ts';
+import { isBehindSentinels, SENTINEL_OPTIONS } from '../../base/host-urls.ts';
 import { decoded } from '../../base/percent-decode.ts';
+import { reasonOf, redisPlace } from '../../base/redis-place.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink.ts';
 import { readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { isSameMark, markAtStart, markSchema } from '../stored-mark.ts';
@@ -75,23 +75,38 @@ const COMMAND_TIMEOUT_MS = 30_000;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 function toSinkError(error: unknown): SinkError {
-  const message = messageOf(error) || systemCodeOf(error) || 'no answer';
-  const isSetting = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR (unknown command|DB index|The user))/.test(message);
+  const message = reasonOf(error);
+  const isCluster = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /.test(message);
+  const where = isCluster ? 'it is a node of a cluster, which is not supported; use another Redis: ' : '';
+  // The driver quotes the answer of a sentinel.
+  const isSetting = /\b(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR (unknown command|DB index|The user|No such))/.test(
+    message,
+  );
+  const failure = isCluster || isSetting ? 'misconfigured' : 'unavailable';
   const timedOut = message === 'Command timed out';
-  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `Redis: ${message}`, { cause: error, timedOut });
+  return new SinkError(failure, `Redis: ${where}${message}`, { cause: error, timedOut });
 }
 
-async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
+/** Leaves out catchword's options, and credentials and a database, about whose errors the driver would say less. */
+function driverUrl(url: URL): URL {
+  const plain = new URL(url);
+  plain.username = '';
+  plain.password = '';
+  plain.pathname = isBehindSentinels(url) ? (url.pathname.split('/')[1] ?? '') : '';
+  const options = url.search.slice(1).split('&');
+  plain.search = options.filter((option) => option.startsWith('sentinel_')).join('&');
+  return plain;
+}
+
+async function connect(url: URL, urls: readonly URL[], life: ConnectionLife): Promise<Redis> {
   let reason: unknown;
-  const connecting = new Redis({
-    host: unbracketed(url.hostname),
-    port: Number(url.port || '6379'),
+  const connecting = redisPlace(urls.map(driverUrl)).open({
     ...(url.username !== '' && { username: decoded(url.username) }),
     ...(url.password !== '' && { password: decoded(url.password) }),
-    ...(url.protocol === 'rediss:' && { tls: { servername: url.hostname } }),
     lazyConnect: true,
     // The relay reconnects.
     retryStrategy: null,
+    sentinelRetryStrategy: () => null,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -100,9 +115,10 @@ async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
     enableReadyCheck: false,
     disableClientInfo: true,
   });
-  connecting.on('error', (error) => {
+  const note = (error: unknown): void => {
     reason ??= error;
-  });
+  };
+  connecting.on('error', note).on('sentinelError', note);
   connecting.on('connect', () => life.own(connecting.stream));
   connecting.on('close', () => life.end(reason ?? new Error('the server closed the connection')));
   life.atEnd(() => {
@@ -112,8 +128,9 @@ async function connect(url: URL, life: ConnectionLife): Promise<Redis> {
   });
   try {
     await connecting.connect();
-    // The driver's option `db` would hide the error for a database that does not exist, and use database 0.
-    await connecting.select(Number(url.pathname.slice(1) || '0'));
+    // One sentinel that answers is enough.
+    reason = undefined;
+    await connecting.select(Number(url.pathname.split('/')[isBehindSentinels(url) ? 2 : 1] || '0'));
     return connecting;
   } catch (error) {
     throw reason ?? error;
@@ -143,8 +160,8 @@ async function tryToAppend(db: Redis, stream: string, markKey: string): Promise<
   }
 }
 
-export const createRedisSink: SinkFactory = ({ url, hide }) => {
-  const { stream, maxlen } = readOptions(url, OPTIONS);
+export const createRedisSink: SinkFactory = ({ url, urls, hide }) => {
+  const { stream, maxlen } = readOptions(url, OPTIONS, isBehindSentinels(url) ? SENTINEL_OPTIONS : []);
   const markKey = `{${stream}}:catchword`;
 
   function notOurs(id: string): SinkError {
@@ -202,7 +219,7 @@ export const createRedisSink: SinkFactory = ({ url, hide }) => {
   return createTextSink({
     hide,
     batch: { events: 1_000, chars: 2_000_000 },
-    connect: (life) => connect(url, life),
+    connect: (life) => connect(url, urls, life),
     open,
     size: async (db) => {
       const entries = await db.xlen(stream);
