@@ -277,7 +277,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     effectivelyOnce: true,
     variants: [''],
     isAvailable: natsAvailable,
-    start: startNats,
+    start: () => startNats(),
     prepare: natsTarget,
   },
 ];

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import {
   JetStreamApiCodes,
@@ -14,14 +15,17 @@ import {
 import {
   connect as connectNats,
   createInbox,
+  credsAuthenticator,
   type MsgHdrs,
   MsgHdrsImpl,
   type NatsConnection,
+  RequestError,
+  TimeoutError,
 } from '@nats-io/transport-node';
 import * as z from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { decoded } from '../../base/percent-decode.ts';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory, type SinkSettings } from '../sink.ts';
 import { ageOption, readOptions, sizeText } from '../sink-options.ts';
 import { markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
@@ -34,21 +38,26 @@ import type { ConnectionLife } from './connection-scope.ts';
  * lost its newest messages.
  */
 
+const subjectOption = z.string().regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, 'a subject without wildcards');
+
 const OPTIONS = {
-  subject: z
-    .string()
-    .regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, 'a subject without wildcards')
-    .default('catalog.products'),
+  subject: subjectOption.default('catalog.products'),
   stream: z
     .string()
     .regex(/^[^\s.*>/\\]+$/, 'a name without dots and spaces')
     .optional(),
   /** Older messages are dropped; without it, the stream's own limits hold. */
   max_age: ageOption.optional(),
+  /** A file of credentials, as `nsc` writes it. */
+  creds: z.string().min(1, 'a path').optional(),
+  /** Begins the subjects of answers, instead of `_INBOX`. */
+  inbox_prefix: subjectOption.default('_INBOX'),
 };
+type Options = z.output<z.ZodObject<typeof OPTIONS>>;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const PUBLISH_TIMEOUT_MS = 30_000;
+const CHECK_TIMEOUT_MS = 2_000;
 /** Room for the headers of a message. */
 const HEADER_BYTES = 1_024;
 const MARK_HEADER = 'Catchword-Mark';
@@ -56,8 +65,11 @@ const NANOSECONDS = 1e6;
 
 function toSinkError(error: unknown): SinkError {
   const name = error instanceof Error ? error.name : '';
-  const isSetting = /Authorization|Permission|JetStreamNotEnabled|InvalidName/.test(name);
-  return new SinkError(isSetting ? 'misconfigured' : 'unavailable', `NATS: ${messageOf(error)}`, {
+  const message = messageOf(error);
+  // Requests that the user may not make, and files of credentials, have no error of a name of its own.
+  const isSetting =
+    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|unable to p|nkeys)/;
+  return new SinkError(isSetting.test(`${name}: ${message}`) ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
     cause: error,
     timedOut: name === 'TimeoutError',
   });
@@ -69,15 +81,15 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
-type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
+type StreamNames = Readonly<Record<'stream' | 'subject' | 'inboxPrefix', string>>;
 
 /**
  * Publishes messages that each expect the one before, so the answer to the last one confirms them all. The driver's
  * requests take four times as long, because each creates its possible errors in advance (measured).
  */
-function createPublisher(connection: NatsConnection, { stream, subject }: StreamNames) {
+function createPublisher(connection: NatsConnection, { stream, subject, inboxPrefix }: StreamNames) {
   const client = jetstream(connection);
-  const inbox = createInbox();
+  const inbox = createInbox(inboxPrefix);
   /** The first error of an answer. After an error, the relay connects again. */
   let refusal: string | null = null;
   connection.subscribe(inbox, {
@@ -127,7 +139,11 @@ const SOCKETS = 'net.client.socket';
 const connecting = new AsyncLocalStorage<ConnectionLife>();
 
 /** Connects. The driver leaves sockets open on which it gave up, and hands out none: its sockets are found as they are made. */
-async function connect(url: URL, life: ConnectionLife): Promise<NatsConnection> {
+async function connect(
+  { url, urls }: SinkSettings,
+  { creds, inbox_prefix: inboxPrefix }: Options,
+  life: ConnectionLife,
+) {
   const user = decoded(url.username);
   const pass = decoded(url.password);
   const own = (message: unknown): void => {
@@ -135,15 +151,17 @@ async function connect(url: URL, life: ConnectionLife): Promise<NatsConnection> 
   };
   subscribe(SOCKETS, own);
   try {
-    const connection = await connecting.run(life, () =>
+    const connection = await connecting.run(life, async () =>
       connectNats({
-        servers: `${url.hostname}:${url.port || '4222'}`,
+        servers: urls.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
         name: 'catchword',
         // The relay reconnects.
         reconnect: false,
         timeout: CONNECT_TIMEOUT_MS,
         ...(url.protocol === 'tls:' && { tls: {} }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
+        authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
+        inboxPrefix,
       }),
     );
     void connection.closed().then((error) => life.end(error ?? new Error('the server closed the connection')));
@@ -182,9 +200,8 @@ async function readMark({ streams }: JetStreamManager, stream: string): Promise<
   return null;
 }
 
-async function describeStream(manager: JetStreamManager, names: StreamNames): Promise<string> {
-  const { stream, subject } = names;
-  const found = await findStream(manager, names);
+/** Describes the stream. @throws what the first delivery would */
+async function describeStream(manager: JetStreamManager, { stream, subject }: StreamNames, found: StreamInfo | null) {
   if (found !== null) {
     await readMark(manager, stream);
     const { messages } = found.state;
@@ -202,10 +219,22 @@ async function describeStream(manager: JetStreamManager, names: StreamNames): Pr
   return `stream ${stream} does not exist; the first delivery creates it`;
 }
 
-export const createNatsSink: SinkFactory = ({ url, hide }) => {
-  const options = readOptions(url, OPTIONS);
+/** Makes requests that the server refuses, so that they change nothing. A user without the right gets another error. */
+async function requireRights(connection: NatsConnection, subjects: readonly string[]): Promise<void> {
+  const headers = MsgHdrsImpl.fromRecord({ [PubHeaders.ExpectedStreamHdr]: ['not.a.stream'] });
+  for (const to of subjects) {
+    await connection.request(to, '', { headers, timeout: CHECK_TIMEOUT_MS }).catch((error: unknown) => {
+      // Before the stream exists, its subject has no listener, or one that does not answer.
+      const isUnheard = error instanceof RequestError && error.isNoResponders();
+      if (!isUnheard && !(error instanceof TimeoutError)) throw error;
+    });
+  }
+}
+
+export const createNatsSink: SinkFactory = (settings) => {
+  const options = readOptions(settings.url, OPTIONS);
   const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
-  const names = { stream, subject };
+  const names = { stream, subject, inboxPrefix: options.inbox_prefix };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
   async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
@@ -245,9 +274,9 @@ export const createNatsSink: SinkFactory = ({ url, hide }) => {
   }
 
   return createConnectedSink({
-    hide,
+    hide: settings.hide,
     batch: { events: 500, chars: 4_000_000 },
-    connect: (life) => connect(url, life),
+    connect: (life) => connect(settings, options, life),
     open,
     size: async (connection) => {
       const { config, state } = await (await jetstreamManager(connection)).streams.info(stream);
@@ -257,8 +286,12 @@ export const createNatsSink: SinkFactory = ({ url, hide }) => {
       return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
     },
     check: async (connection) => {
-      const described = await describeStream(await jetstreamManager(connection), names);
-      return `${described}; the right to publish was not checked`;
+      const manager = await jetstreamManager(connection);
+      const found = await findStream(manager, names);
+      const described = await describeStream(manager, names, found);
+      const calls = ['MSG.GET', ...(found === null ? ['CREATE'] : maxAgeMs === undefined ? [] : ['UPDATE'])];
+      await requireRights(connection, [...calls.map((call) => `$JS.API.STREAM.${call}.${stream}`), subject]);
+      return `${described}; its user has the rights to write it`;
     },
     toSinkError,
   });
