@@ -2,29 +2,21 @@ import { printable } from '../base/printable.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
 import type { Store } from '../store/store.ts';
-import { count, plural } from './text.ts';
+import { plural } from './text.ts';
 
 /** Products that are looked at, so that a page can ask every second. */
 const SAMPLE = 1_000;
-/** Values that are named, with so many characters of each; the rest is counted. */
-const NAMED = { values: 4, characters: 60 };
+/** Values that are named, and characters of each. */
+const [NAMED, SHOWN] = [5, 60];
 
-function percent(part: number, whole: number): string {
-  const share = (100 * part) / Math.max(1, whole);
-  return share > 0 && share < 0.1 ? 'less than 0.1%' : `${share.toFixed(share < 10 ? 1 : 0)}%`;
-}
+const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1).replace('.0', '')}%`;
 
 function shares(parts: readonly HeldPart[]): string {
-  const sum = (some: readonly HeldPart[]) => some.reduce((total, { products }) => total + products, 0);
-  const named = parts.slice(0, NAMED.values).map(({ value, products }) => {
-    const name = value === null ? 'none' : printable(value.slice(0, NAMED.characters));
-    return `${name} ${percent(products, sum(parts))}`;
+  const whole = parts.reduce((sum, [, products]) => sum + products, 0);
+  const named = parts.slice(0, NAMED).map(([value, products]) => {
+    return `${printable(value ?? 'none').slice(0, SHOWN)} ${percent(products, whole)}`;
   });
-  const rest = parts.slice(NAMED.values);
-  return [
-    ...named,
-    ...(rest.length > 0 ? [`${count(rest.length)} others ${percent(sum(rest), sum(parts))}`] : []),
-  ].join(', ');
+  return [...named, ...(parts.length > NAMED ? ['…'] : [])].join(', ');
 }
 
 /**
@@ -34,7 +26,8 @@ function shares(parts: readonly HeldPart[]): string {
 export function heldFacts({ removals, products }: Store, runId: number, total: number): Record<string, string> {
   const step = Math.ceil(Math.max(1, total) / SAMPLE);
   const parts = Object.entries(removals.heldBy).map(([name, read]) => [name, shares(read(runId, step))] as const);
-  const share = `${percent(total, products.living())} of ${plural(products.living(), 'product')}`;
+  const living = Math.max(1, products.living());
+  const share = `${percent(total, living)} of ${plural(living, 'product')}`;
   return { 'Share of the catalog': share, ...Object.fromEntries(parts) };
 }
 

@@ -1,4 +1,4 @@
-import { holdOf, type Run } from '../catalog/run-types.ts';
+import { type ChangeOp, holdOf, type Run } from '../catalog/run-types.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
@@ -64,7 +64,8 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
   const active = store.runs.unfinished() ?? null;
   const daemon = store.daemonLease.holder(nowMs) !== null;
   const others = problemsOf(state).filter(({ topic, begins }) => begins && !SHOWN.has(topic));
-  const recent = store.recentRuns.changesSince(nowMs - DAY_MS);
+  const recent = store.recentRuns.days(nowMs - DAY_MS);
+  const sumOf = (op: ChangeOp) => recent.reduce((sum, day) => sum + day[op], active?.[op] ?? 0);
   return {
     ...state,
     freshness: state.freshness === 'fresh' && state.failed > 0 ? ('failing' as const) : state.freshness,
@@ -85,10 +86,10 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     sinks: sinksOf(store, state),
     /** Changes of the last 24 hours, with the changes of the run under way. */
     changes: {
-      created: recent.created + (active?.created ?? 0),
-      updated: recent.updated + (active?.updated ?? 0),
-      removed: recent.removed + (active?.removed ?? 0),
-      restored: recent.restored + (active?.restored ?? 0),
+      created: sumOf('created'),
+      updated: sumOf('updated'),
+      removed: sumOf('removed'),
+      restored: sumOf('restored'),
     },
     mirrorBytes: store.sizeBytes(),
   };

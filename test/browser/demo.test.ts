@@ -1,23 +1,10 @@
-import { mkdirSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
-import { fileURLToPath } from 'node:url';
-import type { Page } from 'playwright-core';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stay } from '../../src/cli/commands/demo/demo-stay.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { contextWith } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-
-const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
-
-/** Whether to write the pictures of the documents; then the demo is as large as the one that users see. */
-const shooting = process.env.CATCHWORD_SCREENSHOTS !== undefined;
-
-async function shoot(page: Page, name: string): Promise<void> {
-  if (!shooting) return;
-  mkdirSync(IMAGES, { recursive: true });
-  await page.screenshot({ path: `${IMAGES}${name}.png` });
-}
+import { shoot, shooting } from './scene.ts';
 
 /** Starts the demo in this process, until the test ends. @returns the address that it prints */
 async function startDemo(items: number): Promise<string> {
@@ -42,6 +29,7 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
   const visit = useBrowser();
 
   it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
+    // For the pictures of the documents, the demo is as large as the one that users see.
     const url = await startDemo(shooting ? 30_000 : 4_000);
     const viewport = { width: 1100, height: 1000 };
     const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];
@@ -85,7 +73,5 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
     await page.locator('summary', { hasText: 'Cancel this run…' }).click();
     await page.getByRole('button', { name: 'Cancel this run' }).click();
     await page.locator('#headline').getByText('cancelled').first().waitFor();
-    await page.goto(url);
-    await shoot(page, 'overview');
   });
 });

@@ -78,8 +78,14 @@ describe.skipIf(!browserAvailable)('every page', () => {
       const tooWide = `[...document.querySelectorAll('main *')]
         .filter((one) => one.getBoundingClientRect().right > innerWidth && one.closest('.wide') === null)
         .map((element) => element.outerHTML.slice(0, 300))`;
-      const found = { foreign: await page.evaluate(foreign), tooWide: await page.evaluate(tooWide) };
-      expect({ path, ...found }).toEqual({ path, foreign: [], tooWide: [] });
+      const cut = `[...document.querySelectorAll('.wide')]
+        .filter((one) => one.scrollWidth > one.clientWidth).map((element) => element.ariaLabel)`;
+      const found = {
+        foreign: await page.evaluate(foreign),
+        tooWide: await page.evaluate(tooWide),
+        cut: await page.evaluate(cut),
+      };
+      expect({ path, ...found }).toEqual({ path, foreign: [], tooWide: [], cut: [] });
       expect(await page.evaluate('window.hacked')).toBeUndefined();
     });
     expect(visited).toContain('/sinks');

@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
 import { onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { startTogether, stopAll } from '../../src/base/lifecycle.ts';
@@ -9,6 +11,15 @@ import { load } from '../support/load.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { startRawSource } from '../support/raw-source.ts';
 import { freePort } from '../support/server.ts';
+
+const IMAGES = fileURLToPath(new URL('../../docs/images/', import.meta.url));
+
+/** Whether to write the pictures of the documents. */
+export const shooting = process.env.CATCHWORD_SCREENSHOTS !== undefined;
+
+export async function shoot(page: Page, name: string): Promise<void> {
+  if (shooting) await page.screenshot({ path: `${IMAGES}${name}.png` });
+}
 
 /** Starts a daemon in this process, until the test ends. @returns its address */
 export async function startDaemonHere(settings: Record<string, string>): Promise<string> {

@@ -1,15 +1,15 @@
 import { type Overview, overviewOf } from '../../report/overview-report.ts';
 import { openText } from '../../report/run-text.ts';
-import { stateName } from '../../report/run-words.ts';
 import { missedTexts } from '../../report/status-text.ts';
 import { clockIn, count, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions-page.tsx';
 import { Attention } from './overview-attention.tsx';
+import { History } from './overview-history.tsx';
 import { Figures } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
 import type { PageParts, View } from './page-view.ts';
 import { clipped, roughly } from './phrases.ts';
-import { changesText, StartForms } from './runs-page.tsx';
+import { changesText, ProofMark, StartForms, StateMark } from './runs-page.tsx';
 import { lagText, NoRelay, SinkMark, sinkPath } from './sinks-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
@@ -87,20 +87,12 @@ function Headline({ overview }: OverviewProps) {
   );
 }
 
-/** Proofs, for a person who does not know the words. */
-const PROOF = {
-  sealed: 'sealed: it saw every product',
-  open: 'open: it could not prove that it saw every product',
-} as const;
-
 function LastRun({ run, nowMs }: { readonly run: NonNullable<Overview['last']>; readonly nowMs: number }) {
-  const { id, kind, state, proof, error, finishedAt } = run;
-  const mark = state === 'failed' ? 'bad' : state === 'held' || proof === 'open' ? 'warn' : 'good';
-  const result = stateName(run);
+  const { id, kind, proof, error, finishedAt } = run;
   return (
     <>
-      <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a>{' '}
-      <span class={mark}>{proof === null ? result : `${result}, ${PROOF[proof]}`}</span>
+      <a href={`/runs/${id}`}>{`${kind === 'full' ? 'Full' : 'Delta'} run ${id}`}</a> <StateMark run={run} />
+      {proof !== null && <ProofMark run={run} />}
       {finishedAt !== null && ', '}
       {finishedAt !== null && <Moment at={finishedAt} nowMs={nowMs} />}
       {error !== null && `: ${clipped(error)}`}
@@ -155,7 +147,7 @@ function FirstTime({ overview: { nowMs, active, daemon, plans, pause } }: Overvi
     <p>
       The mirror is empty. The first full load reads the whole catalog
       {next !== null && '; it starts '}
-      {next !== null && <Moment at={next} nowMs={nowMs} />}. To start it now, use the button below.
+      {next !== null && <Moment at={next} nowMs={nowMs} />}. To start it now, <a href="#start">start a full load</a>.
     </p>
   );
 }
@@ -198,6 +190,7 @@ export const overview: View = {
     const isNew = facts.freshness === 'empty';
     return {
       title: 'Overview',
+      draws: true,
       sections: [
         { id: 'attention', title: 'To decide', live: true, content: <Attention overview={facts} /> },
         {
@@ -212,6 +205,7 @@ export const overview: View = {
           ),
         },
         { id: 'run', title: 'The run under way', live: true, content: <ActiveRun overview={facts} /> },
+        { id: 'history', title: 'The last 30 days', content: <History store={store} overview={facts} /> },
         { id: 'sinks', title: 'Sinks', live: true, content: <Sinks store={store} overview={facts} /> },
         { id: 'start', title: 'Start a load', content: <StartForms /> },
         decisionsSection(store, nowMs),

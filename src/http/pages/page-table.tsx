@@ -15,7 +15,7 @@ interface TableProps<Row> {
   readonly idOf?: (row: Row) => string;
 }
 
-/** A table that may be wider than the screen: it scrolls by itself, also with the keyboard. */
+/** A table: on a phone its cells stand one below the other, each with its head; on paper and elsewhere it scrolls by itself. */
 export function Table<Row>(props: TableProps<Row>) {
   const { label, caption, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
   const cells = Object.entries(columns);
@@ -38,7 +38,9 @@ export function Table<Row>(props: TableProps<Row>) {
                 isNamed && at === 0 ? (
                   <th scope="row">{cell(row)}</th>
                 ) : (
-                  <td class={numbers.includes(head) ? 'number' : undefined}>{cell(row)}</td>
+                  <td class={numbers.includes(head) ? 'number' : undefined} data-head={head}>
+                    {cell(row)}
+                  </td>
                 ),
               )}
             </tr>

@@ -6,13 +6,11 @@ import { capitalized } from './phrases.ts';
 import { Mark } from './runs-page.tsx';
 import { Shown } from './untrusted-text.tsx';
 
-/** Where the page shows what a kind of reason is about. */
-const PLACES: Readonly<Record<string, string>> = { held: '#held', rejected: '#rejected' };
-
-function Advice({ reason, isHeld }: { readonly reason: string; readonly isHeld: boolean }) {
+/** Advises what to do about a reason, with a link to the section of that kind. */
+function Advice({ reason, state }: { readonly reason: string; readonly state: Run['state'] }) {
   const kind = reasonKind(reason);
-  const advice = kind === 'held' && !isHeld ? null : adviceFor(reason);
-  return PLACES[kind] === undefined ? <span class="soft">{advice}</span> : <a href={PLACES[kind]}>{advice}</a>;
+  if (kind === 'rejected' || (kind === 'held' && state === 'held')) return <a href={`#${kind}`}>{adviceFor(reason)}</a>;
+  return <span class="soft">{kind !== 'held' && adviceFor(reason)}</span>;
 }
 
 function Reasons({ run }: { readonly run: Run }) {
@@ -20,7 +18,7 @@ function Reasons({ run }: { readonly run: Run }) {
     <ul class="reasons">
       {run.reasons.map((reason) => (
         <li>
-          <Shown text={capitalized(reason)} most={1_000} />. <Advice reason={reason} isHeld={run.state === 'held'} />
+          <Shown text={capitalized(reason)} most={1_000} />. <Advice reason={reason} state={run.state} />
         </li>
       ))}
     </ul>

@@ -43,7 +43,7 @@ function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly now
   return (
     <Table
       label="Runs, a table"
-      caption="Newest first. A sealed run has proven that it missed nothing."
+      caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
       columns={{
         Run: ({ id }) => <a href={`/runs/${id}`}>{`Run ${id}`}</a>,
         Kind: ({ kind }) => kind,
@@ -91,12 +91,14 @@ export const runs: View = {
     const before = numberIn(query, 'before');
     const found = before === null ? store.runs.list(LISTED + 1) : store.runs.before(before, LISTED + 1);
     const shown = found.slice(0, LISTED);
+    const waiting = before === null ? store.runs.held() : [];
+    const others = shown.filter(({ id }) => !waiting.some((run) => run.id === id));
     const list = (
       <>
         {shown.length === 0 ? (
           <p>{before === null ? 'No run yet. Start a full load to fill the mirror.' : 'No older runs exist.'}</p>
         ) : (
-          <RunTable runs={shown} nowMs={nowMs} />
+          <RunTable runs={[...waiting, ...others]} nowMs={nowMs} />
         )}
         <p class="pages">
           {before !== null && <a href="/runs">Newest runs</a>}

@@ -22,7 +22,7 @@ function requireSink({ sinks }: Store, name: string): SinkRow {
   const sink = sinks.get(name);
   if (sink !== undefined) return sink;
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${JSON.stringify(name)}`, {
-    hint: 'See the page Sinks. A sink appears there when it is fed for the first time.',
+    hint: 'See the page Sinks (/sinks). A sink appears there when it is fed for the first time.',
   });
 }
 

@@ -124,12 +124,16 @@ const NO_SINKS = (
   </p>
 );
 
-/** Every sink that the mirror knows. */
+const urgency = ({ state, parked }: SinkSummary): number =>
+  ['bad', 'warn', 'good', 'soft'].indexOf(wordsOf(state).tone) - (parked > 0 ? 2 : 0);
+
+/** Every sink that the mirror knows, the most urgent first. */
 export const sinks: View = {
   path: '/sinks',
   show: ({ store, clock }) => {
     const nowMs = clock.now();
     const known = store.sinks.list().map((sink) => sinkSummary(store, sink, nowMs));
+    known.sort((a, b) => urgency(a) - urgency(b));
     const table = (
       <>
         <NoRelay store={store} nowMs={nowMs} />

@@ -9,6 +9,9 @@ export interface RestlessRun extends Pick<Run, 'id' | 'updated'> {
   readonly field: string | null;
 }
 
+/** The runs that ended on a UTC day, which begins at `day`: sums, and the greatest length and age of the mirror, in milliseconds. */
+export type RunDay = Readonly<Record<ChangeOp | 'day', number> & Record<'full' | 'delta' | 'age', number | null>>;
+
 /** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
 const MAX_SUMMED = 1_500;
 
@@ -18,14 +21,18 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
     `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
      WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
   );
-  const changes = row<[{ since: number }], Record<ChangeOp, number>>(
-    `SELECT total(created) AS created, total(updated) AS updated, total(removed) AS removed, total(restored) AS restored
-     FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED}) WHERE finished_at > :since`,
-  );
   const restless = row<[{ since: number }], RestlessRun>(
     `SELECT id, updated, evidence ->> '$.commonChange' AS field
      FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
      WHERE finished_at > :since AND json_type(evidence, '$.commonChange') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+  );
+  const days = rows<[{ since: number; after: number; most: number }], RunDay>(
+    `SELECT finished_at - finished_at % 86400000 AS day, total(created) AS created, total(updated) AS updated,
+       total(removed) AS removed, total(restored) AS restored, max(iif(isRead, finished_at - before, NULL)) AS age,
+       max(iif(kind = 'full', tookMs, NULL)) AS full, max(iif(kind = 'delta', tookMs, NULL)) AS delta
+     FROM (SELECT *, finished_at - started_at AS tookMs, lag(started_at) OVER (PARTITION BY isRead ORDER BY id) AS before
+       FROM (SELECT *, state IN ('complete', 'held') AS isRead FROM runs
+         WHERE id > :after ORDER BY id DESC LIMIT :most) WHERE finished_at > :since) GROUP BY 1 ORDER BY 1`,
   );
   const held = rows<[number], { readonly id: number; readonly reasons: string }>(
     "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
@@ -34,8 +41,8 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
   return {
     /** The newest runs that have ended, newest first; those that were cancelled say nothing about the source. */
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
-    /** Changes by runs that have ended since; of the newest MAX_SUMMED runs. */
-    changesSince: (since: number) => changes({ since }) as Record<ChangeOp, number>,
+    /** The days since on which a run with a number above `after` ended, of the newest `most` runs; the oldest first. */
+    days: (since: number, after = 0, most = MAX_SUMMED) => days({ since, after, most }),
     /** The newest run that ended since and updated nearly every product; undefined if none did. */
     restless: (since: number) => restless({ since }),
     /** The first runs whose removals wait for a decision. */

@@ -12,11 +12,8 @@ export type HeldRow = Pick<ProductRow, 'id' | 'vbid' | 'title'> & {
   readonly withdrawn: 0 | 1;
 };
 
-/** How many products of a sample have a value in common. */
-export interface HeldPart {
-  readonly value: string | null;
-  readonly products: number;
-}
+/** A value that products of a sample have in common, and how many have it. */
+export type HeldPart = [value: string | null, products: number];
 
 type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
 
@@ -29,13 +26,13 @@ const HELD = `FROM held_removals JOIN products ON products.id = held_removals.pr
 export type RemovalReader = ReturnType<typeof createRemovalReader>;
 
 /** Reads products that runs did not see: those that may have to be removed, missing products and held removals. */
-export function createRemovalReader({ row, rows, value, number }: Queries, products: ProductReader) {
+export function createRemovalReader({ row, rows, tuples, value, number }: Queries, products: ProductReader) {
   const head = value<[number], number>(HEAD);
   const held = rows<[number, number], HeldProduct>(
     `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
   );
   const heldBy = (value: string) =>
-    rows<[runId: number, step: number], HeldPart>(
+    tuples<[runId: number, step: number], HeldPart>(
       `SELECT ${value}, count(*) AS products ${HELD} AND product_id % ? = 0 GROUP BY 1 ORDER BY 2 DESC`,
     );
 

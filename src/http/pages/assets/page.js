@@ -3,6 +3,8 @@
 // A module, as every script of our own: its names are not global. Libraries are global.
 const { Idiomorph } = /** @type {any} */ (window);
 const connection = /** @type {HTMLElement | null} */ (document.querySelector('#connection'));
+const ownTime = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle: 'medium' });
+const zoneName = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
 /** Why the page is not followed any more, by the code of the stream's last message. @type {Record<string, string>} */
@@ -14,13 +16,60 @@ const OVER = {
 /** How long to wait after the server has refused the stream, milliseconds. */
 const RETRY_MS = 5_000;
 
-/** Tells the time of the reader's own zone as the tip of each time; the page itself shows UTC. @param {Element} element */
+/** A time of the page in the reader's own zone; its form is that of the page. @param {Date} date */
+const inOwnZone = (date) => `${ownTime.format(date)} ${ownZone(date)}`;
+
+/** The name of the reader's zone at that time. @param {Date} date */
+const ownZone = (date) => zoneName.formatToParts(date).find(({ type }) => type === 'timeZoneName')?.value ?? '';
+
+const ZONE = 'catchword-own-zone';
+/** What the page says in UTC, while it is shown in the reader's zone. @type {WeakMap<HTMLTimeElement, string>} */
+const inUtc = new WeakMap();
+
+/**
+ * Tells the time of the reader's own zone as the tip of each time, or in its place; the page itself shows UTC.
+ * @param {ParentNode} element
+ */
 function explainTimes(element) {
+  const isOwn = zone.getAttribute('aria-pressed') === 'true';
   for (const time of element.querySelectorAll('time')) {
     const date = new Date(time.dateTime);
-    if (!Number.isNaN(date.getTime())) time.title = localTime.format(date);
+    if (Number.isNaN(date.getTime())) continue;
+    time.title = localTime.format(date);
+    const text = time.textContent ?? '';
+    if (isOwn && text.endsWith(' UTC')) {
+      inUtc.set(time, text);
+      time.textContent = inOwnZone(date);
+    } else if (!isOwn && inUtc.has(time)) {
+      time.textContent = inUtc.get(time) ?? '';
+      inUtc.delete(time);
+    }
   }
 }
+
+/** Remembers the choice, if the browser lets this page store anything. @param {string} [choice] @returns what is stored */
+function zoneChoice(choice) {
+  try {
+    if (choice !== undefined) localStorage.setItem(ZONE, choice);
+    return localStorage.getItem(ZONE);
+  } catch {
+    return null;
+  }
+}
+
+/** A button that shows times in the reader's zone; without this script the page has none. */
+const zone = document.createElement('button');
+zone.type = 'button';
+zone.className = 'zone';
+zone.textContent = 'Times in my zone';
+zone.setAttribute('aria-pressed', String(zoneChoice() === 'own'));
+zone.addEventListener('click', () => {
+  const isOwn = zone.getAttribute('aria-pressed') !== 'true';
+  zone.setAttribute('aria-pressed', String(isOwn));
+  zoneChoice(isOwn ? 'own' : 'utc');
+  explainTimes(document);
+});
+connection?.after(zone);
 
 /** @param {Element} element */
 function announce(element) {

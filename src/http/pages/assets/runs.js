@@ -1,4 +1,5 @@
-// Draws the windows and the seams of a run, and its requests a minute. The captions on the page say the same in words.
+// Draws the windows and the seams of a run, its requests a minute, and the charts of the overview. Captions and tables on the
+// page say the same in words and figures.
 
 const { uPlot } = /** @type {any} */ (window);
 
@@ -54,6 +55,8 @@ function coloursIn(box) {
 const pictures = new WeakMap();
 /** @type {WeakMap<HTMLElement, any>} */
 const charts = new WeakMap();
+/** The figures of each chart as they are now, which its legend names. @type {WeakMap<HTMLElement, (number | null)[][]>} */
+const latest = new WeakMap();
 
 /** What is known of a cell. @param {DOMStringMap} data @param {number} at */
 function describe({ cells = '', seams = '', places = '', perCell = '1', windows = '0' }, at) {
@@ -223,94 +226,154 @@ function drawWindows(figure) {
   paint(box, figure, picture);
 }
 
-/** Between two times of the axis, seconds: `clockTime` shows whole ones. */
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200, 86_400];
+const DAY_MS = 86_400_000;
+/** Steps of the axes of times and lengths: from a second to a month; milliseconds. */
+const STEPS = [
+  ...[1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 10_800, 21_600, 43_200].map(
+    (one) => one * 1_000,
+  ),
+  ...[1, 2, 7, 14, 30].map((days) => days * DAY_MS),
+];
+/** How lines are drawn that are not of the accent's colour. @type {Map<string, { colour: string, dash?: number[] }>} */
+const LINES = new Map([
+  ['Created', { colour: 'good' }],
+  ['Removed', { colour: 'bad' }],
+  ['Restored', { colour: 'warn' }],
+  ['Delta run', { colour: 'soft' }],
+  ['Limit', { colour: 'bad', dash: [6, 4] }],
+]);
 
-/** Times on this page are in UTC. @param {number} seconds since 1970 */
-const clockTime = (seconds) => new Date(seconds * 1000).toISOString().slice(11, 19);
+/** A length in its largest unit. @param {number} ms */
+function lengthText(ms) {
+  /** @type {[number, string][]} */
+  const units = [
+    [DAY_MS, 'd'],
+    [3_600_000, 'h'],
+    [60_000, 'min'],
+  ];
+  const [size, unit] = units.find(([one]) => ms >= one) ?? [1_000, 's'];
+  return `${NUMBER.format(Math.round((10 * ms) / size) / 10)} ${unit}`;
+}
 
-/** From 0 to a little above the highest value. @param {unknown} _chart @param {number} _low @param {number} high */
-const axisRange = (_chart, _low, high) => [0, Math.max(10, high * 1.15)];
+/**
+ * @typedef {object} Figures
+ * @property {string} form `counts`, `rates`, `lengths` (milliseconds), or a `stack` of bars
+ * @property {number} spanMs what a time stands for
+ * @property {string[]} names of the lines
+ * @property {number[]} times milliseconds since 1970
+ * @property {(number | null)[][]} lines
+ */
 
-/** @param {HTMLElement} box @param {boolean} hasLimit */
-function chartOptions(box, hasLimit) {
+/** Draws a chart, or gives a drawn one new figures. @param {HTMLElement} box @param {Figures} figures */
+function drawFigures(box, { form, spanMs, names, times, lines }) {
+  // Of a stack, each line is drawn on top of the sum of those after it.
+  const sumFrom = (/** @type {number} */ at) =>
+    times.map((_, row) => lines.slice(at).reduce((sum, line) => sum + (line[row] ?? 0), 0));
+  const data = [times, ...(form === 'stack' ? lines.map((_, at) => sumFrom(at)) : lines)];
+  const drawn = charts.get(box);
+  if (drawn !== undefined) return drawn.setData(data);
+  const height = form === 'rates' ? 200 : 150;
+  const text = form === 'lengths' ? lengthText : (/** @type {number} */ some) => NUMBER.format(some);
+  // Times on this page are in UTC.
+  const timeText = (/** @type {number} */ at) =>
+    new Date(at).toISOString().slice(...(spanMs < DAY_MS ? [11, 19] : [5, 10]));
+  const series = names.map((label, at) => {
+    const { colour, dash } = LINES.get(label) ?? { colour: label.endsWith(' waits for') ? 'warn' : 'accent' };
+    const stroke = () => coloursIn(box)[colour];
+    /** @type {(...given: [{ data: unknown }, unknown, unknown, number | null]) => string} */
+    const value = (_chart, _value, _series, row) => {
+      const some = row === null ? null : (latest.get(box)?.[at]?.[row] ?? null);
+      return some === null ? '–' : text(some);
+    };
+    const bars = { width: 0, fill: stroke, paths: uPlot.paths.bars({ size: [0.7, 24] }), points: { show: false } };
+    const curve = { fill: () => stroke()?.replace(/rgb\((.*)\)/, 'rgba($1, 0.1)'), points: { show: false } };
+    const rest = form === 'stack' ? bars : form === 'rates' && dash === undefined ? curve : { points: { size: 5 } };
+    return { label, value, stroke, dash, width: dash === undefined ? 2 : 1, ...rest };
+  });
+  // Bars need half of their width beside the first and the last day.
+  /** @type {(...given: [unknown, number, number]) => number[]} */
+  const timeRange = (_chart, low, high) => [low - spanMs / 2, high + spanMs / 2];
+  const least = form === 'rates' ? 10 : 1;
+  /** @type {(...given: [unknown, number, number]) => number[]} */
+  const range = (_chart, low, high) =>
+    form === 'counts' ? [low * 0.98, high * 1.02 + 1] : [0, Math.max(least, high * 1.15)];
   const axis = {
     stroke: () => coloursIn(box).soft,
     grid: { stroke: () => coloursIn(box).line, width: 1 },
     ticks: { show: false },
   };
-  const value = (/** @type {unknown} */ _, /** @type {number | null} */ some) =>
-    some === null ? '–' : NUMBER.format(some);
-  const pace = {
-    value,
-    label: 'Requests in the minute before',
-    stroke: () => coloursIn(box).accent,
-    fill: () => coloursIn(box).accent?.replace(/rgb\((.*)\)/, 'rgba($1, 0.15)'),
-    width: 2,
-    points: { show: false },
-  };
-  const limit = {
-    value,
-    label: 'Limit',
-    stroke: () => coloursIn(box).bad,
-    width: 1,
-    dash: [6, 4],
-    points: { show: false },
-  };
-  return {
-    width: box.clientWidth,
-    height: 200,
-    // Half of the last time stands to the right of its line.
-    padding: [8, 32, 0, 0],
-    scales: { y: { range: axisRange } },
-    axes: [
-      {
-        ...axis,
-        values: (/** @type {unknown} */ _, /** @type {number[]} */ times) => times.map(clockTime),
-        space: 80,
-        incrs: STEPS,
-      },
-      { ...axis, size: 56 },
-    ],
-    series: [
-      {
-        label: 'Time (UTC)',
-        value: (/** @type {unknown} */ _, /** @type {number | null} */ at) => (at === null ? '–' : clockTime(at)),
-      },
-      pace,
-      ...(hasLimit ? [limit] : []),
-    ],
-  };
+  const timeTexts = (/** @type {unknown} */ _, /** @type {number[]} */ some) => some.map(timeText);
+  const texts = (/** @type {unknown} */ _, /** @type {number[]} */ some) => some.map(text);
+  const timeValue = (/** @type {unknown} */ _, /** @type {number | null} */ at) => (at === null ? '–' : timeText(at));
+  const made = new uPlot(
+    {
+      width: box.clientWidth,
+      height,
+      // Half of the last time stands to the right of its line.
+      padding: [8, 32, 0, 0],
+      cursor: { drag: { x: false, y: false } },
+      scales: { x: { time: false, range: timeRange }, y: { range } },
+      axes: [
+        { ...axis, values: timeTexts, size: 28, space: 80, incrs: STEPS.filter((step) => step >= spanMs) },
+        { ...axis, values: texts, size: 64, space: 24, ...(form === 'lengths' && { incrs: STEPS }) },
+      ],
+      series: [{ label: spanMs < DAY_MS ? 'Time (UTC)' : 'Day (UTC)', value: timeValue }, ...series],
+    },
+    data,
+    box,
+  );
+  charts.set(box, made);
+  new ResizeObserver(() => made.setSize({ width: box.clientWidth, height })).observe(box);
 }
 
-/** @param {HTMLElement} figure */
-function drawPace(figure) {
-  const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
-  if (box === null || box.clientWidth === 0) return;
+/** @param {HTMLElement} figure @returns {Figures} */
+function paceOf(figure) {
   const { from = '0', step = '1', requests = '', limit } = figure.dataset;
   const points = requests.split(',').map(Number);
-  const times = points.map((_, at) => Number(from) + at * Number(step));
-  const limits = limit === undefined ? [] : [points.map(() => Number(limit))];
-  const data = [times, points, ...limits];
-  const chart = charts.get(box);
-  if (chart !== undefined) {
-    chart.setData(data);
-    return;
+  const times = points.map((_, at) => 1_000 * (Number(from) + at * Number(step)));
+  const hasLimit = limit !== undefined;
+  const names = ['Requests in the minute before', ...(hasLimit ? ['Limit'] : [])];
+  const lines = [points, ...(hasLimit ? [points.map(() => Number(limit))] : [])];
+  return { form: 'rates', spanMs: 0, names, times, lines };
+}
+
+/** Reads the table beside a chart, and closes it. @param {HTMLElement} figure @returns {Figures} */
+function historyOf(figure) {
+  const details = figure.closest('section')?.querySelector('details.figures');
+  const heads = [...(details?.querySelectorAll('thead th') ?? [])].map(({ textContent }) => textContent);
+  const rows = [...(details?.querySelectorAll('tbody tr') ?? [])].reverse();
+  const column = (/** @type {number} */ at) =>
+    rows
+      .map((row) => row.children[at]?.querySelector('data')?.value)
+      .map((one) => (one === undefined ? null : Number(one)));
+  const { form = '', lines = '' } = figure.dataset;
+  const names = lines.split('|');
+  const times = column(0).map(Number);
+  details?.removeAttribute('open');
+  return { form, spanMs: DAY_MS, names, times, lines: names.map((name) => column(heads.indexOf(name))) };
+}
+
+/** @param {ParentNode} element @param {string} selector @param {(figure: HTMLElement) => Figures} read */
+function drawCharts(element, selector, read) {
+  for (const figure of element.querySelectorAll(selector)) {
+    const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
+    if (box === null || box.clientWidth === 0) continue;
+    const figures = read(/** @type {HTMLElement} */ (figure));
+    latest.set(box, figures.lines);
+    drawFigures(box, figures);
   }
-  const made = new uPlot(chartOptions(box, limit !== undefined), data, box);
-  charts.set(box, made);
-  new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: 200 })).observe(box);
 }
 
 /** @param {ParentNode} element */
 function drawAll(element) {
   for (const figure of element.querySelectorAll('figure.windows')) drawWindows(/** @type {HTMLElement} */ (figure));
-  for (const figure of element.querySelectorAll('figure.pace')) drawPace(/** @type {HTMLElement} */ (figure));
+  drawCharts(element, 'figure.pace', paceOf);
+  drawCharts(element, 'figure.chart', historyOf);
 }
 
 document.addEventListener('sectionchange', (event) => drawAll(/** @type {CustomEvent<Element>} */ (event).detail));
 matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-  for (const box of document.querySelectorAll('figure.pace [data-drawn]')) {
+  for (const box of document.querySelectorAll('figure:not(.windows) [data-drawn]')) {
     charts.get(/** @type {HTMLElement} */ (box))?.redraw(false);
   }
   drawAll(document);

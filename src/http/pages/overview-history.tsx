@@ -1,0 +1,79 @@
+import type { Overview } from '../../report/overview-report.ts';
+import { count, duration, moment } from '../../report/text.ts';
+import type { RunDay } from '../../store/rows/recent-runs.ts';
+import type { Store } from '../../store/store.ts';
+import { Table } from './page-table.tsx';
+
+const SHOWN_MS = 30 * 86_400_000;
+/** It is left out, because beside it nothing else could be seen. */
+const FIRST_LOAD = 1;
+/** Runs that are read at most: for safety, one for each minute. */
+const MOST_RUNS = 43_200;
+/** Sinks with a chart of their own. */
+const CHARTED_SINKS = 4;
+
+/** A chart: its title, its form (`lengths` are milliseconds), and a figure for each day of each of its lines. */
+type Line = (day: RunDay, at: number) => number | null;
+type Chart = readonly [title: string, form: 'counts' | 'stack' | 'lengths', lines: Readonly<Record<string, Line>>];
+
+const changesOf = ({ created, updated, removed, restored }: RunDay) => created + updated + removed + restored;
+
+function chartsOf(days: readonly RunDay[], { products, ageMs, sinks }: Overview): readonly Chart[] {
+  const later = (at: number, figure: (day: RunDay) => number) =>
+    days.slice(at + 1).reduce((sum, day) => sum + figure(day), 0);
+  const grown = (day: RunDay) => day.created + day.restored - day.removed;
+  const changes = { Created: 'created', Updated: 'updated', Removed: 'removed', Restored: 'restored' } as const;
+  const kinds = Object.entries(changes).map(([name, op]) => [name, (day: RunDay) => day[op]] as const);
+  const age: Line = (day, at) => (at < days.length - 1 ? day.age : Math.max(day.age ?? 0, ageMs ?? 0));
+  const deliveries = sinks.listed.slice(0, CHARTED_SINKS).map(({ name, lag }): Chart => {
+    // The newest changes are those that a sink has not confirmed.
+    const waits = (day: RunDay, at: number) =>
+      Math.max(0, Math.min(changesOf(day), lag.lag_records - later(at, changesOf)));
+    const confirmed: Line = (day, at) => changesOf(day) - waits(day, at);
+    return [`Changes for ${name}`, 'stack', { [`${name} confirmed`]: confirmed, [`${name} waits for`]: waits }];
+  });
+  return [
+    ['Products', 'counts', { Products: (_, at) => products - later(at, grown) }],
+    ['Changes a day', 'stack', Object.fromEntries(kinds)],
+    ['Greatest age of the mirror', 'lengths', { Age: age }],
+    ['Longest runs', 'lengths', { 'Full run': ({ full }) => full, 'Delta run': ({ delta }) => delta }],
+    ...deliveries,
+  ];
+}
+
+/** The last days on which a run ended, in charts. assets/runs.js draws them from the table, which has their figures. */
+export function History({ store, overview }: { readonly store: Store; readonly overview: Overview }) {
+  const days = store.recentRuns.days(overview.nowMs - SHOWN_MS, FIRST_LOAD, MOST_RUNS);
+  const charts = chartsOf(days, overview);
+  if (days.length === 0) return <p>Charts appear here when a run has ended after the first load.</p>;
+  const columns = charts.flatMap(([, form, lines]) =>
+    Object.entries(lines).map(([name, line]) => {
+      const text = form === 'lengths' ? duration : count;
+      const values = days.map(line);
+      const cell = (at: number) => values[at] != null && <data value={values[at]}>{text(values[at])}</data>;
+      return [name, cell] as const;
+    }),
+  );
+  const day = (at: number) => <data value={days[at]?.day ?? 0}>{moment(days[at]?.day ?? 0).slice(0, 10)}</data>;
+  return (
+    <>
+      <div class="charts">
+        {charts.map(([title, form, lines]) => (
+          <figure class="chart" data-lines={Object.keys(lines).join('|')} data-form={form}>
+            <figcaption>{title}</figcaption>
+            <div data-drawn="" />
+          </figure>
+        ))}
+      </div>
+      <details class="figures" open>
+        <summary>The figures of the charts</summary>
+        <Table
+          label="Figures of the charts, a table"
+          columns={{ 'Day (UTC)': day, ...Object.fromEntries(columns) }}
+          numbers={columns.map(([name]) => name)}
+          rows={[...days.keys()].reverse()}
+        />
+      </details>
+    </>
+  );
+}
