@@ -19,21 +19,21 @@ function shares(parts: readonly HeldPart[]): string {
   return [...named, ...(parts.length > NAMED ? ['…'] : [])].join(', ');
 }
 
+/** What a proof means for the decision. */
+const MEANINGS = {
+  sealed:
+    'sealed: catchword read the whole list and overlooked nothing. That the list is right is not proven: an account, a filter or a fault of the service may hide living products.',
+  open: 'open: the run may have overlooked products. It holds only products that lookups, or several full runs in a row, did not find.',
+};
+
 /**
- * What an operator judges held removals by: their share of the catalog, and what they have in common.
+ * What an operator judges held removals by: their share of the catalog, what they have in common, and the proof.
  * @param total how many products the run would remove
  */
-export function heldFacts({ removals, products }: Store, runId: number, total: number): Record<string, string> {
+export function heldFacts({ removals, products }: Store, { id, proof }: Run, total: number): Record<string, string> {
   const step = Math.ceil(Math.max(1, total) / SAMPLE);
-  const parts = Object.entries(removals.heldBy).map(([name, read]) => [name, shares(read(runId, step))] as const);
+  const parts = Object.entries(removals.heldBy).map(([name, read]) => [name, shares(read(id, step))] as const);
   const living = Math.max(1, products.living());
   const share = `${percent(total, living)} of ${plural(living, 'product')}`;
-  return { 'Share of the catalog': share, ...Object.fromEntries(parts) };
-}
-
-/** What the proof of a run means for the decision about its removals. */
-export function proofForDecision({ proof }: Pick<Run, 'proof'>): string {
-  return proof === 'sealed'
-    ? 'The run is sealed: catchword read the whole list and overlooked nothing. It cannot prove that the list itself is right: an account, a filter or a fault of the service may hide living products.'
-    : 'The run is open: it may have overlooked products. It holds only products that lookups, or several full runs in a row, did not find.';
+  return { 'Share of the catalog': share, ...Object.fromEntries(parts), Proof: MEANINGS[proof ?? 'open'] };
 }

@@ -19,12 +19,15 @@ const LISTED_SINKS = 10;
 export const COUNTED = 1_000;
 const DAY_MS = 86_400_000;
 
-function heldOf({ recentRuns, removals }: Store, { held }: MirrorState) {
-  const listed = recentRuns.held(LISTED).map((run) => ({
-    run: run.id,
-    removals: removals.heldUpTo(run.id, COUNTED + 1),
-    reason: holdOf(run)?.why ?? null,
-  }));
+function heldOf({ runs, removals }: Store, { held }: MirrorState) {
+  const listed = runs
+    .held()
+    .slice(0, LISTED)
+    .map((run) => ({
+      run: run.id,
+      removals: removals.heldUpTo(run.id, COUNTED + 1),
+      reason: holdOf(run)?.why ?? null,
+    }));
   return { listed, more: held.length - listed.length };
 }
 

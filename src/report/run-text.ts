@@ -2,7 +2,7 @@ import { printable } from '../base/printable.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
-import { heldFacts, proofForDecision } from './held-report.ts';
+import { heldFacts } from './held-report.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
 /** Held products that are listed for a person; `--json` lists all. */
@@ -71,15 +71,15 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
 }
 
 /** Lists what a held run would remove, for a person. */
-export function heldText(store: Store, { id: runId, proof }: Run): string {
+export function heldText(store: Store, run: Run): string {
+  const runId = run.id;
   const total = store.removals.heldCount(runId);
-  const facts = Object.entries(heldFacts(store, runId, total)).map(([name, value]) => `  ${name}: ${value}`);
+  const facts = Object.entries(heldFacts(store, run, total)).map(([name, value]) => `  ${name}: ${value}`);
   const rows = store.removals.held(runId, LISTED).map(({ vbid, title }) => [vbid, title]);
   const rest = total - rows.length;
   return [
     `would remove ${plural(total, 'product')}:`,
     ...facts,
-    proofForDecision({ proof }),
     table(['vbid', 'title'], rows),
     ...(rest > 0 ? [`… and ${count(rest)} more: npx catchword run ${runId} --json`] : []),
     `ask the service about some of them: npx catchword runs check ${runId}`,

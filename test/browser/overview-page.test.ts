@@ -31,7 +31,7 @@ async function daemonWithHistory() {
 describe.skipIf(!browserAvailable)('the overview in a browser', () => {
   const visit = useBrowser();
 
-  it('the overview draws its charts from the table beside them, which it then closes', async () => {
+  it('the overview draws its charts from the table below them, which it then closes', async () => {
     const { page } = await visit({ viewport: { width: 1100, height: 1000 } });
     const url = await daemonWithHistory();
     await page.goto(url);

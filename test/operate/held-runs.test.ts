@@ -1,4 +1,6 @@
 import { expect, it } from 'vitest';
+import { heldFacts } from '../../src/report/held-report.ts';
+import { requireRun } from '../../src/sync/finish-run.ts';
 import { serve } from '../http/place.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere } from '../support/in-process.ts';
@@ -6,6 +8,7 @@ import { serveHttp } from '../support/listen.ts';
 import { load } from '../support/load.ts';
 import { standIn } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
+import { execute } from '../support/sqlite.ts';
 import { daemonOn } from './daemon.ts';
 
 /** A mirror whose run 2 holds 250 of 2,500 products. */
@@ -29,11 +32,11 @@ it('a held run says how much of the catalog it would remove, what that has in co
   expect(stdout).toMatch(/Publishers: (?:[A-Z][\w ]+ [\d.]+%, ){5}…\n/);
   expect(stdout).toMatch(/Formats: (?:\w+ [\d.]+%,? ?)+\n/);
   expect(stdout).toContain(`Last changed: ${new Date().toISOString().slice(0, 7)} 100%\n`);
-  expect(stdout).toContain('The run is sealed: catchword read the whole list and overlooked nothing.');
+  expect(stdout).toContain('Proof: sealed: catchword read the whole list and overlooked nothing.');
   expect(stdout).toContain('npx catchword runs check 2');
   const { web } = await serve(here.db);
   expect(await textAt(`${web.url}/runs/2`)).toMatch(
-    /The run is sealed.* Share of the catalog 10% of 2,500 products Publishers [A-Z].* Formats \w.* Last changed \d{4}-\d\d 100% /,
+    /Share of the catalog 10% of 2,500 products Publishers [A-Z].* Formats \w.* Last changed \d{4}-\d\d 100% Proof sealed: /,
   );
 });
 
@@ -122,4 +125,15 @@ it('a held run that a later one replaced says so', async () => {
   const text = await textAt(`${web.url}/runs/2`);
   expect(text).toContain('The removals that it held are outdated: superseded by run 3; nothing was removed.');
   expect(text).not.toMatch(/Decide about the removals|Nothing: it did not read everything/);
+});
+
+it('a held run of more than 1,000 products counts what an even sample of them has in common', async () => {
+  const here = await held();
+  execute(here.db, 'INSERT OR IGNORE INTO held_removals SELECT 2, id FROM products');
+  const store = openedStore(here.db);
+  const facts = heldFacts(store, requireRun(store, 2), store.removals.heldCount(2));
+  expect(facts['Share of the catalog']).toBe('100% of 2,500 products');
+  const formats = store.removals.heldBy.Formats(2, 3);
+  expect(formats.reduce((sum, [, products]) => sum + products, 0)).toBe(833);
+  expect(facts.Formats).toContain(`${formats[0]?.[0]} ${((100 * (formats[0]?.[1] ?? 0)) / 833).toFixed(1)}%`);
 });

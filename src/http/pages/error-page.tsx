@@ -19,6 +19,12 @@ function hintOf({ code, hint }: HttpError, isUnknownPath: boolean): string {
   return code === 'UNAUTHORIZED' ? 'Nothing was done. Sign in, then repeat it.' : hint;
 }
 
+/** A sentence in which the addresses of pages are links. */
+function Linked({ text }: { readonly text: string }) {
+  const parts = text.split(/(?<![\w/])(\/(?:runs|products|changes|sinks|actions))\b/);
+  return <>{parts.map((part, at) => (at % 2 === 0 ? part : <a href={part}>{part}</a>))}</>;
+}
+
 /** Sends an error to a person, with the status that was set. */
 export function sendErrorPage(reply: FastifyReply, error: HttpError): FastifyReply {
   const { is404, session } = reply.request;
@@ -26,7 +32,9 @@ export function sendErrorPage(reply: FastifyReply, error: HttpError): FastifyRep
   const content = (
     <>
       <p>{sentence(code === 'UNAUTHORIZED' ? 'your session is over, or you have signed out' : message)}</p>
-      <p>{sentence(hintOf(error, is404))}</p>
+      <p>
+        <Linked text={sentence(hintOf(error, is404))} />
+      </p>
       <p>{code === 'UNAUTHORIZED' ? <a href="/login">Sign in</a> : <a href="/">Go to the overview</a>}</p>
     </>
   );

@@ -1,11 +1,13 @@
+import { CHANGE_OPS } from '../../catalog/run-types.ts';
 import type { Overview } from '../../report/overview-report.ts';
 import { count, duration, moment } from '../../report/text.ts';
 import type { RunDay } from '../../store/rows/recent-runs.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
+import { capitalized } from './phrases.ts';
 
 const SHOWN_MS = 30 * 86_400_000;
-/** It is left out, because beside it nothing else could be seen. */
+/** It is left out, because next to it nothing else could be seen. */
 const FIRST_LOAD = 1;
 /** Runs that are read at most: for safety, one for each minute. */
 const MOST_RUNS = 43_200;
@@ -16,24 +18,19 @@ const CHARTED_SINKS = 4;
 type Line = (day: RunDay, at: number) => number | null;
 type Chart = readonly [title: string, form: 'counts' | 'stack' | 'lengths', lines: Readonly<Record<string, Line>>];
 
-const changesOf = ({ created, updated, removed, restored }: RunDay) => created + updated + removed + restored;
-
 function chartsOf(days: readonly RunDay[], { products, ageMs, sinks }: Overview): readonly Chart[] {
-  const later = (at: number, figure: (day: RunDay) => number) =>
-    days.slice(at + 1).reduce((sum, day) => sum + figure(day), 0);
-  const grown = (day: RunDay) => day.created + day.restored - day.removed;
-  const changes = { Created: 'created', Updated: 'updated', Removed: 'removed', Restored: 'restored' } as const;
-  const kinds = Object.entries(changes).map(([name, op]) => [name, (day: RunDay) => day[op]] as const);
+  const later = (at: number, name: 'changes' | 'grown') => days.slice(at + 1).reduce((sum, day) => sum + day[name], 0);
+  const kinds = CHANGE_OPS.map((op) => [capitalized(op), (day: RunDay) => day[op]] as const);
   const age: Line = (day, at) => (at < days.length - 1 ? day.age : Math.max(day.age ?? 0, ageMs ?? 0));
   const deliveries = sinks.listed.slice(0, CHARTED_SINKS).map(({ name, lag }): Chart => {
     // The newest changes are those that a sink has not confirmed.
-    const waits = (day: RunDay, at: number) =>
-      Math.max(0, Math.min(changesOf(day), lag.lag_records - later(at, changesOf)));
-    const confirmed: Line = (day, at) => changesOf(day) - waits(day, at);
+    const waits = ({ changes }: RunDay, at: number) =>
+      Math.max(0, Math.min(changes, lag.lag_records - later(at, 'changes')));
+    const confirmed: Line = (day, at) => day.changes - waits(day, at);
     return [`Changes for ${name}`, 'stack', { [`${name} confirmed`]: confirmed, [`${name} waits for`]: waits }];
   });
   return [
-    ['Products', 'counts', { Products: (_, at) => products - later(at, grown) }],
+    ['Products', 'counts', { Products: (_, at) => products - later(at, 'grown') }],
     ['Changes a day', 'stack', Object.fromEntries(kinds)],
     ['Greatest age of the mirror', 'lengths', { Age: age }],
     ['Longest runs', 'lengths', { 'Full run': ({ full }) => full, 'Delta run': ({ delta }) => delta }],

@@ -34,27 +34,19 @@ const FRESHNESS = {
   clock: ['bad', 'Age unknown: the clock of this machine was wrong'],
 } as const;
 
-/** The start of a run: `changes in 5 minutes (02:00 in Europe/Berlin)`. */
-function NextRun({ what, at, nowMs, timezone }: { what: string; at: number; nowMs: number; timezone: string }) {
-  return (
-    <>
-      {what} <Moment at={at} nowMs={nowMs} />
-      {` (${clockIn(at, timezone)})`}
-    </>
-  );
-}
-
+/** `changes in 5 minutes (02:00 in Europe/Berlin), everything in 3 hours (…)`. */
 function NextRuns({ overview: { plans, daemon, nowMs } }: OverviewProps) {
-  const { nextFull, nextDelta, timezone } = plans;
   if (!daemon) return 'none: no daemon is running';
-  if (nextFull === null && nextDelta === null) return 'none is scheduled';
-  return (
+  const starts = Object.entries({ changes: plans.nextDelta, everything: plans.nextFull });
+  const planned = starts.flatMap(([what, at]) => (at === null ? [] : [{ what, at }]));
+  if (planned.length === 0) return 'none is scheduled';
+  return planned.map(({ what, at }, place) => (
     <>
-      {nextDelta !== null && <NextRun what="changes" at={nextDelta} nowMs={nowMs} timezone={timezone} />}
-      {nextDelta !== null && nextFull !== null && ', '}
-      {nextFull !== null && <NextRun what="everything" at={nextFull} nowMs={nowMs} timezone={timezone} />}
+      {`${place === 0 ? '' : ', '}${what} `}
+      <Moment at={at} nowMs={nowMs} />
+      {` (${clockIn(at, plans.timezone)})`}
     </>
-  );
+  ));
 }
 
 function Headline({ overview }: OverviewProps) {

@@ -179,7 +179,7 @@ export const product: View = {
     const newest = findProduct(store, vbid);
     if (newest === undefined) {
       throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
-        hint: 'Check the vbid, or search for words of its title on the page Products.',
+        hint: 'Check the vbid, or search for words of its title on the page Products (/products).',
       });
     }
     const at = numberIn(query, 'at');

@@ -1,5 +1,5 @@
 import { holdOf, type Run } from '../../catalog/run-types.ts';
-import { heldFacts, proofForDecision } from '../../report/held-report.ts';
+import { heldFacts } from '../../report/held-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/rows/removals.ts';
 import type { Store } from '../../store/store.ts';
@@ -42,12 +42,11 @@ export function heldSection(store: Store, run: Run, after: number | null): Secti
         {missing > total &&
           ` ${count(missing - total)} of them were seen or removed since, so it would remove ${count(total)}.`}
       </p>
-      <p>{proofForDecision(run)}</p>
-      <Facts known={heldFacts(store, run.id, total)} />
+      <Facts known={heldFacts(store, run, total)} />
       <p>Look at some of them: does the service still sell them? If so, its list was wrong: reject.</p>
       {asked !== undefined && (
         <p>
-          Asked at <When at={asked.at} />: <Shown text={asked.outcome ?? 'the answer is awaited'} most={2_000} />.
+          Asked at <When at={asked.at} />: <Shown text={asked.outcome ?? 'the answer is awaited'} most={2_000} />
         </p>
       )}
       <ActionForm

@@ -9,8 +9,10 @@ export interface RestlessRun extends Pick<Run, 'id' | 'updated'> {
   readonly field: string | null;
 }
 
-/** The runs that ended on a UTC day, which begins at `day`: sums, and the greatest length and age of the mirror, in milliseconds. */
-export type RunDay = Readonly<Record<ChangeOp | 'day', number> & Record<'full' | 'delta' | 'age', number | null>>;
+/** The runs that ended on a UTC day, which begins at `day`: sums (`grown`: by how many products the mirror grew), and the greatest length and age of the mirror, in milliseconds. */
+export type RunDay = Readonly<
+  Record<ChangeOp | 'day' | 'changes' | 'grown', number> & Record<'full' | 'delta' | 'age', number | null>
+>;
 
 /** So many of the newest runs are summed up at most. For safety: every minute of a day starts one. */
 const MAX_SUMMED = 1_500;
@@ -28,14 +30,12 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
   );
   const days = rows<[{ since: number; after: number; most: number }], RunDay>(
     `SELECT finished_at - finished_at % 86400000 AS day, total(created) AS created, total(updated) AS updated,
-       total(removed) AS removed, total(restored) AS restored, max(iif(isRead, finished_at - before, NULL)) AS age,
+       total(removed) AS removed, total(restored) AS restored, total(created + updated + removed + restored) AS changes,
+       total(created + restored - removed) AS grown, max(iif(isRead, finished_at - before, NULL)) AS age,
        max(iif(kind = 'full', tookMs, NULL)) AS full, max(iif(kind = 'delta', tookMs, NULL)) AS delta
      FROM (SELECT *, finished_at - started_at AS tookMs, lag(started_at) OVER (PARTITION BY isRead ORDER BY id) AS before
        FROM (SELECT *, state IN ('complete', 'held') AS isRead FROM runs
          WHERE id > :after ORDER BY id DESC LIMIT :most) WHERE finished_at > :since) GROUP BY 1 ORDER BY 1`,
-  );
-  const held = rows<[number], { readonly id: number; readonly reasons: string }>(
-    "SELECT id, reasons FROM runs WHERE state = 'held' ORDER BY id LIMIT ?",
   );
 
   return {
@@ -45,9 +45,6 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
     days: (since: number, after = 0, most = MAX_SUMMED) => days({ since, after, most }),
     /** The newest run that ended since and updated nearly every product; undefined if none did. */
     restless: (since: number) => restless({ since }),
-    /** The first runs whose removals wait for a decision. */
-    held: (limit: number): Pick<Run, 'id' | 'reasons'>[] =>
-      held(limit).map(({ id, reasons }) => ({ id, reasons: JSON.parse(reasons) as string[] })),
     /** All runs whose removals wait for a decision, oldest first. */
     heldIds: values<[], number>("SELECT id FROM runs WHERE state = 'held' ORDER BY id"),
   };

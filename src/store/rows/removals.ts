@@ -33,7 +33,7 @@ export function createRemovalReader({ row, rows, tuples, value, number }: Querie
   );
   const heldBy = (value: string) =>
     tuples<[runId: number, step: number], HeldPart>(
-      `SELECT ${value}, count(*) AS products ${HELD} AND product_id % ? = 0 GROUP BY 1 ORDER BY 2 DESC`,
+      `SELECT ${value}, count(*) AS products ${HELD} AND held_removals.rowid % ? = 0 GROUP BY 1 ORDER BY 2 DESC`,
     );
 
   return {

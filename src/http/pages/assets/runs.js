@@ -290,7 +290,7 @@ function drawFigures(box, { form, spanMs, names, times, lines }) {
     const rest = form === 'stack' ? bars : form === 'rates' && dash === undefined ? curve : { points: { size: 5 } };
     return { label, value, stroke, dash, width: dash === undefined ? 2 : 1, ...rest };
   });
-  // Bars need half of their width beside the first and the last day.
+  // Bars need half of their width outside of the first and the last day.
   /** @type {(...given: [unknown, number, number]) => number[]} */
   const timeRange = (_chart, low, high) => [low - spanMs / 2, high + spanMs / 2];
   const least = form === 'rates' ? 10 : 1;
@@ -337,7 +337,7 @@ function paceOf(figure) {
   return { form: 'rates', spanMs: 0, names, times, lines };
 }
 
-/** Reads the table beside a chart, and closes it. @param {HTMLElement} figure @returns {Figures} */
+/** Reads the table below the charts, and closes it. @param {HTMLElement} figure @returns {Figures} */
 function historyOf(figure) {
   const details = figure.closest('section')?.querySelector('details.figures');
   const heads = [...(details?.querySelectorAll('thead th') ?? [])].map(({ textContent }) => textContent);
