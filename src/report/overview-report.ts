@@ -1,4 +1,4 @@
-import { type ChangeOp, holdOf, type Run } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, holdOf, type Run } from '../catalog/run-types.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
@@ -20,14 +20,12 @@ export const COUNTED = 1_000;
 const DAY_MS = 86_400_000;
 
 function heldOf({ runs, removals }: Store, { held }: MirrorState) {
-  const listed = runs
-    .held()
-    .slice(0, LISTED)
-    .map((run) => ({
-      run: run.id,
-      removals: removals.heldUpTo(run.id, COUNTED + 1),
-      reason: holdOf(run)?.why ?? null,
-    }));
+  const first = runs.held().slice(0, LISTED);
+  const listed = first.map((run) => ({
+    run: run.id,
+    removals: removals.heldUpTo(run.id, COUNTED + 1),
+    reason: holdOf(run)?.why ?? null,
+  }));
   return { listed, more: held.length - listed.length };
 }
 
@@ -88,12 +86,7 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     held: heldOf(store, state),
     sinks: sinksOf(store, state),
     /** Changes of the last 24 hours, with the changes of the run under way. */
-    changes: {
-      created: sumOf('created'),
-      updated: sumOf('updated'),
-      removed: sumOf('removed'),
-      restored: sumOf('restored'),
-    },
+    changes: Object.fromEntries(CHANGE_OPS.map((op) => [op, sumOf(op)])) as Record<ChangeOp, number>,
     mirrorBytes: store.sizeBytes(),
   };
 }

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { openStore } from '../../src/store/store.ts';
+import { openedStore } from '../store/opened-store.ts';
 import { load } from '../support/load.ts';
 import { mutate } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
@@ -10,9 +11,8 @@ import { get } from './reader.ts';
 const HOUR = 3_600_000;
 /** Makes this process the daemon of the mirror. @returns a function that ends it */
 function beDaemon(db: string): () => void {
-  const store = openStore(db);
-  store.daemonLease.acquire(Date.now());
-  store.close();
+  // It stays open: a lease whose holder has closed the mirror is free.
+  openedStore(db).daemonLease.acquire(Date.now());
   return () => execute(db, 'UPDATE lease SET holder = NULL');
 }
 
