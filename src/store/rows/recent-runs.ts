@@ -9,7 +9,10 @@ export interface RestlessRun extends Pick<Run, 'id' | 'updated'> {
   readonly field: string | null;
 }
 
-/** The runs that ended on a UTC day, which begins at `day`: sums (`grown`: by how many products the mirror grew), and the greatest length and age of the mirror, in milliseconds. */
+/**
+ * The runs that ended on a UTC day, which begins at `day`: sums (`grown`: by how many products the mirror grew), the longest
+ * `full` and `delta` run, and the greatest age of the mirror before a run completed; milliseconds.
+ */
 export type RunDay = Readonly<
   Record<ChangeOp | 'day' | 'changes' | 'grown', number> & Record<'full' | 'delta' | 'age', number | null>
 >;
