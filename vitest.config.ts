@@ -3,11 +3,15 @@ import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
 import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
-const ALONE = ['test/{life,package}/**/*.test.ts', 'test/{base/abort,docs/examples,operate/years}.test.ts'];
+const ALONE = [
+  'test/{life,package}/**/*.test.ts',
+  'test/{base/abort,docs/every-block,docs/examples,operate/years}.test.ts',
+];
 
 /** Chaos, kills, installs, containers, soaks, disks, browsers, and what waits for real time. */
 const LONG = [
   'test/{browser,faults,life,many,ops,package}/**',
+  'test/docs/every-block.test.ts',
   'test/operate/{commands,keeper}.test.ts',
   'test/relay/{frozen,kill,nonsense,restored-mirror,silent,slow-store}.test.ts',
   'test/operate/years.test.ts',

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -11,19 +11,10 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts'
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { installPackage } from '../support/package.ts';
 
-/* Runs the examples of the documents as a user would: with the packed package installed, against the sandbox. */
+/* Runs the programs of examples as a user would: with the packed package installed, against the sandbox. */
 
 const ROOT = new URL('../../', import.meta.url);
-const TSX = fileURLToPath(new URL('node_modules/.bin/tsx', ROOT));
 const run = promisify(execFile);
-
-/** Verbs that run until they are stopped; other tests run them. */
-const SERVICES = /npx catchword (daemon|relay|sandbox)\b/;
-
-function blocks(document: string, language: string): string[] {
-  const text = readFileSync(new URL(document, ROOT), 'utf8');
-  return [...text.matchAll(new RegExp(`\`\`\`${language}\\n([\\s\\S]*?)\`\`\``, 'g'))].map(([, code = '']) => code);
-}
 
 const project = directoryOfFile('examples');
 let sandbox: Sandbox;
@@ -62,8 +53,7 @@ beforeAll(async () => {
     fileURLToPath(new URL('node_modules/standardwebhooks', ROOT)),
     join(project, 'node_modules/standardwebhooks'),
   );
-  writeFileSync(join(project, 'users.csv'), 'reference\nuser-0000001\nuser-0000002\n');
-  sandbox = await startSandbox({ items: 2_000, users: 2 });
+  sandbox = await startSandbox({ items: 2_000 });
   environment = {
     PATH: process.env.PATH ?? '',
     HOME: project,
@@ -73,34 +63,12 @@ beforeAll(async () => {
     CATCHWORD_RATE_LIMIT: 'off',
     CATCHWORD_DELTA_OVERLAP: '1s',
   };
+  await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
 });
 
 afterAll(() => sandbox.stop());
 
-it('examples of the documents run from the command line, in the order in which they are shown', async () => {
-  const lines = ['README.md', 'docs/client.md']
-    .flatMap((document) => blocks(document, 'sh'))
-    .flatMap((code) => code.split('\n'))
-    .filter((line) => line.startsWith('npx catchword') && !SERVICES.test(line));
-  expect(lines.length).toBeGreaterThan(4);
-  for (const line of lines) {
-    const result = await run('bash', ['-o', 'pipefail', '-c', line], { cwd: project, env: environment }).then(
-      ({ stdout }) => stdout,
-      (error: Error & { stderr?: string }) => `failed: ${error.stderr}`,
-    );
-    expect([line, result]).toEqual([line, expect.not.stringMatching(/^failed/)]);
-  }
-});
-
-it('examples of the documents run on the mirror, and on its events, as TypeScript and as programs', async () => {
-  const code = blocks('docs/node.md', 'ts');
-  expect(code).toHaveLength(2);
-  for (const [nth, text] of code.entries()) {
-    writeFileSync(join(project, `node-${nth}.ts`), text);
-    const { stdout, stderr } = await run(TSX, [`node-${nth}.ts`], { cwd: project, env: environment });
-    expect(stderr).toBe('');
-    expect(stdout).toMatch(nth === 0 ? /^\d{4} products, complete at \d{4}-[\s\S]*\n1000\n/ : /EVENT_INVALID\n$/);
-  }
+it('examples/shop-index.mjs builds an index from the mirror, and follows its changes', async () => {
   const examples = join(project, 'node_modules/catchword/examples');
   const index = start(join(examples, 'shop-index.mjs'), 'data/catalog.db');
   const [, count] = /^(\d+) products to sell$/.exec(await index.line()) ?? [];
@@ -110,7 +78,7 @@ it('examples of the documents run on the mirror, and on its events, as TypeScrip
   expect(await index.stop()).toBe(0);
 });
 
-it.each(['mjs', 'py'])('examples of the documents receive what a webhook sends: %s', async (language) => {
+it.each(['mjs', 'py'])('examples/receive-webhook.%s receives what a webhook sends', async (language) => {
   const secret = `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`;
   environment.WEBHOOK_SECRET = secret;
   environment.PORT = '0';
@@ -135,16 +103,4 @@ it.each(['mjs', 'py'])('examples of the documents receive what a webhook sends: 
   expect(await post('[]', [other, secret])).toBe(204);
   expect(await post('[]', [secret], new Date(Date.now() - 600_000))).toBe(401);
   expect(await receiver.stop()).toBe(0);
-});
-
-it.each(['README.md', 'docs/client.md'])('examples of the documents run as TypeScript: %s', async (document) => {
-  const examples = blocks(document, 'ts').filter((one) => one.includes("from 'catchword'"));
-  expect(examples).not.toEqual([]);
-  for (const code of examples) {
-    expect(code).toContain('http://127.0.0.1:4010');
-    const file = join(project, 'example.ts');
-    writeFileSync(file, code.replace('http://127.0.0.1:4010', sandbox.url));
-    const { stderr } = await run(TSX, [file], { cwd: project, env: environment });
-    expect(stderr).toBe('');
-  }
 });

@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process';
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { directoryOfFile } from '../package/fresh-project.ts';
+import { addressOf, startProcess } from '../support/cli.ts';
+import { serveHttp } from '../support/listen.ts';
+import { natsAvailable, startNats } from '../support/nats.ts';
+import { installPackage } from '../support/package.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { redisAvailable, startRedis } from '../support/redis.ts';
+import type { ServerProcess } from '../support/server.ts';
+import { sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+import { BLOCKS } from './blocks.ts';
+import { scriptOf, standIns } from './page-script.ts';
+
+/*
+ * Runs every block of the README and the documents as a user would, page by page: with the packed package installed, a
+ * filled mirror, and stores that it feeds. page-script.ts has what cannot run here, with the reasons.
+ */
+
+const MODULES = fileURLToPath(new URL('../../node_modules/', import.meta.url));
+const NPX = fileURLToPath(new URL('npx.mjs', import.meta.url));
+const run = promisify(execFile);
+
+const PAGES = [...new Set(BLOCKS.map(({ page }) => page))];
+const canRun = [postgresAvailable, redisAvailable, natsAvailable, sqliteToolsAvailable].every(Boolean);
+
+/** What a page needs, besides what each has, for bash. */
+const BEFORE: Readonly<Record<string, string>> = {
+  // Each command meets the same held run, because it can be decided about only once.
+  'docs/held.md': `curl -s "$CATCHWORD_BASE_URL/_sandbox/mutate" -d '{"remove":3}' >/dev/null
+    CATCHWORD_REMOVAL_LIMIT=1 npx catchword sync --full || [ $? = 5 ]
+    mv data held
+    npx() { rm -rf data; cp -r held data; command npx "\${@/#12/3}"; }`,
+  'docs/recipes/second-catalog.md': 'mkdir -p books journals; cp -r data books; cp -r data journals',
+};
+
+/** What a page prints, among other lines. */
+const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
+  'docs/node.md': [/^\d+ products, complete at \d{4}-[\s\S]*\n988\n/m, /^EVENT_INVALID$/m],
+  'docs/sql.md': [
+    /^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+\|\d{13}\|[\d.]+\n){5}/m,
+    /^\d{4}-\S+Z\|\d{13}\|\w+\|[A-Z]{3}\|[\d.]+\|[\d.]+$/m,
+    /^(\d{13} was .+\n){2}988 products, read up to \d+$/m,
+  ],
+};
+
+describe.skipIf(!canRun)('the documents', () => {
+  const postgres = usePostgres();
+  const project = directoryOfFile('blocks');
+  let sandbox: Sandbox;
+  let environment: Record<string, string>;
+  const servers: ServerProcess[] = [];
+
+  beforeAll(async () => {
+    await installPackage(project);
+    for (const name of ['eventsource', 'eventsource-parser', 'standardwebhooks'])
+      symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
+    mkdirSync(join(project, 'bin'));
+    for (const [name, text] of standIns()) {
+      writeFileSync(join(project, 'bin', name), text);
+      chmodSync(join(project, 'bin', name), 0o755);
+    }
+    sandbox = await startSandbox({ items: 990, details: true, users: 2, withdrawnForMs: 0 });
+    const { stdout: npm } = await run('sh', ['-c', 'command -v npm']);
+    environment = {
+      PATH: `${join(project, 'bin')}:${process.env.PATH}`,
+      CI: process.env.CI ?? '',
+      HOME: project,
+      npm: npm.trim(),
+      npx: NPX,
+      tsx: join(MODULES, '.bin/tsx'),
+      esbuild: join(MODULES, '.bin/esbuild'),
+      PGHOST: '127.0.0.1',
+      PGPORT: String(postgres.port),
+      PGUSER: 'postgres',
+      CATCHWORD_BASE_URL: sandbox.url,
+      CATCHWORD_API_KEY: 'SANDBOXKEY',
+      CATCHWORD_ACCESS_TOKEN: 'sandboxtoken',
+      CATCHWORD_RATE_LIMIT: 'off',
+      CATCHWORD_DELTA_OVERLAP: '1s',
+      CATCHWORD_HTTP_PORT: '0',
+      CATCHWORD_HTTP_TOKEN: 'a-token-of-thirty-two-characters',
+    };
+    servers.push(await startRedis(), await startNats());
+    await postgres.client.query('CREATE DATABASE fed');
+    await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
+    sandbox.catalog.mutate({ remove: 2, update: 3, seed: 1 });
+    const sink = { CATCHWORD_SINK_SHOP: `postgres://postgres@127.0.0.1:${postgres.port}/fed?table=books` };
+    const fill = 'npx catchword sync --full; npx catchword relay';
+    await run('bash', ['-ec', fill], { cwd: project, env: { ...environment, ...sink } });
+  });
+
+  afterAll(async () => {
+    for (const server of servers) await server.stop();
+    await sandbox.stop();
+  });
+
+  /** A directory of its own, as the user of the page has it. */
+  function directoryOf(page: string): string {
+    const directory = join(project, 'pages', page.replaceAll('/', '-'));
+    for (const name of ['srv', 'backup', 'opt', 'tmp', 'etc/systemd/system'])
+      mkdirSync(join(directory, name), { recursive: true });
+    for (const name of ['shop', 'catchword']) symlinkSync('..', join(directory, 'srv', name));
+    symlinkSync(join(project, 'node_modules'), join(directory, 'node_modules'));
+    cpSync(join(project, 'node_modules/catchword/examples'), join(directory, 'examples'), { recursive: true });
+    cpSync(join(project, 'data'), join(directory, 'data'), { recursive: true });
+    writeFileSync(join(directory, 'users.csv'), 'reference\nuser-0000001\nuser-0000002\n');
+    return directory;
+  }
+
+  /** The addresses that take the place of a page's own. */
+  async function placesFor(page: string, directory: string) {
+    const blocks = BLOCKS.filter((block) => block.page === page);
+    for (const name of ['shop', 'staging']) await postgres.client.query(`DROP DATABASE IF EXISTS ${name}`);
+    const creates = (name: string) => blocks.some(({ code }) => code.includes(`createdb ${name}`));
+    for (const name of ['shop', 'staging'].filter((one) => !creates(one)))
+      await postgres.client.query(`CREATE DATABASE ${name} TEMPLATE fed`);
+    const receiver = await serveHttp((request, response) => {
+      request.resume().once('end', () => response.end());
+    });
+    const places = {
+      sandbox: sandbox.url,
+      web: '',
+      receiver,
+      postgres: `postgres@127.0.0.1:${postgres.port}`,
+      redis: `127.0.0.1:${servers[0]?.port}`,
+      nats: `127.0.0.1:${servers[1]?.port}`,
+      secret: `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`,
+    };
+    if (!blocks.some(({ code }) => code.includes('127.0.0.1:8080'))) return places;
+    // Browsers cannot send a token to a stream.
+    const { CATCHWORD_HTTP_TOKEN: token = '', ...open } = environment;
+    const given = blocks.some(({ code }) => code.includes('CATCHWORD_HTTP_TOKEN'))
+      ? { CATCHWORD_HTTP_TOKEN: token }
+      : {};
+    const web = startProcess(
+      [process.execPath, 'node_modules/.bin/catchword', 'web'],
+      { ...open, ...given },
+      directory,
+    );
+    onTestFinished(() => void web.child.kill('SIGTERM'));
+    return { ...places, web: await addressOf(web) };
+  }
+
+  it.each(PAGES)('the documents: each block of %s runs', async (page) => {
+    const directory = directoryOf(page);
+    const places = await placesFor(page, directory);
+    const blocks = BLOCKS.filter((block) => block.page === page);
+    writeFileSync(join(directory, 'page.sh'), `${BEFORE[page] ?? ''}\n${scriptOf(blocks, places)}`);
+    // What a page asks its reader to paste.
+    writeFileSync(join(directory, 'pasted'), 'SANDBOXKEY\n');
+    const options = { cwd: directory, env: { ...environment, page: directory }, timeout: 240_000, maxBuffer: 2 ** 28 };
+    const ended = await run('sh', ['-c', 'exec bash page.sh <pasted'], options).then(
+      ({ stdout, stderr }) => ({ failed: false, stdout, stderr }),
+      ({ stdout, stderr }: { stdout: string; stderr: string }) => ({ failed: true, stdout, stderr }),
+    );
+    expect(ended).toEqual({ ...ended, failed: false });
+    for (const line of PRINTS[page] ?? []) expect(ended.stdout).toMatch(line);
+  });
+});
