@@ -118,6 +118,13 @@ export function covers(made: RunKind, wanted: RunKind): boolean {
 export const CHANGE_OPS = ['created', 'updated', 'removed', 'restored'] as const;
 export type ChangeOp = (typeof CHANGE_OPS)[number];
 
+/** Which changes a reader wants; default: all. */
+export interface ChangeFilter {
+  readonly op?: readonly ChangeOp[] | undefined;
+  /** Top-level fields, one of which changed: names, or pointers such as `/title`. Creations and removals have none. */
+  readonly field?: readonly string[] | undefined;
+}
+
 export interface RunRequest {
   readonly kind: RunKind;
   /** Start of a delta's time range, milliseconds since 1970. Default: the watermark less the overlap. */

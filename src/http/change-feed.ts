@@ -1,9 +1,9 @@
 import { unlessAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { eventId, eventText } from '../catalog/event.ts';
+import type { ChangeFilter } from '../catalog/run-types.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt } from '../store/history/log-position.ts';
-import type { ChangeFilter } from '../store/rows/changes.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
 import { streamStart } from './start-position.ts';

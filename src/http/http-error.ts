@@ -85,7 +85,7 @@ function httpErrorOf(error: FastifyError | Error): HttpError {
   if (hasCode(error, 'USAGE', 'NOT_FOUND', 'MIRROR_BUSY', 'MIRROR_UNUSABLE', 'SEARCH_TIMEOUT')) {
     const code = error.code as keyof typeof STATUS;
     const headers = code === 'SEARCH_TIMEOUT' ? { 'retry-after': '10' } : {};
-    return { code, message: error.message, hint: error.hint ?? 'See the README.', headers };
+    return { code, message: error.message, hint: error.hint ?? 'See docs/errors.md.', headers };
   }
   if (hasCode(error, 'INTERRUPTED')) return STOPPING;
   const status = 'statusCode' in error ? (error.statusCode ?? 500) : 500;

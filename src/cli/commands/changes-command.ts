@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { configuredSource, eventText } from '../../catalog/event.ts';
+import type { ChangeFilter } from '../../catalog/run-types.ts';
 import { CHANGE_OPS } from '../../catalog/run-types.ts';
 import type { Config } from '../../settings/config.ts';
 import { createHistory, requireKnownSeq } from '../../store/history/history.ts';
-import type { ChangeFilter } from '../../store/rows/changes.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { withMirror } from '../roles/open-mirror.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { objectMembers } from '../../catalog/json-text.ts';
-import { type ChangeOp, CHANGE_OPS as OPS } from '../../catalog/run-types.ts';
+import { type ChangeFilter, CHANGE_OPS as OPS } from '../../catalog/run-types.ts';
 import { listed, type Queries } from '../schema/queries.ts';
 
 /** One record of the change log. */
@@ -15,13 +15,6 @@ export interface HeadedChange extends ChangeRow {
   /** The product's newest change, and its body after that change. */
   readonly headSeq: number;
   readonly headBody: string;
-}
-
-/** Which changes a reader wants; default: all. */
-export interface ChangeFilter {
-  readonly op?: readonly ChangeOp[] | undefined;
-  /** Top-level fields, one of which changed: names, or pointers such as `/title`. Creations and removals have none. */
-  readonly field?: readonly string[] | undefined;
 }
 
 /** A record of the log, and what a list of changes shows of its product. */
