@@ -15,8 +15,7 @@ const stopping = new AbortController();
 let signalCode: number | undefined;
 for (const name of STOP_SIGNALS) {
   process.on(name, (_: string, number: number) => {
-    // The second signal: stop at once. SQLite's last commit is complete in any case. Of a terminal that closes, both the shell
-    // and the system send SIGHUP.
+    // The second signal: stop at once; SQLite's last commit is complete. A terminal that closes sends SIGHUP twice.
     if (signalCode !== undefined && name !== 'SIGHUP') process.kill(process.pid, 'SIGKILL');
     signalCode ??= 128 + number;
     stopping.abort();
@@ -33,8 +32,5 @@ const exitCode = await run(process.argv.slice(2), {
 });
 process.exitCode = exitCode ?? signalCode ?? 0;
 // After SIGHUP the terminal may be gone, and Node.js aborts when it ends then, because it cannot reset the terminal's mode.
-if (signalCode === 129 && hasTerminal) {
-  process.removeAllListeners('SIGHUP');
-  process.kill(process.pid, 'SIGHUP');
-}
+if (signalCode === 129 && hasTerminal) process.kill(process.pid, 'SIGKILL');
 if (isForcedExitRequired()) process.exit();

@@ -18,7 +18,7 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
   const { generation, cursor } = sink;
   if (mark === null) continueAt(store, sink, generation, cursor);
   else if (!isOfThisHistory(store, mark)) {
-    if (!sink.takeOver) throw conflict(store, sink, mark);
+    requireOwnMark(store, sink, mark);
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, cursor, next);
@@ -37,10 +37,24 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
   }
 }
 
-function conflict({ incarnation }: Reader, { name, address }: SinkRow, mark: Mark): CatchwordError {
-  const isOther = mark.incarnation !== incarnation;
+/** The option that keeps two mirrors apart in one store, by the kind of the sink. */
+const APART: Readonly<Record<string, string>> = { postgres: 'table', redis: 'stream', nats: 'subject' };
+
+/**
+ * @param mirror null if there is none yet
+ * @throws CatchwordError SINK_CONFLICT if the store of a sink was fed from another history, and may not be taken over
+ */
+export function requireOwnMark(
+  mirror: Reader | null,
+  { name, kind, address }: Pick<SinkRow, 'name' | 'kind' | 'address'>,
+  mark: Mark,
+): void {
+  if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
+  const isOther = mark.incarnation !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
-  return new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}`, {
+  const option = APART[kind];
+  const other = option === undefined ? 'another address' : `another ${option} (${option}=NAME)`;
+  throw new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}${isOther ? `: use ${other}` : ''}`, {
     hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
   });
 }

@@ -15,9 +15,9 @@ import { sinkConfig } from './sink-config.ts';
 export function requireSink({ sinks }: Reader, name: string): SinkRow {
   const sink = sinks.get(name);
   if (sink !== undefined) return sink;
-  const names = sinks.list().map((known) => known.name);
-  const start = 'Set CATCHWORD_SINK_<NAME> and start npx catchword daemon (or relay).';
-  const hint = names.length > 0 ? `Choose one of: ${names.join(', ')}.` : start;
+  const names = sinks.list().map((one) => one.name);
+  const known = names.length > 0 ? `Choose one of: ${names.join(', ')}. ` : '';
+  const hint = `${known}To add one, set CATCHWORD_SINK_<NAME> and restart the daemon (or relay).`;
   throw new CatchwordError('NOT_FOUND', `the mirror has no sink ${name}`, { hint });
 }
 

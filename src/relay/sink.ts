@@ -127,10 +127,11 @@ export interface Sink {
   /**
    * For `catchword doctor`: checks that deliveries would succeed, without changing anything, and without sending anything
    * that the receiver could take for an event.
+   * @param found call it with the mark of the store, if it has one: it throws if another mirror has fed the store
    * @returns one line about what was found and what was not checked
    * @throws SinkError, or anything: why deliveries would fail
    */
-  check(signal: AbortSignal): Promise<string>;
+  check(signal: AbortSignal, found?: (mark: Mark) => void): Promise<string>;
 }
 
 /** The settings of a sink. */

@@ -49,6 +49,8 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
   if (!given) return undefined;
   const invalid = (problem: string, hint: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
+  const isNoName = 'Put it into a file. No name of a sink ends in _FILE: that is a file with the address.';
+  if (/^[a-z][a-z+]+:/.test(given)) throw invalid('its value is an address, not a path', isNoName);
   const parsed = path.safeParse(given);
   if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
   const text = readText('the file that it names', given, setting).trim();

@@ -22,14 +22,14 @@ function suggestion(name: string, known: readonly string[]): string {
 export function unknownSettings(environment: Environment): string[] {
   const known = Object.values(OPTIONS).flatMap(({ env, secret }) => (secret ? [env, `${env}_FILE`] : [env]));
   // pm2 sets a variable named like the process, whose name is in `name`.
-  const isOwn = (name: string): boolean => PREFIX.test(name) && name !== environment.name;
-  const given = Object.keys(environment).filter((name) => isOwn(name) && environment[name]);
+  const isOwn = (one: string) => PREFIX.test(one) && one !== environment.name && environment[one];
+  const given = Object.keys(environment).filter(isOwn);
   const named = given.filter((name) => isNamed(name) && !BELONGING.test(name));
   return given.flatMap((name) => {
     if (known.includes(name)) return [];
     if (!isNamed(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
     const [, owner] = BELONGING.exec(name) ?? [];
     if (owner === undefined || environment[owner] || environment[`${owner}_FILE`]) return [];
-    return [`${name}: ${owner} is not set. ${suggestion(owner, named)}`];
+    return [`${name} belongs to ${owner}, which is not set: no sink has such a name. ${suggestion(owner, named)}`];
   });
 }

@@ -1,19 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { isMainThread } from 'node:worker_threads';
 import { unusable } from './file/mirror-path.ts';
-import { explain, type MirrorFile, type OpenOptions, openMirrorFile } from './file/open-mirror-file.ts';
+import { explain, type MirrorFile, type OpenOptions, openMirrorFile, withoutLinks } from './file/open-mirror-file.ts';
 import { createSameHistory } from './file/restore-detector.ts';
 import { createLease, type Holder, LEASES, thisProcess } from './schema/lease.ts';
 import { createQueries } from './schema/queries.ts';
 import { createReader } from './schema/reader.ts';
 import { createWriteTransaction } from './schema/transaction.ts';
-import {
-  createWriters,
-  type DaemonWriter,
-  type KeeperWriter,
-  type RelayWriter,
-  type RequestWriter,
-} from './schema/writers.ts';
+import { createWriters, type RequestWriter } from './schema/writers.ts';
 
 export interface StoreOptions extends OpenOptions {
   /** This process as a holder of leases, without locks; default: as the operating system identifies it, with locks. */
@@ -32,7 +26,7 @@ function incarnationOf({ path, sqlite, sameFile }: MirrorFile): string {
 }
 
 function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
-  const { path, real, sqlite, orm, sameFile, close } = file;
+  const { path, sqlite, orm, sameFile, close } = file;
   const self = given ?? thisProcess();
   // A second thread would end the locks of the first one (POSIX). Who only reads, makes no files.
   const hasLocks = given === undefined && isMainThread && !sqlite.readonly;
@@ -49,12 +43,12 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
   const integrityCheck = queries.values<[], string>('PRAGMA integrity_check');
   const reader = createReader(queries, file, incarnation);
   const writers = createWriters(queries, orm, reader, transact);
-  const lockOf = (lease: keyof typeof LEASES): string | null => (hasLocks ? `${real}.${lease}` : null);
+  const lockOf = (lease: keyof typeof LEASES): string | null => (hasLocks ? `${withoutLinks(path)}.${lease}` : null);
   const leases = {
-    keeperLease: createLease<KeeperWriter>(queries, LEASES.keeper, writers.keeper, self, transact, lockOf('keeper')),
-    relayLease: createLease<RelayWriter>(queries, LEASES.relay, writers.relay, self, transact, lockOf('relay')),
+    keeperLease: createLease(queries, LEASES.keeper, writers.keeper, self, transact, lockOf('keeper')),
+    relayLease: createLease(queries, LEASES.relay, writers.relay, self, transact, lockOf('relay')),
     /** Shows which daemon is active; the others stand by. */
-    daemonLease: createLease<DaemonWriter>(queries, LEASES.daemon, writers.daemon, self, transact, lockOf('daemon')),
+    daemonLease: createLease(queries, LEASES.daemon, writers.daemon, self, transact, lockOf('daemon')),
   };
   return {
     ...reader,

@@ -196,7 +196,7 @@ it.each([
 it('unknown variables include the secret of a sink that is not set', () => {
   const sinks = { CATCHWORD_SINK_HOOK: 'webhook+https://x', CATCHWORD_SINK_HOKO_SECRET: 's' };
   expect(unknownSettings(sinks)).toEqual([
-    'CATCHWORD_SINK_HOKO_SECRET: CATCHWORD_SINK_HOKO is not set. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
+    'CATCHWORD_SINK_HOKO_SECRET belongs to CATCHWORD_SINK_HOKO, which is not set: no sink has such a name. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
   ]);
 });
 
@@ -232,6 +232,17 @@ it('unknown variables do not include settings, empty variables and those of othe
   const sink = { CATCHWORD_SINK_HOOK_FILE: 'a', CATCHWORD_SINK_HOOK_SECRET_FILE: 'a' };
   const known = { CATCHWORD_DB: 'a', CATCHWORD_API_KEY_FILE: 'a', REDIS_URL: 'a' };
   expect(unknownSettings({ ...sink, ...known, CATCHWORD_FOO: '', PATH: 'a' })).toEqual([]);
+});
+
+it.each(['SINK_MY', 'NOTIFY_MY'])('an address in a variable that ends in _FILE is an error: %s', (name) => {
+  const { problems } = readSettings({ [`CATCHWORD_${name}_FILE`]: 'jsonl:secret' });
+  expect(problems).toMatchObject([
+    {
+      code: 'CONFIG_INVALID',
+      message: `CATCHWORD_${name}_FILE: its value is an address, not a path`,
+      hint: expect.stringContaining('No name of a sink ends in _FILE'),
+    },
+  ]);
 });
 
 it('unknown variables do not include the one that pm2 names like the process', () => {

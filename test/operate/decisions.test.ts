@@ -249,7 +249,8 @@ describe('what an operator decides about a sink on the page', () => {
     writeUnder(store.relayLease, Date.now(), ({ sinks }) =>
       sinks.configure({ name: 'file', kind: 'jsonl', address: 'out', identity: 'out' }),
     );
-    const none = 'the mirror has no sink nowhere. Choose one of: file.';
+    const add = 'To add one, set CATCHWORD_SINK_<NAME> and restart the daemon (or relay).';
+    const none = `the mirror has no sink nowhere. Choose one of: file. ${add}`;
     expect(await decided('pause', 'nowhere')).toEqual(['failed', none]);
     expect(await decided('pause', 'file')).toEqual(['done', 'file is paused']);
     expect(store.sinks.get('file')).toMatchObject({ state: 'paused' });

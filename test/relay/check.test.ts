@@ -52,7 +52,7 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
 
   it('fails if the table cannot be created', async () => {
     await expect(check(as('shop', 'forbidden'))).rejects.toThrow(
-      /may not create tables\. Run as their owner: CREATE TABLE/,
+      /may not create tables\. Run as their owner:\nCREATE TABLE/,
     );
   });
 

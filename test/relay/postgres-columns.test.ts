@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, fed, feeding } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
@@ -163,9 +165,13 @@ describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink
     );
     const url = target.url.replace('postgres@', `${user}@`);
     await harness.failed(configAt(url));
-    const message = harness.sink().error ?? '';
-    expect(message).toMatch(/may not create tables\. Run as their owner: CREATE TABLE/);
-    await postgres.client.query(message.slice(message.indexOf('owner: ') + 'owner: '.length));
+    expect(harness.sink().error).toMatch(/may not create tables\. See the SQL to run: npx catchword doctor$/);
+    const settings = { CATCHWORD_SINK_SHOP: url, CATCHWORD_DB: harness.store.path };
+    const { stdout } = await runHere(['doctor', '--json'], settings, temporaryDirectory());
+    const checked = JSON.parse(stdout) as { check: string; text: string }[];
+    const { text = '' } = checked.find(({ check }) => check === 'sink') ?? {};
+    expect(text).toMatch(/Run as their owner:\nCREATE TABLE [^\n]*;\n/);
+    await postgres.client.query(text.slice(text.indexOf('owner:') + 'owner:'.length));
     await postgres.client.query(`GRANT ${all} TO ${user}`);
     await until('the error is cleared', () => harness.sink().error === null);
     await until('all products are there', async () => (await target.read()).products.size === 3);

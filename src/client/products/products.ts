@@ -57,7 +57,6 @@ export type CatalogSettings = Omit<ProductSettings, keyof typeof LOOKUP> & { rea
 
 export type Catalog = ReturnType<typeof createCatalog>;
 
-/** Leaves out what only the mirror needs. */
 function itemOf({ search: _search, withdrawn: _withdrawn, ...item }: Product): CatalogItem {
   return { ...item, product: JSON.parse(item.body) as CatalogProduct };
 }

@@ -33,7 +33,7 @@ export interface ConnectedStore<Connection, Events> {
   readonly leave?: (connection: Connection) => Promise<unknown>;
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
-  readonly check: (connection: Connection, signal: AbortSignal) => Promise<string>;
+  readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
   /** Masks secrets in what the driver throws, before `toSinkError` gets it. */
   readonly hide: Hide;
@@ -165,7 +165,7 @@ function createSink<Connection, Events>(
       current = undefined;
       if (live !== undefined) await leave(live);
     },
-    check: (signal) => probe((connection) => store.check(connection, signal), signal),
+    check: (signal, found) => probe((connection) => store.check(connection, signal, found), signal),
   };
 }
 

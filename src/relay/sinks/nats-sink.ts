@@ -201,9 +201,15 @@ async function readMark({ streams }: JetStreamManager, stream: string): Promise<
 }
 
 /** Describes the stream. @throws what the first delivery would */
-async function describeStream(manager: JetStreamManager, { stream, subject }: StreamNames, found: StreamInfo | null) {
+async function describeStream(
+  manager: JetStreamManager,
+  { stream, subject }: StreamNames,
+  found: StreamInfo | null,
+  tell?: (mark: Mark) => void,
+) {
   if (found !== null) {
-    await readMark(manager, stream);
+    const mark = await readMark(manager, stream);
+    if (mark !== null) tell?.(mark);
     const { messages } = found.state;
     return `stream ${stream} exists, with ${messages} ${messages === 1 ? 'message' : 'messages'}`;
   }
@@ -285,10 +291,10 @@ export const createNatsSink: SinkFactory = (settings) => {
       const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
       return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
     },
-    check: async (connection) => {
+    check: async (connection, _signal, tell) => {
       const manager = await jetstreamManager(connection);
       const found = await findStream(manager, names);
-      const described = await describeStream(manager, names, found);
+      const described = await describeStream(manager, names, found, tell);
       const calls = ['MSG.GET', ...(found === null ? ['CREATE'] : maxAgeMs === undefined ? [] : ['UPDATE'])];
       await requireRights(connection, [...calls.map((call) => `$JS.API.STREAM.${call}.${stream}`), subject]);
       return `${described}; its user has the rights to write it`;

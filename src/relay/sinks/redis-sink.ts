@@ -227,11 +227,11 @@ export const createRedisSink: SinkFactory = ({ url, urls, hide }) => {
       const limit = maxlen === undefined ? null : `maxlen=${maxlen}`;
       return { text: `${entries} entries, ${sizeText(bytes ?? 0)}`, limit, option: 'maxlen=N' };
     },
-    check: async (db) => {
+    check: async (db, _signal, found) => {
       const mark = await readMark(db, markKey);
       // Without a mark, all entries are foreign.
       const exists = await rejectForeignEntries(db, mark?.generation ?? 1, mark?.cursor ?? 0);
-      if (exists && mark === null) await rejectForeignStream(db);
+      if (exists) await (mark === null ? rejectForeignStream(db) : found?.(mark));
       await tryToAppend(db, stream, markKey);
       // Not XLEN: delivery does not need the right to it.
       const entries = exists ? Number(await streamInfo(db, stream, 'length')) : 0;

@@ -36,8 +36,6 @@ export interface OpenOptions extends PlaceOptions {
 
 export interface MirrorFile {
   readonly path: string;
-  /** The same without links. */
-  readonly real: string;
   readonly sqlite: Database;
   readonly orm: BetterSQLite3Database;
   readonly sameFile: SameFile;
@@ -256,7 +254,7 @@ export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place 
         throw new CatchwordError('MIRROR_REPLACED', `${path} was replaced while it was opened`, { hint: 'Retry.' });
       }
       const sameFile = createSameFile(sqlite, path, real, opened);
-      return { path, real, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
+      return { path, sqlite, orm, sameFile, close: () => closeFile(real, sqlite, sameFile) };
     } catch (error) {
       opening?.close();
       if (!sqliteCodeOf(error).startsWith('SQLITE_BUSY') || performance.now() > giveUpAt) {

@@ -84,8 +84,8 @@ export function createLease<Writer>(
 ) {
   /** Null if it could not be had. Each lock costs memory, so it is tried once, and kept until the store closes. */
   let unlock: (() => void) | null | undefined;
-  /** The holder that was found alive by its lock, which is tried once for the same reason. */
-  let alive: string | null = null;
+  /** The epoch of a holder that was found alive by its lock, which is tried once for the same reason. */
+  let alive = 0;
   const epochOf = number<[id: number]>('SELECT epoch FROM lease WHERE id = ?');
   // An end that is further ahead shows that the clock was put back: a dead holder would keep the lease for as long.
   const longestMs = LEASE_TTL_MS + LOCK_WAIT_MS;
@@ -102,17 +102,16 @@ export function createLease<Writer>(
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
     const text = holderOf({ id, nowMs });
-    if (text === null) return null;
-    const found = JSON.parse(text) as Holder;
-    return isDead(found, self) || hasEnded(text, found) ? null : found;
+    const found = text === null ? null : (JSON.parse(text) as Holder);
+    return found === null || isDead(found, self) || hasEnded(found) ? null : found;
   }
 
   /** Whether the system has ended the lock of a holder. */
-  function hasEnded(text: string, { isLocked }: Holder): boolean {
-    if (lock === null || isLocked !== true || text === alive) return false;
+  function hasEnded({ isLocked }: Holder): boolean {
+    if (lock === null || isLocked !== true || epochOf(id) === alive) return false;
     const release = tryToHold(lock);
+    if (release === null) alive = epochOf(id);
     release?.();
-    alive = release === null ? text : null;
     return release !== null;
   }
 

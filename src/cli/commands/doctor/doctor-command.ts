@@ -5,6 +5,7 @@ import { messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { proxyFor } from '../../../base/proxy.ts';
 import { sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
+import { requireOwnMark } from '../../../relay/resume-position.ts';
 import { sinkConfig } from '../../../relay/sink-config.ts';
 import { completeText } from '../../../report/status-text.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
@@ -15,7 +16,7 @@ import { mirrorExists } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
-import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
+import { openMirrorIfAny, withMirror, withMirrorIfAny } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { colours, type JsonOption, print } from '../shared/output-format.ts';
@@ -96,12 +97,15 @@ async function checkRedis({ redisUrl }: Config): Promise<Result> {
   return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 
-async function checkSink(setting: SinkSetting): Promise<Result> {
+async function checkSink(setting: SinkSetting, settings: Config): Promise<Result> {
   const config = sinkConfig(setting);
   const about = `${config.name} (${config.kind}, ${config.address})`;
   const sink = await config.make();
   try {
-    return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS))}`);
+    const text = await withMirrorIfAny(settings, (mirror) =>
+      sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS), (mark) => requireOwnMark(mirror, config, mark)),
+    );
+    return ok(`${about}: ${text}`);
   } catch (error) {
     const text = `${about}: ${config.errorText(error)}`;
     return failed(text, `Check ${setting.env}, and the store that it names.`);
@@ -150,7 +154,7 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   findings.push(...examineProxies(config));
   findings.push(await examine('Redis', () => checkRedis(config)));
-  for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink)));
+  for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink, config)));
   for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
   if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
   return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];

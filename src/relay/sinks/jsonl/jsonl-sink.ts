@@ -37,7 +37,7 @@ async function nearestDirectory(path: string): Promise<string> {
 }
 
 /** Checks that delivery could write the file and its state, without creating them. */
-async function checkFile(path: string): Promise<string> {
+async function checkFile(path: string, tell?: (mark: Mark) => void): Promise<string> {
   const directory = await nearestDirectory(path);
   await access(directory, constants.W_OK | constants.X_OK);
   const found = await stat(path).catch(() => null);
@@ -49,7 +49,7 @@ async function checkFile(path: string): Promise<string> {
   const file = await open(path, 'r');
   try {
     const { line, rest } = await lastLine(file);
-    if (line !== null) parseEvent(path, line);
+    if (line !== null) tell?.({ generation: 1, late: 0, ...parseEvent(path, line) });
     checkRest(path, rest, line !== null || (await readState(`${path}.state`)) !== null);
   } finally {
     await file.close();
@@ -110,7 +110,7 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       await file?.close();
       file = undefined;
     },
-    check: () => checkFile(path),
+    check: (_signal, found) => checkFile(path, found),
   };
   return withSinkErrors(sink, toSinkError);
 };

@@ -207,9 +207,9 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
 
 /**
  * Creates missing tables, indexes and comments. Without the right to them, indexes and comments are left out.
- * @throws SinkError misconfigured, with the SQL to run, if the user may not create what deliveries need
+ * @throws SinkError misconfigured, if asked with the SQL to run, if the user may not create what deliveries need
  */
-export async function ensureLayout(db: pg.Client, names: TableNames): Promise<void> {
+export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = false): Promise<void> {
   const missing = await missingLayout(db, names);
   for (const { sql } of missing.filter(({ isRequired, isAllowed }) => isRequired || isAllowed)) {
     try {
@@ -219,9 +219,10 @@ export async function ensureLayout(db: pg.Client, names: TableNames): Promise<vo
       if (!isForbidden) throw error;
       const tables = [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor].join(', ');
       const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${names.user}`;
-      const all = [...missing.map((one) => one.sql), grant].join('; ');
-      const message = 'PostgreSQL: the user of this sink may not create tables. Run as their owner:';
-      throw new SinkError('misconfigured', `${message} ${all};`, { cause: error });
+      const all = [...missing.map((one) => one.sql), grant].join(';\n');
+      const toDo = showsSql ? `Run as their owner:\n${all};` : 'See the SQL to run: npx catchword doctor';
+      const message = `PostgreSQL: the user of this sink may not create tables. ${toDo}`;
+      throw new SinkError('misconfigured', message, { cause: error });
     }
   }
 }

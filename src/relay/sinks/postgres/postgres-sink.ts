@@ -5,6 +5,7 @@ import { masked } from '../../../base/redact.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
+import { openCursorRow } from './cursor-row.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
 import { ensureLayout, inTransaction, resolveNames, type TableNames } from './postgres-layout.ts';
@@ -60,13 +61,16 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
   const asked = readOptions(url, FOLLOWED, [...Object.keys(OPTIONS), ...WITHOUT_EFFECT]);
 
   /** Delivers products of its own, in a transaction that it rolls back. */
-  async function tryToWrite(db: pg.Client, names: TableNames): Promise<void> {
+  async function tryToWrite(db: pg.Client, names: TableNames, tell?: (mark: Mark) => void): Promise<void> {
     await inTransaction(db, 'ROLLBACK', async () => {
       await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
-      await ensureLayout(db, names);
+      await ensureLayout(db, names, true);
+      const sql = statementsOf(names, removals);
+      const { found } = await openCursorRow(db, { table, names, sql, key: names.key });
+      if (found?.isFilled === true) tell?.(found);
       // A cursor row of its own: a relay may have locked the real one, which must not change.
       const key = `${names.key} (catchword doctor)`;
-      const tried = await openTable(db, { table, names, sql: statementsOf(names, removals), key }, CHECK_MARK);
+      const tried = await openTable(db, { table, names, sql, key }, CHECK_MARK);
       const { signal } = new AbortController();
       await tried.fillBegins(CHECK_MARK, signal);
       await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
@@ -94,9 +98,9 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
           }),
       };
     },
-    check: async (db) => {
+    check: async (db, _signal, found) => {
       const names = await resolveNames(db, table);
-      await tryToWrite(db, names);
+      await tryToWrite(db, names, found);
       const tried = 'tried in a transaction that was rolled back';
       return names.exists
         ? `rows of table ${table} can be written and removed (${tried})`

@@ -1,0 +1,41 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { books, configAt, fedBefore, temporaryMirror } from './feeding.ts';
+import { KINDS } from './targets.ts';
+
+/** How an operator keeps two mirrors apart in one store; the others keep no mark. */
+const APART: Readonly<Record<string, string>> = {
+  jsonl: 'another address',
+  postgres: 'another table (table=NAME)',
+  redis: 'another stream (stream=NAME)',
+  nats: 'another subject (subject=NAME)',
+};
+
+it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
+  'doctor says that another mirror feeds a store of $name, and how to keep them apart',
+  async ({ name, start, prepare, variants }) => {
+    const server = await start();
+    onTestFinished(() => server.stop());
+    const { harness, target } = await fedBefore(prepare(server.port, variants.at(-1) ?? ''), 3);
+    const checked = async (db: string) => {
+      const settings = { CATCHWORD_SINK_TESTED: target.url, CATCHWORD_DB: db };
+      const { stdout } = await runHere(['doctor', '--json'], settings, temporaryDirectory());
+      return (JSON.parse(stdout) as { check: string; level: string; text: string }[]).find(
+        ({ check }) => check === 'sink',
+      );
+    };
+    expect(await checked(harness.store.path)).toMatchObject({ level: 'ok' });
+    const other = temporaryMirror();
+    const refused = `was fed by another mirror: use ${APART[name]}`;
+    const found = { level: 'failed', text: expect.stringContaining(refused) };
+    expect(await checked(other.store.path)).toMatchObject(found);
+    // Before the first load there is no mirror yet.
+    expect(await checked(`${temporaryDirectory()}/none.db`)).toMatchObject(found);
+    // The relay says the same, and doctor lets what an operator has decided.
+    other.change(books(2, 2));
+    await other.stopped(configAt(target.url));
+    expect(other.sink().error).toContain(refused);
+    await other.stop();
+  },
+);
