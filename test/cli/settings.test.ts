@@ -212,7 +212,7 @@ it('a sink may be called secret or headers, and unknown variables include the he
     ['secret', 'A: b'],
   ]);
   expect(unknownSettings({ ...sinks, CATCHWORD_SINK_X_HEADERS_FILE: 'c' })).toEqual([
-    'CATCHWORD_SINK_X_HEADERS_FILE: CATCHWORD_SINK_X is not set. It is ignored.',
+    'CATCHWORD_SINK_X_HEADERS_FILE belongs to CATCHWORD_SINK_X, which is not set: no sink has such a name. It is ignored.',
   ]);
 });
 

@@ -1,14 +1,15 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv, promisify } from 'node:util';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { VERBS } from '../../src/cli/verb-table.ts';
 import { unknownSettings } from '../../src/settings/unknown-settings.ts';
-import { addressOf, startProcess } from '../support/cli.ts';
+import { addressOf, CLI, startProcess } from '../support/cli.ts';
 import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
+import { python, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SINGLE = join(ROOT, 'ops/catchword.service');
@@ -29,6 +30,10 @@ async function systemdAnalyze(...args: string[]): Promise<{ code: number; output
   }
 }
 
+/** The lines that the documents add to a unit, so that another user can read the mirror. */
+const FOR_READERS =
+  /```ini\n(\[Service\]\nDynamicUser=no\n[^`]*)```/.exec(readFileSync(join(ROOT, 'docs/systemd.md'), 'utf8'))?.[1] ??
+  '';
 /** A unit's settings by name, each with its values. */
 function unit(path: string): Map<string, string[]> {
   const found = new Map<string, string[]>();
@@ -109,6 +114,60 @@ describe('the units of systemd', () => {
       await daemon.shows('run complete');
       expect(catalogOf(join(home, 'catalog.db')).size).toBe(50);
       expect(await daemon.stop()).toMatchObject({ code: 0, signal: null });
+    },
+  );
+
+  /** A unit with lines of an administrator (`systemctl edit`), in a directory of its own. */
+  function edited(lines: string): string {
+    const copy = join(temporaryDirectory(), 'catchword.service');
+    writeFileSync(copy, readFileSync(SINGLE, 'utf8').replace('ExecStart=node ', `ExecStart=${process.execPath} `));
+    mkdirSync(`${copy}.d`);
+    writeFileSync(`${copy}.d/override.conf`, lines);
+    return copy;
+  }
+
+  it('the lines of the documents for another user leave a unit valid and confined', async () => {
+    const copy = edited(FOR_READERS);
+    const verified = await systemdAnalyze('verify', copy);
+    if (verified !== null) expect(verified).toEqual({ code: 0, output: '' });
+    const rated = await systemdAnalyze('security', '--offline=true', `--threshold=${MOST_EXPOSURE * 10}`, copy);
+    if (rated !== null) expect(rated).toMatchObject({ code: 0 });
+  });
+
+  it.each([
+    ['p%40ss', /Failed to resolve specifiers in CATCHWORD_SINK_SHOP=.*ignoring/],
+    ['p%%40ss', /^$/],
+  ])('systemd says of an address in Environment= with %s what the documents say', async (password, said) => {
+    const address = `postgres://shop:${password}@db.example/shop`;
+    const verified = await systemdAnalyze('verify', edited(`[Service]\nEnvironment=CATCHWORD_SINK_SHOP=${address}\n`));
+    if (verified !== null) expect(verified.output.trim()).toMatch(said);
+  });
+
+  it.skipIf(process.geteuid?.() !== 0 || !sqliteToolsAvailable)(
+    'a user of the group reads the mirror of a daemon with the rights that the documents give it',
+    async () => {
+      const rights = unit(edited(FOR_READERS).concat('.d/override.conf'));
+      const { settings, directory } = await place({ items: 50 }, { LOG_LEVEL: 'info' });
+      chmodSync(directory, 0o755);
+      const state = join(directory, 'state');
+      // As systemd makes the directory, for the user and the group of the unit.
+      const [daemonUser, group, reader] = [61_001, 61_002, 61_003];
+      mkdirSync(state);
+      chownSync(state, daemonUser, group);
+      chmodSync(state, Number.parseInt(rights.get('StateDirectoryMode')?.[0] ?? '', 8));
+      const [, mode = ''] = rights.get('Environment')?.[0]?.split('=') ?? [];
+      const db = join(state, 'catalog.db');
+      const given = { ...settings, CATCHWORD_DB: db, CATCHWORD_DB_MODE: mode, CATCHWORD_HTTP_PORT: '0' };
+      const umask = unit(SINGLE).get('UMask')?.[0] ?? '';
+      const command = ['sh', '-c', `umask ${umask}; exec "$0" "$@"`, process.execPath, CLI, 'daemon'];
+      const daemon = startProcess(command, given, state, { uid: daemonUser, gid: group });
+      onTestFinished(() => void daemon.child.kill('SIGKILL'));
+      await daemon.shows('run complete');
+      const count = (gid: number) => python(db, 'SELECT count(*) FROM catalog', { uid: reader, gid });
+      expect(await count(group)).toEqual(['50']);
+      await expect(count(reader)).rejects.toThrow('unable to open database file');
+      expect(await daemon.stop()).toMatchObject({ code: 0 });
+      expect(await count(group)).toEqual(['50']);
     },
   );
 });

@@ -79,6 +79,10 @@ it('pm2 restarts a daemon that a signal killed, and keeps lines that are not err
   const { pm_out_log_path: out = '', pm_err_log_path: errors = '' } = first?.pm2_env ?? {};
   await expect.poll(() => linesOf(out).map(({ msg }) => msg)).toContain('run complete');
   expect(catalogOf(db).size).toBe(50);
+  // pm2 sets a variable that is named like the process.
+  expect(readFileSync(out, 'utf8')).not.toContain('is not a setting');
+  await pm2(['save']);
+  expect(readFileSync(join(home, '.pm2/dump.pm2'), 'utf8')).not.toContain('SANDBOXKEY');
 
   // A daemon with a wrong setting is not restarted while the other one is.
   await startIn({ CATCHWORD_NAME: 'wrong', CATCHWORD_DELTA_CRON: 'hourly' });

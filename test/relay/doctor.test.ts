@@ -30,7 +30,7 @@ it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
     const refused = `was fed by another mirror: use ${APART[name]}`;
     const found = { level: 'failed', text: expect.stringContaining(refused) };
     expect(await checked(other.store.path)).toMatchObject(found);
-    // Before the first load there is no mirror yet.
+    // Before the first load this operator has no mirror yet.
     expect(await checked(`${temporaryDirectory()}/none.db`)).toMatchObject(found);
     // The relay says the same, and doctor lets what an operator has decided.
     other.change(books(2, 2));

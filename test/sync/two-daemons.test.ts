@@ -227,8 +227,8 @@ it.each([
 it('a daemon whose terminal closes stops as after SIGTERM', async () => {
   const { directory, db, settings } = await place({ items: 100 }, { LOG_LEVEL: 'info', CATCHWORD_HTTP_PORT: '0' });
   const ended = await runOnTerminal(['daemon'], settings, directory, 'close');
-  // Python's way to say that SIGHUP ended it, which it sent itself: Node.js would abort without its terminal.
-  expect(ended).toMatchObject({ code: 256 - 1 });
+  // Python's way to say that SIGKILL ended it, which it sent itself: Node.js would abort without its terminal.
+  expect(ended).toMatchObject({ code: 256 - 9 });
   expect(existsSync(`${db}-wal`)).toBe(false);
   expect(query(db, 'SELECT holder FROM lease WHERE holder IS NOT NULL')).toEqual([]);
 });

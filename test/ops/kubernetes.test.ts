@@ -1,0 +1,142 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, it } from 'vitest';
+import { parseAllDocuments, stringify } from 'yaml';
+import { z } from 'zod';
+import { VERBS } from '../../src/cli/verb-table.ts';
+import { readSettings } from '../../src/settings/config.ts';
+import { unknownSettings } from '../../src/settings/unknown-settings.ts';
+
+/* No cluster runs here: the manifest is checked field by field, and decoded by kubectl if it is installed. */
+
+const MANIFEST = fileURLToPath(new URL('../../ops/kubernetes.yaml', import.meta.url));
+const LABELS = z.strictObject({ 'app.kubernetes.io/name': z.literal('catchword') });
+const METADATA = z.strictObject({ name: z.literal('catchword'), labels: LABELS });
+const PROBE = z.strictObject({
+  httpGet: z.strictObject({ path: z.literal('/healthz'), port: z.literal('http') }),
+  periodSeconds: z.int().optional(),
+  timeoutSeconds: z.int().optional(),
+  failureThreshold: z.int().optional(),
+});
+const CONTAINER = z.strictObject({
+  name: z.string(),
+  image: z.string(),
+  args: z.array(z.string()),
+  env: z.array(z.strictObject({ name: z.string(), value: z.string() })),
+  ports: z.array(z.strictObject({ name: z.literal('http'), containerPort: z.literal(8080) })),
+  startupProbe: PROBE,
+  livenessProbe: PROBE,
+  readinessProbe: PROBE,
+  resources: z.strictObject({
+    requests: z.strictObject({ cpu: z.string(), memory: z.string() }),
+    limits: z.strictObject({ memory: z.string() }),
+  }),
+  securityContext: z.strictObject({
+    allowPrivilegeEscalation: z.literal(false),
+    readOnlyRootFilesystem: z.literal(true),
+    capabilities: z.strictObject({ drop: z.tuple([z.literal('ALL')]) }),
+  }),
+  volumeMounts: z.array(z.strictObject({ name: z.string(), mountPath: z.string(), readOnly: z.boolean().optional() })),
+});
+const VOLUME = z.union([
+  z.strictObject({
+    name: z.string(),
+    secret: z.strictObject({ secretName: z.string(), defaultMode: z.literal(0o440) }),
+  }),
+  z.strictObject({ name: z.string(), emptyDir: z.strictObject({}) }),
+]);
+const SERVICE = z.strictObject({
+  apiVersion: z.literal('v1'),
+  kind: z.literal('Service'),
+  metadata: METADATA,
+  spec: z.strictObject({
+    clusterIP: z.literal('None'),
+    selector: LABELS,
+    ports: z.array(z.strictObject({ name: z.string(), port: z.literal(8080), targetPort: z.literal('http') })),
+  }),
+});
+const STATEFUL_SET = z.strictObject({
+  apiVersion: z.literal('apps/v1'),
+  kind: z.literal('StatefulSet'),
+  metadata: METADATA,
+  spec: z.strictObject({
+    replicas: z.literal(1),
+    serviceName: z.literal('catchword'),
+    selector: z.strictObject({ matchLabels: LABELS }),
+    template: z.strictObject({
+      metadata: z.strictObject({ labels: LABELS }),
+      spec: z.strictObject({
+        enableServiceLinks: z.literal(false),
+        automountServiceAccountToken: z.literal(false),
+        terminationGracePeriodSeconds: z.literal(45),
+        securityContext: z.strictObject({
+          runAsNonRoot: z.literal(true),
+          runAsUser: z.literal(1000),
+          runAsGroup: z.literal(1000),
+          fsGroup: z.literal(1000),
+          fsGroupChangePolicy: z.literal('OnRootMismatch'),
+          seccompProfile: z.strictObject({ type: z.literal('RuntimeDefault') }),
+        }),
+        containers: z.tuple([CONTAINER]),
+        volumes: z.array(VOLUME),
+      }),
+    }),
+    volumeClaimTemplates: z.array(
+      z.strictObject({
+        metadata: z.strictObject({ name: z.string() }),
+        spec: z.strictObject({
+          accessModes: z.tuple([z.literal('ReadWriteOnce')]),
+          resources: z.strictObject({ requests: z.strictObject({ storage: z.string() }) }),
+        }),
+      }),
+    ),
+  }),
+});
+
+function manifest() {
+  const documents = parseAllDocuments(readFileSync(MANIFEST, 'utf8'), { uniqueKeys: true });
+  expect(documents.flatMap((document) => document.errors)).toEqual([]);
+  const [service, set, ...others] = documents.map((document): unknown => document.toJS());
+  expect(others).toEqual([]);
+  return { service: SERVICE.parse(service), set: STATEFUL_SET.parse(set) };
+}
+
+it('the manifest for Kubernetes has only known fields, and names only what it declares', () => {
+  const { spec } = manifest().set;
+  const pod = spec.template.spec;
+  const [{ args, volumeMounts }] = pod.containers;
+  expect(VERBS.map(({ name }) => name)).toContain(args[0]);
+  const declared = [...pod.volumes, ...spec.volumeClaimTemplates.map(({ metadata }) => metadata)];
+  expect(volumeMounts.map(({ name }) => name).sort()).toEqual(declared.map(({ name }) => name).sort());
+});
+
+it('the manifest for Kubernetes has only valid settings, whose files are those of the command in the documents', () => {
+  const { env, volumeMounts } = manifest().set.spec.template.spec.containers[0];
+  const directory = mkdtempSync(join(tmpdir(), 'catchword-secrets-'));
+  const mounted = volumeMounts.find(({ name }) => name === 'secrets')?.mountPath ?? '';
+  const files = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => value.replace(`${mounted}/`, ''));
+  for (const file of files) writeFileSync(join(directory, file), 'secret');
+  const settings = Object.fromEntries(env.map(({ name, value }) => [name, value.replace(mounted, directory)]));
+  expect(unknownSettings(settings)).toEqual([]);
+  expect(readSettings(settings, true).problems).toEqual([]);
+  const document = readFileSync(new URL('../../docs/kubernetes.md', import.meta.url), 'utf8');
+  const command = /kubectl create secret generic catchword (.*)/.exec(document)?.[1] ?? '';
+  expect([...command.matchAll(/--from-file=ops\/secrets\/(\S+)/g)].map(([, file]) => file)).toEqual(files);
+});
+
+const hasKubectl = spawnSync('kubectl', ['version', '--client']).status === 0;
+
+it.skipIf(!hasKubectl)('the manifest for Kubernetes is what kubectl reads of it, field by field', () => {
+  const { set } = manifest();
+  const [container] = set.spec.template.spec.containers;
+  // `set image` decodes the types of Kubernetes, and leaves out fields that they do not have.
+  const args = ['set', 'image', '--local', '--filename=-', `${container.name}=other`, '--output=json'];
+  const env = { PATH: process.env.PATH, KUBECONFIG: '/dev/null' };
+  const { stdout, stderr } = spawnSync('kubectl', args, { input: stringify(set), encoding: 'utf8', env });
+  expect(stderr).toBe('');
+  container.image = 'other';
+  expect(JSON.parse(stdout)).toMatchObject(set);
+});
