@@ -7,11 +7,7 @@ const INVALID =
 const HINT =
   'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL, the address may name one: sslrootcert=FILE.';
 
-/**
- * Describes a connection that failed because the other side's certificate is not trusted; retrying does not help then.
- * @param failure an error, or its code
- * @returns null if it failed for another reason
- */
+/** Says why a connection failed whose certificate is not trusted; null for another `failure`, an error or its code. */
 export function distrustOf(failure: unknown) {
   const code = typeof failure === 'string' ? failure : (systemCodeOf(failure) ?? '');
   if (!INVALID.test(code)) return null;

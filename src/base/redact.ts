@@ -67,9 +67,7 @@ export function hiding(secrets: () => Iterable<string>): Hide {
   };
 }
 
-/** Masks what a driver or a store says, before it becomes a part of a sentence of ours. @returns the same error */
+/** Masks what a driver says, before it becomes a part of a sentence of ours. @returns the same error */
 export function masked(error: unknown, hide: Hide): unknown {
-  if (!(error instanceof Error)) return typeof error === 'string' ? hide(error) : error;
-  const value = hide(error.message);
-  return value === error.message ? error : Object.defineProperty(error, 'message', { value });
+  return error instanceof Error ? Object.defineProperty(error, 'message', { value: hide(`${error.message}`) }) : error;
 }

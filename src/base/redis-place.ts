@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { Redis, type RedisOptions } from 'ioredis';
+import { distrustOf } from './certificate.ts';
 import { messageOf, systemCodeOf } from './errors.ts';
 import { isBehindSentinels } from './host-urls.ts';
 import { unbracketed } from './loopback.ts';
@@ -87,5 +88,6 @@ export function redisPlace(urls: readonly URL[]): RedisPlace {
  * quotes the arguments of a command that it does not know: of AUTH, the password.
  */
 export function reasonOf(error: unknown): string {
-  return messageOf(error).replace(/, with args beginning with:.*/s, '') || systemCodeOf(error) || 'no response';
+  const said = messageOf(error).replace(/, with args beginning with:.*/s, '') || systemCodeOf(error) || 'no response';
+  return distrustOf(error)?.problem ?? said;
 }

@@ -54,7 +54,8 @@ function parseJson({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): unk
   try {
     return JSON.parse(Buffer.from(buffer, byteOffset, length).toString('utf8'));
   } catch (error) {
-    throw invalid(`the page is not JSON (${messageOf(error)})`);
+    // Node.js quotes a part of the page, which may repeat a secret.
+    throw invalid(`the page is not JSON (${messageOf(error).replace(/, (\.\.\.)?".*/s, '')})`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { unlessAborted } from '../base/abort.ts';
 import { messageOf } from '../base/errors.ts';
-import { type Hide, masked } from '../base/redact.ts';
+import type { Hide } from '../base/redact.ts';
 import { isSinkError, SinkError } from './sink.ts';
 
 /*
@@ -54,12 +54,8 @@ function soundError(error: unknown): Error {
   return new SinkError('unavailable', textOf(error));
 }
 
-/**
- * @param onFailure called once, when an error has escaped
- * @param hide masks the text of such an error
- * @param isForeign whether all that `work` throws comes from outside, a SinkError included
- */
-export function createConfinement(onFailure: () => void, hide: Hide, isForeign = false) {
+/** @param onFailure called once, when an error has escaped, whose text `hide` masks */
+export function createConfinement(onFailure: () => void, hide: Hide) {
   const failed = new AbortController();
   const fail = (error: unknown): void => {
     if (failed.signal.aborted) return;
@@ -73,7 +69,7 @@ export function createConfinement(onFailure: () => void, hide: Hide, isForeign =
     try {
       return await marks.run(fail, async () => await work());
     } catch (error) {
-      throw isForeign ? masked(soundError(error), hide) : soundError(error);
+      throw soundError(error);
     }
   }
 

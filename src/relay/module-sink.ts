@@ -54,7 +54,7 @@ function batchOf(made: unknown): Sink['batch'] {
  * @throws what `create` throws; Error if what it returns is not a sink; SinkError if it does not answer in time, also when
  * it closes
  */
-export async function ownSink(create: () => unknown, hide: Hide, isForeign: boolean): Promise<Sink> {
+export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> {
   let closing: Promise<void> | undefined;
   let sink: Sink | undefined;
 
@@ -63,7 +63,7 @@ export async function ownSink(create: () => unknown, hide: Hide, isForeign: bool
     return closing;
   }
 
-  const { confined, spared } = createConfinement(() => void close().catch(() => {}), hide, isForeign);
+  const { confined, spared } = createConfinement(() => void close().catch(() => {}), hide);
   const making = confined(create);
   const made = await answerWithin(CREATE_TIMEOUT_MS, () => making).catch((error: unknown) => {
     // A sink that is made later is not used.

@@ -9,15 +9,7 @@ import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
-import {
-  addressHint,
-  BETWEEN_SECRETS,
-  COMMON_OPTIONS,
-  ENCODE,
-  optionsIn,
-  pathOf,
-  SECRET_NAME,
-} from './sink-options.ts';
+import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
 import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
 
 /** A configured sink. */
@@ -107,11 +99,14 @@ function secretQuery({ protocol, search }: URL): string[] {
   const parts = search.slice(1).split('&');
   const first = /^https?:$/.test(protocol) ? 0 : parts.findIndex((part) => SECRET_NAME.test(part.split('=')[0] ?? ''));
   if (first === -1) return [];
-  const [, ...values] = parts.slice(first).join('&').split('=');
-  const texts = [values.join('='), ...parts.slice(first).flatMap((part) => part.split('=').slice(1))];
+  const rest = parts.slice(first);
   // A part without `=` may belong to the secret before it.
-  texts.push(...parts.slice(first + 1).filter((part) => !part.includes('=')));
-  return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
+  const texts = rest.flatMap((part) => (part.includes('=') ? part.split('=').slice(1) : part));
+  return [rest.join('&').replace(/^[^=]*=/, ''), ...texts].flatMap((text) => [
+    text,
+    decoded(text),
+    decoded(text.replaceAll('+', ' ')),
+  ]);
 }
 
 /** The texts of a setting that are secret. */
@@ -149,7 +144,7 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   if (isPath && (url.host !== '' || url.hash !== '')) {
     return ['the address contains a host or a #', `Use ${kind}:PATH or ${kind}:/PATH, and %23 for #.`];
   }
-  if (!isPath && isMisparsed(url, kind)) return ['the address cannot be parsed', ENCODE];
+  if (!isPath && isMisparsed(url, kind)) return ['the address cannot be parsed', addressHint(url.href)];
   const path = isBehindSentinels(url) ? /^\/[\w.-]+(\/\d*)?$/ : /^\/?\d*$/;
   if (kind === 'redis' && !path.test(url.pathname)) {
     const behind = 'redis+sentinel://HOST:PORT,HOST:PORT/PRIMARY?stream=NAME';
@@ -185,7 +180,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   if (headers !== undefined && kind !== 'webhook')
     throw invalid('only the requests of webhooks have headers', `Remove ${env}_HEADERS.`);
   const hide = hiding(() => secretsOf(url, setting));
-  let errorText = (error: unknown): string => errorTextOf(error, hide);
+  // A module is not ours.
+  let errorText = (error: unknown) => (kind === 'module' ? hide(messageOf(error)) : errorTextOf(error, hide));
   return {
     name,
     kind,
@@ -203,7 +199,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
       }
       const create = async () => (await found.load(url))({ name, url, urls, secret, headers, proxies, hide });
       try {
-        return await ownSink(create, hide, kind === 'module');
+        return await ownSink(create, hide);
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = errorText(error);

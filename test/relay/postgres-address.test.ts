@@ -154,7 +154,6 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', () => 
     ['sslmode=require&uselibpqcompat=true&sslrootcert=CA', 'TLS'],
     ['sslmode=verify-ca&uselibpqcompat=true', distrusted],
     ['sslmode=verify-full&uselibpqcompat=true&sslrootcert=CA', otherHost],
-    ['sslmode=no-verify&ssl_min_protocol_version=TLSv1.3', 'TLS'],
     ['sslrootcert=/nowhere.pem', /^misconfigured: PostgreSQL: cannot read the file of sslrootcert \(ENOENT\)$/],
   ])('the TLS of an address with %s', async (options, expected) => {
     const warnings: Error[] = [];

@@ -132,3 +132,37 @@ it('the output of relay and doctor shows no piece of a password', async () => {
     }
   }
 });
+
+it('an error masks a password in what comes from outside, and none of its own words', async () => {
+  const url = `postgres://u:pass@${AT}/db?password=connect`;
+  const config = sinkConfig({ env: 'CATCHWORD_SINK_SHOP', name: 'shop', url, secret: undefined });
+  const sink = await config.make();
+  const said = await sink.check(AbortSignal.timeout(5_000)).catch((error: unknown) => config.errorText(error));
+  expect(said).toBe('PostgreSQL: [secret] ECONNREFUSED 127.0.0.1:1');
+  const own = new CatchwordError('CONFIG_INVALID', 'the address contains a user name or password');
+  expect(config.errorText(own)).toBe('the address contains a user name or password');
+  expect(config.errorText(new Error('pass, password and compass'))).toBe('[secret], password and compass');
+});
+
+it('a refused address is explained without telling the password: u:pass@', async () => {
+  const url = 'webhook+https://u:pass@hooks.example/hook';
+  const config = sinkConfig({ env: 'CATCHWORD_SINK_SHOP', name: 'shop', url, secret: undefined });
+  await expect(config.make()).rejects.toThrow('the address contains a user name or password');
+});
+
+it('an error of a module is masked, also if it is a SinkError or escapes', async () => {
+  const directory = temporaryDirectory();
+  const file = join(directory, 'loud.mjs');
+  const error = `Object.assign(new Error('no ' + url.searchParams.get('token')), { name: 'SinkError', failure: 'gone' })`;
+  const calls = 'open: async () => null, deliver() {}, close() {}';
+  const check = `check: () => { if (url.searchParams.has('late')) return new Promise(() => setImmediate(() => { throw ${error}; })); throw ${error}; }`;
+  const sink = `{ batch: { events: 5, chars: 5 }, ${calls}, ${check} }`;
+  writeFileSync(file, `export const createSink = ({ url }) => (${sink});`);
+  for (const late of ['', 'late=1&']) {
+    const url = `module:${file}?${late}token=Wkv-4711`;
+    const config = sinkConfig({ env: 'CATCHWORD_SINK_SHOP', name: 'shop', url, secret: undefined });
+    const made = await config.make();
+    const said = await made.check(AbortSignal.timeout(5_000)).catch((thrown: unknown) => config.errorText(thrown));
+    expect(said).toMatch(/no \[secret\]$/);
+  }
+});

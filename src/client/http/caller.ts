@@ -7,7 +7,7 @@ import { type Tokens, withToken } from '../auth/access-token.ts';
 import { aboutSubject } from '../errors/service-error.ts';
 import { withOutcome } from '../errors/uncertain-write.ts';
 import { type ParsedAnswer, parseAnswer } from './answer.ts';
-import { type Answer, type Prepared, prepare, type Request } from './exchange.ts';
+import { type Prepared, prepare, type Request } from './exchange.ts';
 import type { Transport } from './transport.ts';
 
 /** A request with the reader of its answer. */
@@ -38,15 +38,6 @@ export interface CallerOptions {
 
 const MAX_ATTEMPTS = 5;
 
-/** Parsers may quote the answer, which may repeat a secret. */
-function readAnswer<Result>(operation: Operation<Result>, answer: Answer): Result {
-  try {
-    return operation.read(parseAnswer(answer, operation));
-  } catch (error) {
-    throw error instanceof CatchwordError ? error.with({ message: answer.hide(error.message) }) : error;
-  }
-}
-
 /**
  * Sends one request and reads its answer. If a write was sent and its outcome is unknown, the error says so.
  * @throws CatchwordError as `Caller.call`
@@ -62,7 +53,7 @@ export async function callOnce<Result>(
   };
   try {
     const answer = await transport.send(operation, signal, operation.repeatable ? undefined : onSent);
-    return readAnswer(operation, answer);
+    return operation.read(parseAnswer(answer, operation));
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
     const about = aboutSubject(error, operation);

@@ -71,7 +71,7 @@ function queueError(where: string, error: unknown, login: string, mayFailOver = 
     return misconfigured(message, 'See docs/redis.md for what Redis must allow.');
   }
   const distrust = distrustOf(error);
-  if (distrust !== null) return misconfigured(`${where}: ${distrust.problem}`, distrust.hint);
+  if (distrust !== null) return misconfigured(message, distrust.hint);
   return new CatchwordError('QUEUE_UNAVAILABLE', message, {
     hint: 'Start or correct Redis, or correct REDIS_URL; without REDIS_URL everything runs in one process.',
   });

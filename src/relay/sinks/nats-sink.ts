@@ -24,6 +24,7 @@ import {
 } from '@nats-io/transport-node';
 import * as z from 'zod';
 import { messageOf } from '../../base/errors.ts';
+import { unbracketed } from '../../base/loopback.ts';
 import { decoded } from '../../base/percent-decode.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory, type SinkSettings } from '../sink.ts';
 import { ageOption, readOptions, sizeText } from '../sink-options.ts';
@@ -158,7 +159,8 @@ async function connect(
         // The relay reconnects.
         reconnect: false,
         timeout: CONNECT_TIMEOUT_MS,
-        ...(url.protocol === 'tls:' && { tls: {} }),
+        // Without `host`, the driver compares the certificate of an IP address with localhost.
+        ...(url.protocol === 'tls:' && { tls: { host: unbracketed(url.hostname) } as object }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
         authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
         inboxPrefix,

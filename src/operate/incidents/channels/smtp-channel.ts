@@ -43,8 +43,7 @@ function mailError(error: unknown, hide: Hide): SinkError {
   const distrust = distrustOf(originalCode);
   if (distrust !== null) return new SinkError('misconfigured', distrust.text);
   if (/^ERR_SSL_(WRONG_VERSION|PACKET_LENGTH)/.test(originalCode)) {
-    const message = 'the mail server does not encrypt from the start at this port. Use smtp://, for STARTTLS';
-    return new SinkError('misconfigured', message);
+    return new SinkError('misconfigured', 'this port does not encrypt from the start: use smtp://, for STARTTLS');
   }
   if (code === 'ETLS') return new SinkError('misconfigured', `the connection cannot be encrypted (${said})`);
   if (responseCode >= 400) {

@@ -7,10 +7,7 @@ import { wholeNumber } from '../../../base/whole-number.ts';
 import { readText } from '../../../settings/environment.ts';
 import { wholeOption } from '../../sink-options.ts';
 
-/*
- * An address of PostgreSQL as libpq reads it, and as providers and tools print it. The driver's own parser is not used: it
- * writes warnings to stderr, and takes an option that it does not know for none.
- */
+/* An address of PostgreSQL as libpq reads it. The driver's own parser writes warnings to stderr. */
 
 /** Stands for a host that is in the query alone: behind a password, the URL class demands one. */
 const NO_HOST = '_';
@@ -62,23 +59,21 @@ export const FOLLOWED = {
   idle_in_transaction_session_timeout: wholeOption(0, 2 ** 31 - 1).optional(),
   sslnegotiation: oneOf('postgres', 'direct'),
   uselibpqcompat: oneOf('true', 'false'),
-  ssl_min_protocol_version: oneOf('TLSv1.2', 'TLSv1.3'),
   channel_binding: oneOf('disable', 'prefer', 'require'),
   gssencmode: oneOf('disable', 'prefer'),
   target_session_attrs: oneOf('any', 'read-write', 'primary', 'prefer-standby'),
   hostaddr: unfit('host=ADDRESS'),
   ...each(unfit('table=SCHEMA.NAME'), 'schema', 'currentSchema', 'search_path'),
   ...each(unfit('an address without it'), 'service', 'servicefile', 'passfile', 'requirepeer', 'require_auth'),
-  ...each(unfit('an address without it'), 'replication', 'sslcrl', 'sslcrldir', 'ssl_max_protocol_version'),
+  ...each(unfit('an address without it'), 'replication', 'sslcrl', 'sslcrldir', 'ssl_min_protocol_version'),
 };
 type Followed = z.output<z.ZodObject<typeof FOLLOWED>>;
 
 /** Options that change nothing here: of libpq, and of poolers and programs that open several connections. */
 export const WITHOUT_EFFECT = [
-  'connect_timeout client_encoding keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout load_balance_hosts',
-  'sslcompression sslsni sslcertmode krbsrvname gsslib gssdelegation min_protocol_version max_protocol_version',
-  'pgbouncer connection_limit pool_timeout socket_timeout statement_cache_size statement_cache_capacity sslaccept',
-  'prepareThreshold prepared_statements pool pool_mode pool_size pool_max_conns pool_min_conns supa workaround',
+  'connect_timeout client_encoding keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout',
+  'load_balance_hosts sslcompression sslsni sslcertmode krbsrvname gsslib gssdelegation pgbouncer connection_limit supa',
+  'pool_timeout socket_timeout statement_cache_size sslaccept prepareThreshold prepared_statements pool_size workaround',
 ].flatMap((names) => names.split(' '));
 
 /**
@@ -88,12 +83,12 @@ export const WITHOUT_EFFECT = [
  * @throws CatchwordError CONFIG_INVALID if a file cannot be read
  */
 function tlsOf(asked: Followed): pg.ClientConfig['ssl'] {
-  const { sslrootcert, sslcert, sslkey, ssl_min_protocol_version: minVersion } = asked;
+  const { sslrootcert, sslcert, sslkey } = asked;
   const isMeant = sslrootcert || sslcert || asked.sslnegotiation === 'direct' || asked.channel_binding === 'require';
   const mode = asked.sslmode ?? asked.ssl ?? (isMeant ? 'verify-full' : undefined);
   if (mode === undefined) return undefined;
   if (/^(disable|false|0)$/.test(mode)) return false;
-  const read = (name: string, path?: string) => path && readText(`the file of ${name}`, path);
+  const read = (name: string, path?: string) => (path ? readText(`the file of ${name}`, path) : undefined);
   // libpq's word for the authorities of the system.
   const ca = sslrootcert === 'system' ? undefined : read('sslrootcert', sslrootcert);
   const isLoose = asked.uselibpqcompat === 'true' && !mode.startsWith('verify');
@@ -102,7 +97,6 @@ function tlsOf(asked: Followed): pg.ClientConfig['ssl'] {
     cert: read('sslcert', sslcert),
     key: read('sslkey', sslkey),
     passphrase: asked.sslpassword,
-    minVersion,
     rejectUnauthorized: mode !== 'no-verify' && !(isLoose && ca === undefined),
     // An authority of one's own signs for no other servers, a public one for anybody's.
     ...(ca !== undefined && (isLoose || mode === 'verify-ca') && { checkServerIdentity: () => undefined }),
