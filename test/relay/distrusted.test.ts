@@ -17,6 +17,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
+import type { ServerProcess } from '../support/server.ts';
 import { readableLog } from './readable-log.ts';
 
 const PROBLEM = 'its certificate is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)';
@@ -56,12 +57,12 @@ async function mailPort(secure: boolean): Promise<number> {
 
 describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a certificate of a private authority', () => {
   let environment: Record<string, string>;
-  const stops: (() => Promise<void>)[] = [];
+  const servers: ServerProcess[] = [];
   beforeAll(async () => {
     const postgres = await startPostgres({ settings: ['fsync=off'], certificate });
     const redis = await startRedis({ certificate });
     const nats = await startNats(certificate);
-    stops.push(postgres.stop, redis.stop, nats.stop);
+    servers.push(postgres, redis, nats);
     environment = {
       CATCHWORD_API_KEY: 'K',
       REDIS_URL: redis.url,
@@ -71,7 +72,7 @@ describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a cert
     };
   });
   afterAll(async () => {
-    for (const stop of stops) await stop();
+    for (const server of servers) await server.stop();
   });
 
   /** What doctor finds about the connections. */
