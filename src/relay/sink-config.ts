@@ -102,11 +102,8 @@ function secretQuery({ protocol, search }: URL): string[] {
   const rest = parts.slice(first);
   // A part without `=` may belong to the secret before it.
   const texts = rest.flatMap((part) => (part.includes('=') ? part.split('=').slice(1) : part));
-  return [rest.join('&').replace(/^[^=]*=/, ''), ...texts].flatMap((text) => [
-    text,
-    decoded(text),
-    decoded(text.replaceAll('+', ' ')),
-  ]);
+  texts.push(rest.join('&').replace(/^[^=]*=/, ''));
+  return texts.flatMap((text) => [text, decoded(text), decoded(text.replaceAll('+', ' '))]);
 }
 
 /** The texts of a setting that are secret. */

@@ -55,8 +55,7 @@ export const FOLLOWED = {
   ...each(oneOf(...MODES, 'true', 'false', '1', '0'), 'sslmode', 'ssl'),
   ...each(z.string().optional(), 'sslrootcert', 'sslcert', 'sslkey', 'sslpassword', 'host', 'port', 'dbname'),
   ...each(z.string().optional(), 'user', 'password', 'application_name', 'fallback_application_name', 'options'),
-  ...each(wholeOption(0, 2 ** 31 - 1).optional(), 'statement_timeout', 'lock_timeout'),
-  idle_in_transaction_session_timeout: wholeOption(0, 2 ** 31 - 1).optional(),
+  ...each(wholeOption(0, 1e9).optional(), 'statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout'),
   sslnegotiation: oneOf('postgres', 'direct'),
   uselibpqcompat: oneOf('true', 'false'),
   channel_binding: oneOf('disable', 'prefer', 'require'),
@@ -64,8 +63,8 @@ export const FOLLOWED = {
   target_session_attrs: oneOf('any', 'read-write', 'primary', 'prefer-standby'),
   hostaddr: unfit('host=ADDRESS'),
   ...each(unfit('table=SCHEMA.NAME'), 'schema', 'currentSchema', 'search_path'),
-  ...each(unfit('an address without it'), 'service', 'servicefile', 'passfile', 'requirepeer', 'require_auth'),
-  ...each(unfit('an address without it'), 'replication', 'sslcrl', 'sslcrldir', 'ssl_min_protocol_version'),
+  ...each(unfit('an address without it'), 'service', 'passfile', 'requirepeer', 'require_auth', 'replication'),
+  ...each(unfit('an address without it'), 'sslcrl', 'ssl_min_protocol_version', 'ssl_max_protocol_version'),
 };
 type Followed = z.output<z.ZodObject<typeof FOLLOWED>>;
 
@@ -77,9 +76,7 @@ export const WITHOUT_EFFECT = [
 ].flatMap((names) => names.split(' '));
 
 /**
- * Reads how to encrypt. Every mode but `disable` and `no-verify` demands a certificate that is trusted, as the driver has
- * it; libpq demands less of `require`, `prefer` and `allow`, and so do these with `uselibpqcompat=true`.
- * @returns undefined if the address does not say it
+ * Reads how to encrypt; undefined if the address does not say it. libpq demands less of `require`, `prefer` and `allow`.
  * @throws CatchwordError CONFIG_INVALID if a file cannot be read
  */
 function tlsOf(asked: Followed): pg.ClientConfig['ssl'] {
