@@ -61,7 +61,7 @@ describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a cert
   beforeAll(async () => {
     const postgres = await startPostgres({ settings: ['fsync=off'], certificate });
     const redis = await startRedis({ certificate });
-    const nats = await startNats(certificate);
+    const nats = await startNats({ certificate });
     servers.push(postgres, redis, nats);
     environment = {
       CATCHWORD_API_KEY: 'K',
