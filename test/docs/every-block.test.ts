@@ -35,6 +35,7 @@ const BEFORE: Readonly<Record<string, string>> = {
   'docs/held.md': `curl -s "$CATCHWORD_BASE_URL/_sandbox/mutate" -d '{"remove":3}' >/dev/null
     CATCHWORD_REMOVAL_LIMIT=1 npx catchword sync --full || [ $? = 5 ]
     mv data held
+    export CATCHWORD_LOOKUP_PATH=/v4/products/:vbid
     npx() { rm -rf data; cp -r held data; command npx "\${@/#12/3}"; }`,
   'docs/recipes/second-catalog.md': 'mkdir -p books journals; cp -r data books; cp -r data journals',
 };

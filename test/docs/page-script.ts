@@ -37,7 +37,6 @@ const FRAGMENTS: Readonly<Record<string, string>> = {
 
 /** Blocks that the test of their subject runs, by page and language. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
-  'docs/stores/postgres.md py': 'test/relay/postgres-shop.test.ts',
   'docs/stores/postgres.md rb': 'test/relay/postgres-shop.test.ts',
 };
 
