@@ -50,7 +50,7 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
   const invalid = (problem: string, hint: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
   const isNoName = 'Put it into a file. No name of a sink ends in _FILE: that is a file with the address.';
-  if (/^[a-z][a-z+]+:/.test(given)) throw invalid('its value is an address, not a path', isNoName);
+  if (ADDRESS.test(given)) throw invalid('its value is an address, not a path', isNoName);
   const parsed = path.safeParse(given);
   if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
   const text = readText('the file that it names', given, setting).trim();
@@ -62,6 +62,16 @@ const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
 /** A variable that belongs to a sink or a channel, whose own variable is the first group. */
 export const BELONGING = /^(CATCHWORD_(?:SINK|NOTIFY)_.+)_(?:SECRET|HEADERS)(?:_FILE)?$/;
+
+const ADDRESS = /^[a-z][a-z+]+:\S/;
+
+/** @throws CatchwordError CONFIG_INVALID */
+function rejectName(env: string, owner: string): never {
+  throw new CatchwordError('CONFIG_INVALID', `${env}: its value is an address, but it is the secret of ${owner}`, {
+    setting: env,
+    hint: 'Choose another name: no name of a sink ends in _SECRET.',
+  });
+}
 
 /** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, BELONGING). */
 export function isNamed(variable: string): boolean {
@@ -83,7 +93,12 @@ function readNamed(
   });
   return [...new Set(names)].sort().flatMap((name) => {
     const env = `${prefix}${name}`;
-    if (BELONGING.test(env)) return [];
+    const [, owner] = BELONGING.exec(env) ?? [];
+    if (owner !== undefined) {
+      const isSink = env.endsWith('_SECRET') && ADDRESS.test(environment[env] ?? '') && !environment[owner];
+      if (isSink) attempt(() => rejectName(env, owner));
+      return [];
+    }
     const proxies = { httpsProxy, httpProxy, noProxy };
     const readAll = (attempt: Attempt): Omit<SinkSetting, 'again'>[] => {
       const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));

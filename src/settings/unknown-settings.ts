@@ -30,6 +30,6 @@ export function unknownSettings(environment: Environment): string[] {
     if (!isNamed(name)) return [`${name} is not a setting. ${suggestion(name, known)}`];
     const [, owner] = BELONGING.exec(name) ?? [];
     if (owner === undefined || environment[owner] || environment[`${owner}_FILE`]) return [];
-    return [`${name} belongs to ${owner}, which is not set: no sink has such a name. ${suggestion(owner, named)}`];
+    return [`${name} belongs to ${owner}, which is not set. ${suggestion(owner, named)}`];
   });
 }

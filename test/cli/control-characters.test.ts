@@ -49,7 +49,7 @@ it('sync prints a part of a page that is not JSON without control characters', a
   const ended = await runHere(['sync'], settings, directory);
   expect(ended.code).toBe(1);
   expectPrintable(ended);
-  expect(ended.stderr).toContain('\\u001b[2J\\u009d\\u202e oops');
+  expect(ended.stderr).toContain("the page is not JSON (Unexpected token '\\u001b')");
   const runs = await runHere(['runs'], settings, directory);
   expectPrintable(runs);
 }, 60_000);

@@ -196,7 +196,7 @@ it.each([
 it('unknown variables include the secret of a sink that is not set', () => {
   const sinks = { CATCHWORD_SINK_HOOK: 'webhook+https://x', CATCHWORD_SINK_HOKO_SECRET: 's' };
   expect(unknownSettings(sinks)).toEqual([
-    'CATCHWORD_SINK_HOKO_SECRET belongs to CATCHWORD_SINK_HOKO, which is not set: no sink has such a name. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
+    'CATCHWORD_SINK_HOKO_SECRET belongs to CATCHWORD_SINK_HOKO, which is not set. It is ignored. Did you mean CATCHWORD_SINK_HOOK?',
   ]);
 });
 
@@ -212,7 +212,7 @@ it('a sink may be called secret or headers, and unknown variables include the he
     ['secret', 'A: b'],
   ]);
   expect(unknownSettings({ ...sinks, CATCHWORD_SINK_X_HEADERS_FILE: 'c' })).toEqual([
-    'CATCHWORD_SINK_X_HEADERS_FILE belongs to CATCHWORD_SINK_X, which is not set: no sink has such a name. It is ignored.',
+    'CATCHWORD_SINK_X_HEADERS_FILE belongs to CATCHWORD_SINK_X, which is not set. It is ignored.',
   ]);
 });
 
@@ -232,6 +232,15 @@ it('unknown variables do not include settings, empty variables and those of othe
   const sink = { CATCHWORD_SINK_HOOK_FILE: 'a', CATCHWORD_SINK_HOOK_SECRET_FILE: 'a' };
   const known = { CATCHWORD_DB: 'a', CATCHWORD_API_KEY_FILE: 'a', REDIS_URL: 'a' };
   expect(unknownSettings({ ...sink, ...known, CATCHWORD_FOO: '', PATH: 'a' })).toEqual([]);
+});
+
+it('an address in a variable that ends in _SECRET is an error, and a secret is not', () => {
+  const read = (env: Record<string, string>) => readSettings(env).problems.map(({ message, hint }) => [message, hint]);
+  expect(read({ CATCHWORD_SINK_TOP_SECRET: 'jsonl:changes.jsonl' })).toContainEqual([
+    'CATCHWORD_SINK_TOP_SECRET: its value is an address, but it is the secret of CATCHWORD_SINK_TOP',
+    'Choose another name: no name of a sink ends in _SECRET.',
+  ]);
+  expect(read({ CATCHWORD_SINK_TOP_SECRET: 'whsec_c2VjcmV0' })).toEqual(read({}));
 });
 
 it.each(['SINK_MY', 'NOTIFY_MY'])('an address in a variable that ends in _FILE is an error: %s', (name) => {

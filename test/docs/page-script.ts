@@ -15,6 +15,7 @@ const STAND_INS: Readonly<Record<string, readonly [reason: string, instead?: str
   datasette: ['is a package of Python, and serves until it is stopped'],
   mail: ['needs a mail server', 'cat >/dev/null'],
   rsync: ['needs another host'],
+  useradd: ['would change the users of this machine'],
   npm: [
     'needs the registry: see test/package/install.test.ts',
     `case "$*" in

@@ -19,7 +19,7 @@ it.each(['/runs', '/nothing-here'])('a page is compressed if the browser accepts
 
 it('a page loads the scripts that draw only where something is drawn', async () => {
   const { web } = await serve(emptyMirror());
-  const html = await (await fetch(`${web.url}/`)).text();
+  const html = await (await fetch(`${web.url}/products`)).text();
   expect(html).toContain('/page.js"');
   expect(html).not.toMatch(/uplot\.js|runs\.js/);
 });

@@ -139,7 +139,7 @@ it.each([
   ['CATCHWORD_NOTIFY_team', 'Did you mean CATCHWORD_NOTIFY_TEAM?'],
   [
     'CATCHWORD_NOTIFY_TAEM_SECRET',
-    'CATCHWORD_NOTIFY_TAEM is not set. It is ignored. Did you mean CATCHWORD_NOTIFY_TEAM?',
+    'CATCHWORD_NOTIFY_TAEM, which is not set. It is ignored. Did you mean CATCHWORD_NOTIFY_TEAM?',
   ],
   ['CATCHWORD_HEARTBEAT_URI', 'Did you mean CATCHWORD_HEARTBEAT_URL?'],
 ])('names the setting that was probably meant by %s', (name, text) => {

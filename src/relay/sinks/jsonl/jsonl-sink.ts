@@ -49,7 +49,8 @@ async function checkFile(path: string, tell?: (mark: Mark) => void): Promise<str
   const file = await open(path, 'r');
   try {
     const { line, rest } = await lastLine(file);
-    if (line !== null) tell?.({ generation: 1, late: 0, ...parseEvent(path, line) });
+    const newest = line === null ? null : parseEvent(path, line);
+    if (newest !== null) tell?.({ generation: 1, late: 0, ...newest });
     checkRest(path, rest, line !== null || (await readState(`${path}.state`)) !== null);
   } finally {
     await file.close();
