@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { statSync } from 'node:fs';
+import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
@@ -163,4 +163,17 @@ it.each<[number, Readonly<Record<string, string>>, string]>([
 
 it('doctor does not mention a Date that is right', async () => {
   expect(await examined(0, { via: '1.1 edge' })).toMatch(/ok {5}source {5}0 products, answered in [^;]*\n/);
+});
+
+it('doctor checks a sink although the mirror cannot be opened', async () => {
+  const directory = temporaryDirectory();
+  const db = join(directory, 'catalog.db');
+  writeFileSync(db, 'no database');
+  const settings = { CATCHWORD_DB: db, CATCHWORD_SINK_FILE: `jsonl:${join(directory, 'changes.jsonl')}` };
+  const { stdout } = await runHere(['doctor', '--json'], settings, directory);
+  const found = JSON.parse(stdout) as Finding[];
+  expect(found.filter(({ check }) => check === 'mirror' || check === 'sink')).toMatchObject([
+    { level: 'failed' },
+    { level: 'ok', text: expect.stringContaining('changes.jsonl') },
+  ]);
 });

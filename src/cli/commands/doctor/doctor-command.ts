@@ -6,6 +6,7 @@ import { proxyFor } from '../../../base/proxy.ts';
 import { sourceIdentity } from '../../../catalog/source-identity.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { requireOwnMark } from '../../../relay/resume-position.ts';
+import type { Mark } from '../../../relay/sink.ts';
 import { sinkConfig } from '../../../relay/sink-config.ts';
 import { completeText } from '../../../report/status-text.ts';
 import { type Colours, plural, size } from '../../../report/text.ts';
@@ -16,7 +17,7 @@ import { mirrorExists } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
-import { openMirrorIfAny, withMirror, withMirrorIfAny } from '../../roles/open-mirror.ts';
+import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { colours, type JsonOption, print } from '../shared/output-format.ts';
@@ -97,15 +98,14 @@ async function checkRedis({ redisUrl }: Config): Promise<Result> {
   return silent.length === 0 ? ok(text) : note(text, `Correct this, or a failover may fail: ${silent.join('; ')}.`);
 }
 
-async function checkSink(setting: SinkSetting, settings: Config): Promise<Result> {
+/** @param mirror null if there is none yet; undefined if it cannot be opened: then it is unknown who has fed the store */
+async function checkSink(setting: SinkSetting, mirror: Store | null | undefined): Promise<Result> {
   const config = sinkConfig(setting);
   const about = `${config.name} (${config.kind}, ${config.address})`;
   const sink = await config.make();
   try {
-    const text = await withMirrorIfAny(settings, (mirror) =>
-      sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS), (mark) => requireOwnMark(mirror, config, mark)),
-    );
-    return ok(`${about}: ${text}`);
+    const check = (mark: Mark) => mirror !== undefined && requireOwnMark(mirror, config, mark);
+    return ok(`${about}: ${await sink.check(AbortSignal.timeout(SINK_TIMEOUT_MS), check)}`);
   } catch (error) {
     const text = `${about}: ${config.errorText(error)}`;
     return failed(text, `Check ${setting.env}, and the store that it names.`);
@@ -124,22 +124,25 @@ async function checkChannel(setting: SinkSetting): Promise<Result> {
 }
 
 /** Sends requests only to the source of the mirror. */
-async function examineMirroredSource(context: CommandContext, config: SourceConfig): Promise<Finding[]> {
-  let mirror: Store | null = null;
+async function examineMirroredSource(
+  context: CommandContext,
+  config: SourceConfig,
+  mirror: Store | null,
+): Promise<Finding[]> {
+  const address = await examine('address', () => {
+    const identity = sourceIdentity(config);
+    if (mirror !== null) requireSameSource(mirror, identity);
+    return ok(`${identity.address}${mirror?.source.noted() == null ? '' : ', as in the mirror'}`);
+  });
+  return address.level === 'ok' ? [address, ...(await examineSource(context, config, mirror))] : [address];
+}
+
+/** @returns the mirror; null if there is none yet; undefined if it cannot be opened, as the check of the mirror says */
+function openedMirror(config: Config): Store | null | undefined {
   try {
-    mirror = openMirrorIfAny(config);
+    return openMirrorIfAny(config);
   } catch {
-    // The check of the mirror has reported why it cannot be opened.
-  }
-  try {
-    const address = await examine('address', () => {
-      const identity = sourceIdentity(config);
-      if (mirror !== null) requireSameSource(mirror, identity);
-      return ok(`${identity.address}${mirror?.source.noted() == null ? '' : ', as in the mirror'}`);
-    });
-    return address.level === 'ok' ? [address, ...(await examineSource(context, config, mirror))] : [address];
-  } finally {
-    mirror?.close();
+    return undefined;
   }
 }
 
@@ -154,10 +157,15 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   findings.push(...examineProxies(config));
   findings.push(await examine('Redis', () => checkRedis(config)));
-  for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink, config)));
-  for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
-  if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
-  return [...findings, ...(await examineMirroredSource(context, requireSource(config)))];
+  const opened = openedMirror(config);
+  try {
+    for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink, opened)));
+    for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
+    if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
+    return [...findings, ...(await examineMirroredSource(context, requireSource(config), opened ?? null))];
+  } finally {
+    opened?.close();
+  }
 }
 
 function findingLines(c: Colours, { check, level, text, hint }: Finding): string[] {
