@@ -62,6 +62,17 @@ it('a session under the path of a proxy is begun, used and ended there', async (
 });
 
 it.each([
+  ['/shop/mirror', '/shop/mirror/'],
+  ['/shop/mirror/', '/shop/mirror/'],
+  ['/shop/mirrors', '/shop/mirror/shop/mirrors'],
+])('a decision under the path of a proxy returns to the page it came from: %s', async (from, to) => {
+  const { web } = await serveFilled({ items: 1 });
+  const headers = { ...PREFIX, origin: web.url, referer: `${web.url}${from}` };
+  const { location } = (await post(web, '/actions', { action: 'start', target: 'full' }, headers)).headers;
+  expect(location).toBe(`${to}#decision-1`);
+});
+
+it.each([
   ['proto=https', true],
   ['for=192.0.2.60;proto=https;by=203.0.113.43', true],
   ['For="[2001:db8::1]:4711"; Proto="HTTPS"', true],

@@ -145,7 +145,7 @@ function backTo(request: FastifyRequest): string {
   if (referer === undefined || !URL.canParse(referer)) return PATH;
   const from = new URL(referer);
   // The redirect puts the prefix there again.
-  from.pathname = from.pathname.replace(new RegExp(`^${prefixOf(request)}(?=/)`), '');
+  from.pathname = from.pathname.replace(new RegExp(`^${prefixOf(request)}(?=/|$)`), '');
   // `//name/…` would lead to another server.
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }
