@@ -1,5 +1,7 @@
+import { rmSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { LEASE_TTL_MS } from '../../src/store/schema/lease.ts';
+import { query } from '../support/sqlite.ts';
 import { mirrorPath, openedStore } from './opened-store.ts';
 
 /** Opens a mirror as two processes of other machines do: each counts as alive until its lease expires. */
@@ -60,4 +62,17 @@ it('a lease that was taken over from a frozen process stays taken when that one 
   frozen.close();
   const late = () => openedStore(db).keeperLease.acquire(2 * LEASE_TTL_MS + 1);
   expect(late).toThrow(expect.objectContaining({ code: 'MIRROR_BUSY' }));
+});
+
+it('a lease says that its holder has no lock when somebody has removed the file of that lock', () => {
+  const db = mirrorPath();
+  const isLocked = () =>
+    query<{ locked: number }>(db, "SELECT holder ->> '$.isLocked' AS locked FROM lease WHERE id = 1")[0]?.locked;
+  const lease = openedStore(db).keeperLease.acquire(0);
+  lease.renew(1);
+  expect(isLocked()).toBe(1);
+  // Otherwise another process could have this lock, and would take the lease away.
+  rmSync(`${db}.keeper.lock`);
+  lease.renew(2);
+  expect(isLocked()).toBe(0);
 });

@@ -1,7 +1,7 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { CatchwordError } from '../../base/errors.ts';
-import { holdFile } from '../../base/file-lock.ts';
+import { holdFile, isFileHeld } from '../../base/file-lock.ts';
 import type { Queries } from './queries.ts';
 import type { Transact } from './transaction.ts';
 
@@ -11,7 +11,7 @@ export interface Holder {
   /** Ids of the boot and of the process namespace in which `pid` is valid; null if unknown. */
   readonly boot: string | null;
   readonly pidNamespace: string | null;
-  /** Whether it has the system's lock of this lease, which it keeps for as long as it lives. */
+  /** Whether it had the system's lock of this lease when it renewed the lease last. It keeps the lock while it lives. */
   readonly isLocked?: boolean;
 }
 
@@ -96,8 +96,11 @@ export function createLease<Writer>(
     `INSERT INTO lease (id, epoch, holder, expires_at) VALUES (:id, 1, :holder, :until)
      ON CONFLICT (id) DO UPDATE SET epoch = epoch + 1, holder = :holder, expires_at = :until RETURNING epoch`,
   );
-  const extend = write('UPDATE lease SET expires_at = ? WHERE id = ? AND epoch = ?');
+  const extend = write('UPDATE lease SET expires_at = ?, holder = ? WHERE id = ? AND epoch = ?');
   const free = write('UPDATE lease SET holder = NULL, expires_at = NULL WHERE id = ? AND epoch = ?');
+
+  /** This process as a holder. Somebody may have removed the file of its lock: then the lock shows nothing. */
+  const selfText = () => JSON.stringify({ ...self, isLocked: unlock != null && lock !== null && isFileHeld(lock) });
 
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
@@ -136,7 +139,7 @@ export function createLease<Writer>(
           return work(writer);
         }),
       /** @returns false when the lease was lost */
-      renew: (nowMs: number): boolean => transact(() => extend(nowMs + LEASE_TTL_MS, id, epoch)) === 1,
+      renew: (nowMs: number): boolean => transact(() => extend(nowMs + LEASE_TTL_MS, selfText(), id, epoch)) === 1,
       release: (): void => {
         isReleased = true;
         transact(() => free(id, epoch));
@@ -152,8 +155,7 @@ export function createLease<Writer>(
         const other = holder(nowMs);
         if (other === null) {
           if (unlock === undefined) unlock = lock === null ? null : tryToHold(lock);
-          const holder = JSON.stringify({ ...self, isLocked: unlock !== null });
-          return leased(take({ id, holder, until: nowMs + LEASE_TTL_MS }));
+          return leased(take({ id, holder: selfText(), until: nowMs + LEASE_TTL_MS }));
         }
         const hint = 'Wait until it ends, or see what it does: npx catchword status.';
         throw new CatchwordError('MIRROR_BUSY', `process ${other.pid} on ${other.host} ${doing}`, { hint });
