@@ -10,7 +10,8 @@ import { run } from './cli/program.ts';
 
 // Some drivers print what a store sent; stdout is data, and a log has no text that was not checked.
 globalThis.console = new Console(new Writable({ write: (_chunk, _encoding, done) => done() }));
-const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
+const hasTerminal = (): boolean => [0, 1, 2].some((descriptor) => isatty(descriptor));
+const hadTerminal = hasTerminal();
 const stopping = new AbortController();
 let signalCode: number | undefined;
 for (const name of STOP_SIGNALS) {
@@ -31,6 +32,6 @@ const exitCode = await run(process.argv.slice(2), {
   apart: true,
 });
 process.exitCode = exitCode ?? signalCode ?? 0;
-// After SIGHUP the terminal may be gone, and Node.js aborts when it ends then, because it cannot reset the terminal's mode.
-if (signalCode === 129 && hasTerminal) process.kill(process.pid, 'SIGKILL');
+// If the terminal is gone, Node.js aborts when it ends, because it cannot reset the terminal's mode.
+if (signalCode === 129 && hadTerminal && !hasTerminal()) process.kill(process.pid, 'SIGKILL');
 if (isForcedExitRequired()) process.exit();

@@ -68,7 +68,7 @@ export function startWaiting(args: readonly string[], env: Record<string, string
 
 /**
  * Runs a command on a new terminal, prints what the terminal shows, and stops the command after "run complete": by SIGTERM,
- * or by closing the terminal, after which its shell sends SIGHUP, too.
+ * by SIGHUP, or by closing the terminal, after which its shell sends SIGHUP, too.
  */
 const TERMINAL = `
 import os, pty, signal, sys
@@ -86,7 +86,7 @@ while True:
             os.close(fd)
             os.kill(pid, signal.SIGHUP)
             break
-        os.kill(pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGHUP if sys.argv[1] == 'hangup' else signal.SIGTERM)
 sys.stdout.buffer.write(seen)
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -97,7 +97,7 @@ export async function runOnTerminal(
   args: readonly string[],
   env: Record<string, string>,
   cwd: string,
-  end: 'stop' | 'close' = 'stop',
+  end: 'stop' | 'hangup' | 'close' = 'stop',
 ): Promise<Ended> {
   return await runProcess(['python3', '-c', TERMINAL, end, process.execPath, CLI, ...args], env, cwd);
 }

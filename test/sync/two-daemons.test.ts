@@ -233,6 +233,11 @@ it('a daemon whose terminal closes stops as after SIGTERM', async () => {
   expect(query(db, 'SELECT holder FROM lease WHERE holder IS NOT NULL')).toEqual([]);
 });
 
+it('a daemon on a terminal that stays open stops after SIGHUP as after SIGTERM', async () => {
+  const { directory, settings } = await place({ items: 100 }, { LOG_LEVEL: 'info', CATCHWORD_HTTP_PORT: '0' });
+  expect(await runOnTerminal(['daemon'], settings, directory, 'hangup')).toMatchObject({ code: 0 });
+});
+
 it('a load that another process cancels stops', async () => {
   const { sandbox, directory, db, settings } = await place(
     { items: 20_000, latencyMs: 200 },
