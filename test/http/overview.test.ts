@@ -167,3 +167,32 @@ it('the overview lists the first of many held runs, sinks and parked events, and
   expect(store.sinks.parkedCount(1)).toBe(5_000);
   store.close();
 });
+
+it('the charts of the overview leave out the first load, also if runs failed before it', async () => {
+  const { db } = await filled({ items: 30 });
+  execute(
+    db,
+    `UPDATE runs SET id = 2;
+     INSERT INTO runs (id, kind, state, started_at, finished_at, error, selection)
+       SELECT 1, 'full', 'failed', started_at, started_at, 'no connection', '{}' FROM runs`,
+  );
+  const { web } = await serve(db);
+  expect(await overviewOf(web.url, 'history')).toContain(
+    'Charts appear here when a run has ended after the first load',
+  );
+});
+
+it('the charts of the overview show the age of the mirror now only for today', async () => {
+  const { db } = await filled({ items: 3 });
+  const noon = Math.floor(Date.now() / (24 * HOUR)) * 24 * HOUR + 12 * HOUR;
+  execute(
+    db,
+    `INSERT INTO runs (kind, state, started_at, finished_at, selection)
+       VALUES ('delta', 'complete', ${noon - 2 * HOUR}, ${noon - 2 * HOUR}, '{}'), ('delta', 'complete', ${noon}, ${noon}, '{}')`,
+  );
+  const clock = settableClock();
+  clock.aheadMs = 5 * 24 * HOUR;
+  const { web } = await serve(db, { clock });
+  expect(await overviewOf(web.url, 'mirror')).toContain('5 days ago');
+  expect(await overviewOf(web.url, 'history')).toMatch(/ 3 0 0 0 0 2 h 0 min 0\.0 s /);
+});

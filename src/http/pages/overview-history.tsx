@@ -6,9 +6,8 @@ import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
 import { capitalized } from './phrases.ts';
 
-const SHOWN_MS = 30 * 86_400_000;
-/** It is left out, because next to it nothing else could be seen. */
-const FIRST_LOAD = 1;
+const DAY_MS = 86_400_000;
+const SHOWN_MS = 30 * DAY_MS;
 /** Runs that are read at most: for safety, one for each minute. */
 const MOST_RUNS = 43_200;
 /** Sinks with a chart of their own. */
@@ -18,10 +17,10 @@ const CHARTED_SINKS = 4;
 type Line = (day: RunDay, at: number) => number | null;
 type Chart = readonly [title: string, form: 'counts' | 'stack' | 'lengths', lines: Readonly<Record<string, Line>>];
 
-function chartsOf(days: readonly RunDay[], { products, ageMs, sinks }: Overview): readonly Chart[] {
+function chartsOf(days: readonly RunDay[], { products, nowMs, ageMs, sinks }: Overview): readonly Chart[] {
   const later = (at: number, name: 'changes' | 'grown') => days.slice(at + 1).reduce((sum, day) => sum + day[name], 0);
   const kinds = CHANGE_OPS.map((op) => [capitalized(op), (day: RunDay) => day[op]] as const);
-  const age: Line = (day, at) => (at < days.length - 1 ? day.age : Math.max(day.age ?? 0, ageMs ?? 0));
+  const age: Line = ({ day, age: before }) => (nowMs < day + DAY_MS ? Math.max(before ?? 0, ageMs ?? 0) : before);
   const deliveries = sinks.listed.slice(0, CHARTED_SINKS).map(({ name, lag }): Chart => {
     // The newest changes are those that a sink has not confirmed.
     const waits = ({ changes }: RunDay, at: number) =>
@@ -40,7 +39,8 @@ function chartsOf(days: readonly RunDay[], { products, ageMs, sinks }: Overview)
 
 /** The last days on which a run ended, in charts. assets/runs.js draws them from the table, which has their figures. */
 export function History({ store, overview }: { readonly store: Store; readonly overview: Overview }) {
-  const days = store.recentRuns.days(overview.nowMs - SHOWN_MS, FIRST_LOAD, MOST_RUNS);
+  // The first load is left out, because next to it nothing else could be seen.
+  const days = store.recentRuns.days(overview.nowMs - SHOWN_MS, store.recentRuns.firstComplete(), MOST_RUNS);
   const charts = chartsOf(days, overview);
   if (days.length === 0) return <p>Charts appear here when a run has ended after the first load.</p>;
   const columns = charts.flatMap(([, form, lines]) =>

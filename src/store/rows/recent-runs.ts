@@ -1,4 +1,4 @@
-import type { ChangeOp, Run, RunKind } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, type Run, type RunKind } from '../../catalog/run-types.ts';
 import type { Queries } from '../schema/queries.ts';
 
 /** A run that has ended by itself. */
@@ -21,7 +21,7 @@ export type RunDay = Readonly<
 const MAX_SUMMED = 1_500;
 
 /** What is read of runs every second or minute: few rows, and no evidence. */
-export function createRecentRunReader({ row, rows, values }: Queries) {
+export function createRecentRunReader({ number, row, rows, values }: Queries) {
   const ended = rows<[{ kind: RunKind | null; limit: number }], EndedRun>(
     `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
      WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
@@ -37,7 +37,7 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
        total(created + restored - removed) AS grown, max(iif(isRead, finished_at - before, NULL)) AS age,
        max(iif(kind = 'full', tookMs, NULL)) AS full, max(iif(kind = 'delta', tookMs, NULL)) AS delta
      FROM (SELECT *, finished_at - started_at AS tookMs, lag(started_at) OVER (PARTITION BY isRead ORDER BY id) AS before
-       FROM (SELECT *, state IN ('complete', 'held') AS isRead FROM runs
+       FROM (SELECT id, kind, started_at, finished_at, ${CHANGE_OPS.join()}, state IN ('complete', 'held') AS isRead FROM runs
          WHERE id > :after ORDER BY id DESC LIMIT :most) WHERE finished_at > :since) GROUP BY 1 ORDER BY 1`,
   );
 
@@ -46,6 +46,8 @@ export function createRecentRunReader({ row, rows, values }: Queries) {
     ended: (kind: RunKind | null, limit: number) => ended({ kind, limit }),
     /** The days since on which a run with a number above `after` ended, of the newest `most` runs; the oldest first. */
     days: (since: number, after = 0, most = MAX_SUMMED) => days({ since, after, most }),
+    /** The number of the run that filled the mirror first, or of a later one if that is not kept; 0: none has. */
+    firstComplete: number<[]>("SELECT min(id) FROM runs WHERE state IN ('complete', 'held')"),
     /** The newest run that ended since and updated nearly every product; undefined if none did. */
     restless: (since: number) => restless({ since }),
     /** All runs whose removals wait for a decision, oldest first. */
