@@ -158,6 +158,23 @@ export function fromErrorRecord(record: ErrorRecord): CatchwordError {
   return new CatchwordError(record.code, record.message, record);
 }
 
+/** What another process or thread made; or an error, which is only a message if it is a defect. */
+export type Answer<T> = { readonly made: T } | { readonly error: ErrorRecord | string };
+
+export function toAnswer<T>(work: () => T): Answer<T> {
+  try {
+    return { made: work() };
+  } catch (error) {
+    return { error: error instanceof CatchwordError ? toErrorRecord(error) : messageOf(error) };
+  }
+}
+
+/** @throws the error of an answer */
+export function fromAnswer<T>(answer: Answer<T>): T {
+  if ('made' in answer) return answer.made;
+  throw typeof answer.error === 'string' ? new Error(answer.error) : fromErrorRecord(answer.error);
+}
+
 /** Whether this process can no longer use the mirror and must be restarted. */
 export function isMirrorLost(error: unknown): boolean {
   return hasCode(error, 'MIRROR_WRITE_FAILED', 'MIRROR_REPLACED');

@@ -1,4 +1,4 @@
-import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../base/errors.ts';
+import { toAnswer } from '../base/errors.ts';
 import { STOP_SIGNALS } from '../base/lifecycle.ts';
 import { openSearch } from '../store/history/search-connection.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
@@ -12,18 +12,8 @@ export interface SearchRequest {
   readonly limit: number;
 }
 
-/** Hits, none when the process is ready; or an error, which is only a message if it is a defect. */
-export type SearchAnswer = { readonly hits: readonly SearchHit[] } | { readonly error: ErrorRecord | string };
-
-function answer(work: () => readonly SearchHit[]): void {
-  let said: SearchAnswer;
-  try {
-    said = { hits: work() };
-  } catch (error) {
-    said = { error: error instanceof CatchwordError ? toErrorRecord(error) : messageOf(error) };
-  }
-  process.send?.(said);
-}
+/** Sends hits, none when the process is ready. */
+const answer = (work: () => readonly SearchHit[]) => process.send?.(toAnswer(work));
 
 // A terminal or a service manager sends these to every process. This one ends with its channel to the process that asks,
 // which is all that keeps it alive.

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { withDeadline } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
-import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
+import { type Answer, CatchwordError, fromAnswer, hasCode } from '../base/errors.ts';
 import type { Service } from '../base/lifecycle.ts';
 import type { SearchHit } from '../store/rows/product-rows.ts';
-import type { SearchAnswer, SearchRequest } from './search-program.ts';
+import type { SearchRequest } from './search-program.ts';
 
 /*
  * Searches in a process of its own, one after another:
@@ -44,12 +44,6 @@ export interface SearchApartOptions {
   readonly program?: URL;
 }
 
-/** @throws the error of an answer */
-function hitsOf(answer: SearchAnswer): readonly SearchHit[] {
-  if ('hits' in answer) return answer.hits;
-  throw typeof answer.error === 'string' ? new Error(answer.error) : fromErrorRecord(answer.error);
-}
-
 /** The process that searches: it starts with the first request, and ends after one that fails or when it is idle. */
 function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, stopping: AbortSignal) {
   const late = new CatchwordError('SEARCH_TIMEOUT', `the search took longer than ${limits.runMs / 1000} seconds`, {
@@ -68,7 +62,9 @@ function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, st
   async function nextHits(child: ChildProcess, timeoutMs: number): Promise<readonly SearchHit[]> {
     const over = new AbortController();
     const until = { signal: over.signal };
-    const message = once(child, 'message', until).then(([answer]) => hitsOf(answer as SearchAnswer));
+    const message = once(child, 'message', until).then(([answer]) =>
+      fromAnswer(answer as Answer<readonly SearchHit[]>),
+    );
     const ended = once(child, 'exit', until).then(([code, signal]) => {
       throw new Error(`the process that searches has ended (${signal ?? code})`);
     });

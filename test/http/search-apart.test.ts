@@ -30,7 +30,7 @@ function programThat(onMessage: string) {
   const text = `import { appendFileSync } from 'node:fs';
     appendFileSync(${JSON.stringify(pidFile)}, process.pid + ' ');
     process.on('message', () => { ${onMessage} });
-    process.send({ hits: [] });`;
+    process.send({ made: [] });`;
   writeFileSync(program, text);
   const pids = () => (existsSync(pidFile) ? readFileSync(pidFile, 'utf8').trim().split(' ').map(Number) : []);
   return { program: pathToFileURL(program), pids };
@@ -87,7 +87,7 @@ it('a search starts its process again after it has ended', async () => {
 });
 
 it('a search starts its process again after it was killed between two searches', async () => {
-  const { program, pids } = programThat('process.send({ hits: [] })');
+  const { program, pids } = programThat('process.send({ made: [] })');
   const { search } = apart('', { program });
   expect(await search('a', 1)).toEqual([]);
   process.kill(pids()[0] ?? Number.NaN, 'SIGKILL');
@@ -101,14 +101,14 @@ it('the process that searches does not get the environment, which may have secre
   onTestFinished(() => {
     delete process.env.CATCHWORD_API_KEY;
   });
-  const { program } = programThat('process.send({ hits: process.argv.concat(Object.values(process.env)) })');
+  const { program } = programThat('process.send({ made: process.argv.concat(Object.values(process.env)) })');
   const passed = JSON.stringify(await apart('', { program }).search('a', 1));
   expect(passed).toContain('program.mjs');
   expect(passed).not.toContain('a-key');
 });
 
 it('a search leaves no process when it stops, or without searches', async () => {
-  const { program, pids } = programThat('process.send({ hits: [] })');
+  const { program, pids } = programThat('process.send({ made: [] })');
   const stopped = apart('', { program });
   await stopped.search('a', 1);
   await stopped.stop();

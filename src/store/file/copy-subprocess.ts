@@ -1,9 +1,8 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { CatchwordError, fromErrorRecord } from '../../base/errors.ts';
+import { type Answer, CatchwordError, fromAnswer } from '../../base/errors.ts';
 import { type Copied, copyMirror } from './copy-mirror.ts';
-import type { CopyAnswer } from './copy-program.ts';
 
 /** Copies a mirror as `copyMirror`, until `signal` aborts. @throws as `copyMirror`; CatchwordError INTERRUPTED */
 export type Copy = (from: string, to: string, signal: AbortSignal) => Promise<Copied>;
@@ -29,8 +28,8 @@ export const copyApart: Copy = async (from, to, signal) => {
   const child = fork(program, [from, to], { execArgv: [], env: {}, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
   const stop = (): void => void child.kill('SIGKILL');
   signal.addEventListener('abort', stop, { once: true });
-  let answer: CopyAnswer | undefined;
-  child.once('message', (message: CopyAnswer) => {
+  let answer: Answer<Copied> | undefined;
+  child.once('message', (message: Answer<Copied>) => {
     answer = message;
   });
   try {
@@ -40,8 +39,7 @@ export const copyApart: Copy = async (from, to, signal) => {
       const hint = 'Look in the log of the system: it may have no memory left.';
       throw new CatchwordError('BACKUP_FAILED', `the process that copies has ended (${by ?? code})`, { hint });
     }
-    if ('copied' in answer) return answer.copied;
-    throw typeof answer.error === 'string' ? new Error(answer.error) : fromErrorRecord(answer.error);
+    return fromAnswer(answer);
   } finally {
     signal.removeEventListener('abort', stop);
   }

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { CatchwordError, fromErrorRecord } from '../../base/errors.ts';
+import { CatchwordError, fromAnswer } from '../../base/errors.ts';
 import { type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
 import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
@@ -16,7 +16,7 @@ const FIRST_PAGES = 8;
 const FIRST_BYTES = 500_000;
 
 interface Waiting {
-  readonly resolve: (page: Page) => void;
+  readonly resolve: (page: Promise<Page>) => void;
   readonly reject: (error: Error) => void;
 }
 
@@ -51,8 +51,7 @@ export function startPageWorker(path?: string, program = PROGRAM): Service & { r
     started.on('message', (answer: FromPageWorker) => {
       const asked = waiting.get(answer.id);
       waiting.delete(answer.id);
-      if ('page' in answer) asked?.resolve(answer.page);
-      else asked?.reject('error' in answer ? fromErrorRecord(answer.error) : new Error(answer.defect));
+      asked?.resolve((async () => fromAnswer(answer))());
     });
     started.once('error', ({ message }) => end(message));
     started.once('exit', () => end('the thread has ended'));

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { CatchwordError, type ErrorRecord, messageOf, toErrorRecord } from '../../base/errors.ts';
+import { type Answer, toAnswer } from '../../base/errors.ts';
 import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import { createBinaryJson } from '../../store/history/binary-json.ts';
@@ -21,13 +21,8 @@ interface PageToValidate {
 
 export type ToPageWorker = PageToValidate | 'stop';
 
-/** The result, whose bytes move back; or why the page is invalid. */
-export type FromPageWorker = { readonly id: number } & (
-  | { readonly page: Page }
-  | { readonly error: ErrorRecord }
-  /** A defect. */
-  | { readonly defect: string }
-);
+/** The page, whose bytes move back; or why it is invalid. */
+export type FromPageWorker = Answer<Page> & { readonly id: number };
 
 const { path } = workerData as PageWorkerData;
 const comparer = path === undefined ? null : createPageComparer(path);
@@ -49,17 +44,13 @@ parentPort?.on('message', (message: ToPageWorker) => {
     return;
   }
   const { id, bytes, task } = message;
-  try {
-    const page = comparer?.compare(bytes, task) ?? pageToInsert(bytes, task);
-    const answer: FromPageWorker = { id, page };
-    const { items, matched } = page;
-    const moved = [items.bytes.buffer, items.spans.buffer];
+  const answer: FromPageWorker = { id, ...toAnswer(() => comparer?.compare(bytes, task) ?? pageToInsert(bytes, task)) };
+  const moved: ArrayBuffer[] = [];
+  if ('made' in answer) {
+    const { items, matched } = answer.made;
+    moved.push(items.bytes.buffer, items.spans.buffer);
     if (matched !== undefined) moved.push(matched.ids.buffer);
     if (typeof items.rows !== 'string') moved.push(items.rows.buffer);
-    parentPort?.postMessage(answer, moved);
-  } catch (error) {
-    const answer: FromPageWorker =
-      error instanceof CatchwordError ? { id, error: toErrorRecord(error) } : { id, defect: messageOf(error) };
-    parentPort?.postMessage(answer);
   }
+  parentPort?.postMessage(answer, moved);
 });
