@@ -12,17 +12,9 @@ export type RunState = 'planned' | 'reading' | 'complete' | 'held' | 'failed' | 
 
 export type Proof = 'sealed' | 'open';
 
-export interface RunCounts {
-  readonly pages: number;
-  readonly items: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  readonly restored: number;
+export interface RunCounts extends Readonly<Record<ChangeOp | 'pages' | 'items' | 'rejected' | 'requests', number>> {
   /** Living products that a full run did not see; while it settles, those not seen so far. */
   readonly missing: number;
-  readonly rejected: number;
-  readonly requests: number;
 }
 
 /** A list that a run read in several windows, and how these windows are joined. */

@@ -1,4 +1,4 @@
-import { findPosition, idAt, MISPLACED, type Misplaced } from '../store/history/log-position.ts';
+import { findPosition, idAt, MISPLACED } from '../store/history/log-position.ts';
 import type { Store } from '../store/store.ts';
 
 /*
@@ -8,21 +8,15 @@ import type { Store } from '../store/store.ts';
  * stream then starts with `event: reset`.
  */
 
-export interface StreamStart {
-  /** The change after which the events start. */
-  readonly from: number;
-  /** The first message. */
-  readonly block: string;
-  /** Null if the requested position is in the log. */
-  readonly reset: Misplaced | null;
-}
+export type StreamStart = ReturnType<typeof streamStart>;
 
 /**
  * Call inside a read transaction.
  * @param requested a position, or `latest` for changes recorded from now on
  * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
+ * @returns the change after which the events start, the first message, and why the position is not in this log; null if it is
  */
-export function streamStart(store: Store, requested: string, wantsPast: boolean): StreamStart {
+export function streamStart(store: Store, requested: string, wantsPast: boolean) {
   const last = store.changes.lastSeq();
   if (requested === 'latest') {
     // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off

@@ -7,20 +7,13 @@ const SPAN_MS = 30 * DAY_MS;
 /** Less is too little for a forecast: a day may be unusual. */
 const LEAST_MS = 7 * DAY_MS;
 
-/** The growth of a mirror. */
-export interface Growth {
-  /** Bytes; at least 0. */
-  readonly bytesPerDay: number;
-  /** Days until its disk is full, if it goes on like this; null if it does not grow. */
-  readonly daysLeft: number | null;
-}
-
 /**
  * Compares the sizes that runs noted over the last 30 days, and counts on the free pages of the file and on the free
  * space of its disk. Other files on that disk are taken to stay as they are.
- * @returns null if the runs that noted a size are less than a week apart
+ * @returns null if the runs that noted a size are less than a week apart; `daysLeft` until the disk is full, if it goes on
+ *   like this, null if the mirror does not grow
  */
-export function growthOf(store: Pick<Store, 'runs' | 'unusedBytes'>, { free }: Pick<Disk, 'free'>): Growth | null {
+export function growthOf(store: Pick<Store, 'runs' | 'unusedBytes'>, { free }: Pick<Disk, 'free'>) {
   const sizes = store.runs.sizes(SPAN_MS);
   if (sizes === null || sizes.last.at - sizes.first.at < LEAST_MS) return null;
   const { first, last } = sizes;

@@ -20,20 +20,14 @@ function parseExactly(body: string): Fields {
   return JSON.parse(body.replace(TOKEN, (token) => (token.startsWith('"') ? token : `"${token}"`))) as Fields;
 }
 
-/** A field that the page shows. Contributors may be many, and have roles. */
-export interface FieldText {
-  readonly label: string;
-  readonly isLink: boolean;
-  readonly texts: readonly NameWithRole[];
-}
-
 /** The known fields of a product for a person. @param body the text of a JSON object */
 export function productText(body: string) {
   const fields = parseExactly(body);
-  const shown = SHOWN.map((field): FieldText => {
+  const shown = SHOWN.map((field) => {
     const text = fieldText(fields, field);
     const one = text === null ? [] : [{ text, role: null }];
-    const texts = field.form === 'names' ? namesWithRoles(fields, field) : one;
+    // Contributors may be many, and have roles.
+    const texts: readonly NameWithRole[] = field.form === 'names' ? namesWithRoles(fields, field) : one;
     return { label: field.label ?? '', isLink: field.form === 'link', texts };
   });
   return {

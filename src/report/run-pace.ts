@@ -19,19 +19,14 @@ export function perMinute(rate: Rate | null): number | null {
   return rate === null ? null : (rate.requests * 60_000) / rate.windowMs;
 }
 
-/** Requests in the minute before each moment. */
-export interface PaceSeries {
-  /** First moment, seconds since 1970. */
-  readonly from: number;
-  /** Seconds between two points. */
-  readonly step: number;
-  readonly requests: readonly number[];
-}
-
 type Seconds = ReturnType<RunWatch['seconds']>;
 
-/** Null if the time is too short for a chart. @param untilMs the last moment; null: the last request */
-export function paceSeries(seconds: Seconds, untilMs: number | null): PaceSeries | null {
+/**
+ * Requests in the minute before each moment: `from` on, in seconds since 1970, every `step` seconds.
+ * @param untilMs the last moment; null: the last request
+ * @returns null if the time is too short for a chart
+ */
+export function paceSeries(seconds: Seconds, untilMs: number | null) {
   if (seconds.size === 0) return null;
   const all = [...seconds.keys()];
   const last = all.reduce((one, other) => Math.max(one, other));

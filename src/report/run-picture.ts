@@ -1,7 +1,7 @@
 import type { Window } from '../catalog/page-types.ts';
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
 import { startOf } from '../proof/plan.ts';
-import type { PassKind } from '../store/rows/runs.ts';
+import type { Pass } from '../store/rows/runs.ts';
 import type { ListWatch, SeamState, WindowState } from './list-watch.ts';
 import type { RunWatch } from './run-watch.ts';
 
@@ -13,32 +13,7 @@ const WINDOW_RANK = ['d', 'x', '.', 'a', 'w'] as const satisfies readonly Window
 const SEAM_RANK = ['o', '.', 'r', 'j', ' '] as const satisfies readonly SeamState[];
 
 /** All windows of a list that a run reads, and the seams between them. */
-export interface ListPicture {
-  readonly pass: number;
-  readonly kind: PassKind;
-  /** One letter for each cell, in list order: `WindowState`. */
-  readonly cells: string;
-  /** One letter for each cell: the seams within it, and the one after it: `SeamState`. */
-  readonly seams: string;
-  /** Windows that share a cell; 1 for most lists. */
-  readonly perCell: number;
-  /**
-   * Two numbers for each window, in two digits of base 36 each: by how many products it starts after the one before, and
-   * its size. Empty if cells are shared or the places are not known.
-   */
-  readonly places: string;
-  readonly windows: Readonly<Record<WindowState, number>>;
-  readonly joints: Readonly<Record<SeamState, number>>;
-  /** Windows planned so far. */
-  readonly planned: number;
-  readonly read: number;
-  /** Windows read to repair seams. */
-  readonly repairs: number;
-  /** Read back to front. */
-  readonly reversed: boolean;
-  /** Neighbours share at least so many products; 0: plain pages. */
-  readonly overlap: number;
-}
+export type ListPicture = Readonly<ReturnType<typeof draw>>;
 
 function tally<S extends string>(rank: readonly S[], states: readonly S[]): Record<S, number> {
   const counts = Object.fromEntries(rank.map((state) => [state, 0])) as Record<S, number>;
@@ -56,6 +31,10 @@ function shared<S extends string>(rank: readonly S[], states: readonly S[], perC
   return cells.join('');
 }
 
+/**
+ * Two numbers for each window, in two digits of base 36 each: by how many products it starts after the one before, and
+ * its size. Empty if cells are shared or the places are not known.
+ */
 function placesOf(windows: readonly Window[]): string {
   const starts = windows.map(startOf);
   const numbers = windows.flatMap(({ perPage }, at) => [(starts[at] ?? 0) - (starts[at - 1] ?? 0), perPage]);
@@ -63,21 +42,30 @@ function placesOf(windows: readonly Window[]): string {
 }
 
 /** The figures of a list. */
-type Facts = Pick<ListPicture, 'pass' | 'kind' | 'read' | 'repairs' | 'reversed' | 'overlap'>;
+interface Facts extends Pick<Pass, 'pass' | 'kind' | 'reversed'> {
+  readonly read: number;
+  /** Windows read to repair seams. */
+  readonly repairs: number;
+  /** Neighbours share at least so many products; 0: plain pages. */
+  readonly overlap: number;
+}
 
-/** @param seams one letter each, as the run judged them last, or a preview */
-function draw(facts: Facts, states: readonly WindowState[], seams: string, windows: readonly Window[]): ListPicture {
+/** @param letters of the seams, as the run judged them last, or a preview */
+function draw(facts: Facts, states: readonly WindowState[], letters: string, windows: readonly Window[]) {
   const perCell = Math.max(1, Math.ceil(states.length / CELLS_MOST));
-  const letters = seams.split('') as SeamState[];
+  const seams = letters.split('') as SeamState[];
   return {
     ...facts,
+    /** One letter for each cell, in list order. */
     cells: shared(WINDOW_RANK, states, perCell, '.'),
-    // The last window has no seam after it.
-    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...letters, ' ' as const], perCell, ' '),
+    /** One letter for each cell: the seams within it, and the one after it. The last window has no seam after it. */
+    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell, ' '),
+    /** Windows that share a cell; 1 for most lists. */
     perCell,
     places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',
     windows: tally(WINDOW_RANK, states),
-    joints: tally(SEAM_RANK, letters),
+    joints: tally(SEAM_RANK, seams),
+    /** Windows planned so far. */
     planned: states.length,
   };
 }

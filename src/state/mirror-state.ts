@@ -1,7 +1,5 @@
-import type { Pause } from '../base/clock.ts';
 import type { Run } from '../catalog/run-types.ts';
 import { type Disk, diskOf } from '../store/file/disk-space.ts';
-import type { EndedRun, RestlessRun } from '../store/rows/recent-runs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
@@ -30,48 +28,8 @@ export interface StateLimits {
 export type Freshness = 'empty' | 'fresh' | 'stale' | 'clock';
 export const FRESHNESS: readonly Freshness[] = ['empty', 'fresh', 'stale', 'clock'];
 
-export interface SinkState {
-  readonly row: SinkRow;
-  /** Whether the sink gets nothing until somebody decides about it. */
-  readonly isHalted: boolean;
-  readonly lagRecords: number;
-  /** How long the oldest change that was not delivered has waited, seconds; null if that is not known. */
-  readonly lagSeconds: number | null;
-}
-
-export interface MirrorState {
-  readonly nowMs: number;
-  readonly freshness: Freshness;
-  /** As `StateLimits`. */
-  readonly maxAgeMs: number;
-  /** When the mirror was last complete, by this machine's clock; null if it never was. */
-  readonly asOf: number | null;
-  /** 0 if the clock was put back a little; null if it is unknown, or the mirror was never complete. */
-  readonly ageMs: number | null;
-  /** When the first run began; null before that, or if it is not kept. */
-  readonly firstAt: number | null;
-  /** The newest run that has ended by itself. */
-  readonly last: EndedRun | undefined;
-  /** How many of the newest runs in a row have failed. */
-  readonly failed: number;
-  /** The failed run that is to be retried. */
-  readonly retry: ReturnType<Store['schedule']['retry']>;
-  /** The newest full run that has read everything; undefined if there is none. */
-  readonly full: Run | undefined;
-  /** How many of the newest full runs in a row were not sealed. A run that failed has no proof, and is skipped. */
-  readonly open: number;
-  /** The newest run of about a day that updated nearly every product. */
-  readonly restless: RestlessRun | undefined;
-  /** Runs whose removals wait for a decision. */
-  readonly held: readonly number[];
-  /** Configured sinks. */
-  readonly sinks: readonly SinkState[];
-  /** The pause that the source asked for. */
-  readonly pause: Pause | null;
-  readonly disk: Disk;
-  /** Whether runs read no page, because the disk has less free space than CATCHWORD_MIN_FREE. */
-  readonly isDiskLow: boolean;
-}
+export type SinkState = Readonly<ReturnType<typeof sinkState>>;
+export type MirrorState = Readonly<ReturnType<typeof stateOf>>;
 
 /** Newest runs that are looked at. For safety: a source may be down for months. */
 const RUNS = 50;
@@ -99,42 +57,57 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
 }
 
 /** How far a sink is behind. */
-export function sinkState(store: Store, row: SinkRow, nowMs: number): SinkState {
+export function sinkState(store: Store, row: SinkRow, nowMs: number) {
   const lagRecords = store.changes.lastSeq() - row.cursor;
   const since = lagRecords > 0 ? (store.changes.timeAfter(row.cursor) ?? null) : nowMs;
   return {
     row,
+    /** Whether the sink gets nothing until somebody decides about it. */
     isHalted: row.state === 'stopped' || row.state === 'disabled',
     lagRecords,
+    /** How long the oldest change that was not delivered has waited, seconds; null if that is not known. */
     lagSeconds: since === null ? null : Math.max(0, Math.round((nowMs - since) / 1000)),
   };
 }
 
 /** The state of the mirror: a few small reads, the same for a mirror of any size. */
-export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs, minFreeBytes, disk }: StateLimits): MirrorState {
+export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, minFreeBytes, disk }: StateLimits) {
   const { recentRuns, runs, schedule, sinks, source } = store;
   const asOf = completeAt(store);
-  const freshness = freshnessOf(asOf, nowMs, readyMaxAgeMs);
+  const freshness = freshnessOf(asOf, nowMs, maxAgeMs);
   const ended = recentRuns.ended(null, RUNS);
   const fulls = recentRuns.ended('full', RUNS).filter(({ state }) => state !== 'failed');
   const space = disk === undefined ? diskOf(store.path) : disk();
   return {
     nowMs,
-    maxAgeMs: readyMaxAgeMs,
+    maxAgeMs,
     freshness,
+    /** When the mirror was last complete, by this machine's clock; null if it never was. */
     asOf,
+    /** 0 if the clock was put back a little; null if it is unknown, or the mirror was never complete. */
     ageMs: asOf === null || freshness === 'clock' ? null : Math.max(0, nowMs - asOf),
+    /** When the first run began; null before that, or if it is not kept. */
     firstAt: runs.get(1)?.startedAt ?? null,
+    /** The newest run that has ended by itself. */
     last: ended[0],
+    /** How many of the newest runs in a row have failed. */
     failed: inARow(ended, ({ state }) => state === 'failed'),
+    /** The failed run that is to be retried. */
     retry: schedule.retry(),
+    /** The newest full run that has read everything; undefined if there is none. */
     full: fulls[0] && runs.get(fulls[0].id),
+    /** How many of the newest full runs in a row were not sealed. A run that failed has no proof, and is skipped. */
     open: inARow(fulls, ({ proof }) => proof !== 'sealed'),
+    /** The newest run of about a day that updated nearly every product. */
     restless: recentRuns.restless(nowMs - RESTLESS_MS),
+    /** Runs whose removals wait for a decision. */
     held: recentRuns.heldIds(),
+    /** Configured sinks. */
     sinks: sinks.list().flatMap((row) => (row.configured ? [sinkState(store, row, nowMs)] : [])),
+    /** The pause that the source asked for. */
     pause: source.pause(nowMs),
     disk: space,
+    /** Whether runs read no page, because the disk has less free space than CATCHWORD_MIN_FREE. */
     isDiskLow: minFreeBytes !== null && space.free < minFreeBytes,
   };
 }

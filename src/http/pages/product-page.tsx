@@ -3,7 +3,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { printableLines } from '../../base/printable.ts';
 import { PRICE_FIELDS } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
-import { excerpt, type FieldText, productText } from '../../report/product-text.ts';
+import { excerpt, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
 import { findProduct } from '../../store/rows/find-product.ts';
@@ -40,7 +40,7 @@ function Link({ address }: { readonly address: string }) {
   );
 }
 
-function Fields({ fields }: { readonly fields: readonly FieldText[] }) {
+function Fields({ fields }: Pick<ReturnType<typeof productText>, 'fields'>) {
   if (fields.length === 0) return <p>It has none of the known fields.</p>;
   const known = fields.map(({ label, isLink, texts }) => {
     const values: ComponentChildren[] = texts.slice(0, LISTED).map(({ text, role }) => (

@@ -1,9 +1,9 @@
-import type { PaceSeries } from '../../report/run-pace.ts';
+import type { paceSeries } from '../../report/run-pace.ts';
 import { count, plural } from '../../report/text.ts';
 
 interface PaceProps {
   /** Null if there are too few points for a chart, or if the record of the requests is gone. */
-  readonly series: PaceSeries | null;
+  readonly series: ReturnType<typeof paceSeries>;
   /** CATCHWORD_RATE_LIMIT, requests a minute; null without one. */
   readonly limit: number | null;
   readonly requests: number;

@@ -31,20 +31,13 @@ export interface AskedOptions extends ReviewOptions {
   readonly keeper: Pick<Keeper, 'run'>;
 }
 
-/** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
-export type AskedDecision =
-  | { readonly starts: RunKind; readonly work: (signal: AbortSignal) => Promise<Run | null> }
-  | {
-      readonly starts: null;
-      /** @returns false if it could not be carried out now, and still waits */
-      readonly work: (signal: AbortSignal) => Promise<boolean>;
-    };
-
 function kindOf(target: string): RunKind {
   return target === 'full' ? 'full' : 'delta';
 }
 
 export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
+/** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
+export type AskedDecision = NonNullable<ReturnType<AskedDecisions['next']>>;
 
 export function createAskedDecisions({ store, keeper, clock, log, lookUp }: AskedOptions) {
   const reviews = createReviews({ store, clock, log, lookUp });
@@ -79,7 +72,7 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
 
   return {
     /** The first decision that can be carried out now; null if there is none. Call it while this process makes no run. */
-    next: (): AskedDecision | null => {
+    next: () => {
       for (const row of asked()) {
         // A time in the future shows that the clock was put back.
         if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
@@ -90,10 +83,10 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
         const { action } = row;
         if (action === 'start') {
           const kind = kindOf(row.target);
-          return { starts: kind, work: (signal) => start(row, kind, signal) };
+          return { starts: kind, work: (signal: AbortSignal) => start(row, kind, signal) };
         }
         if (store.runs.unfinished() !== undefined) continue;
-        if (isReview(action)) return { starts: null, work: (signal) => reviews.carryOut(row, signal) };
+        if (isReview(action)) return { starts: null, work: (signal: AbortSignal) => reviews.carryOut(row, signal) };
         fail(row, 'this version of catchword cannot carry it out');
       }
       return null;

@@ -54,11 +54,7 @@ const run = z.strictObject({
 });
 const sinkName = z.string('names no sink').min(1, 'names no sink').max(200, 'is longer than the name of any sink');
 const SHAPES = {
-  approve: run,
-  reject: run,
-  check: run,
-  undo: run,
-  cancel: run,
+  ...(Object.fromEntries(RUN_ACTIONS.map((action) => [action, run])) as Record<RunAction, typeof run>),
   start: z.strictObject({
     action: z.literal('start'),
     target: z.enum(['full', 'delta'], 'is not a kind of run: full or delta'),

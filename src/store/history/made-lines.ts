@@ -38,16 +38,6 @@ export interface LineParts {
   readonly time: string;
 }
 
-export interface MadeLines {
-  /** A line for each event, that of an unmade one empty; with more line breaks if a body has some. */
-  readonly bytes: Buffer;
-  readonly events: number;
-  readonly first: number;
-  readonly last: number;
-  /** Changes whose texts SQLite does not make. */
-  readonly unmade: readonly number[];
-}
-
 type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
   LineParts &
   Pick<LineHead, 'at' | 'runId' | 'cause'>;
@@ -102,8 +92,12 @@ export function createLineReader({ tuple }: Queries) {
       const [at, runId, cause, era, nextEra] = found;
       return { at, runId, cause, era, nextEra };
     },
-    /** Null without a change in the range. @param range within one era */
-    make: (range: LineRange, { at, runId, cause }: LineHead, parts: LineParts): MadeLines | null => {
+    /**
+     * @param range within one era
+     * @returns null without a change in the range; `bytes`: a line for each event, that of an `unmade` one, whose text SQLite
+     *   does not make, empty; with more line breaks if a body has some
+     */
+    make: (range: LineRange, { at, runId, cause }: LineHead, parts: LineParts) => {
       const { after, upTo, asOf, withRemoved, limit } = range;
       const select = asOf === null ? every : withRemoved ? newest : newestLiving;
       const made = select({ after, upTo, asOf, limit, at, runId, cause, ...parts });

@@ -5,14 +5,11 @@ import type { episodes, notices } from '../schema/schema.ts';
 export type Episode = Readonly<typeof episodes.$inferSelect>;
 
 /** A message that a channel has not got yet, with the episode that it is about. */
-export interface WaitingNotice extends Omit<Episode, 'id'> {
-  readonly episodeId: number;
-  readonly phase: (typeof notices.$inferSelect)['phase'];
+export interface WaitingNotice
+  extends Omit<Episode, 'id'>,
+    Pick<typeof notices.$inferSelect, 'episodeId' | 'phase' | 'attempts' | 'nextTryAt'> {
   /** Whether the channel has got the message about the beginning. */
   readonly knowsBeginning: boolean;
-  readonly attempts: number;
-  /** Milliseconds since 1970. */
-  readonly nextTryAt: number;
 }
 
 /** Which message. */

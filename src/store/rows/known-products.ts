@@ -38,27 +38,23 @@ function createKnownProducts({ tuple, number }: Queries) {
 }
 
 /** A connection that only compares pages with the mirror. */
-export interface KnownProductsFile {
-  /** Random id of this file's history. */
-  readonly incarnation: string | null;
-  /** Calls `work` with the mirror as of one moment. */
-  read<T>(work: (mirror: KnownProducts) => T): T;
-  close(): void;
-}
+export type KnownProductsFile = ReturnType<typeof openKnownProducts>;
 
 /**
  * Opens a mirror only to compare pages with it. Loads little, so that a thread starts quickly that does nothing else.
  * @param path of a mirror that this process has opened with `openStore`, which checks it
  */
-export function openKnownProducts(path: string): KnownProductsFile {
+export function openKnownProducts(path: string) {
   const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
   keepStatements(sqlite);
   const transact = createReadTransaction(sqlite);
   const queries = createQueries(sqlite);
   const { lastSeq, ...products } = createKnownProducts(queries);
   return {
+    /** Random id of this file's history. */
     incarnation: queries.value<[], string>('SELECT incarnation FROM mirror WHERE id = 1')(),
-    read: (work) => transact(() => work({ ...products, seq: lastSeq() })),
+    /** Calls `work` with the mirror as of one moment. */
+    read: <T>(work: (mirror: KnownProducts) => T): T => transact(() => work({ ...products, seq: lastSeq() })),
     close: () => void sqlite.close(),
   };
 }

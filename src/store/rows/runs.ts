@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { ListEvidence, NotedSeams, Run, RunCounts, RunState } from '../../catalog/run-types.ts';
+import type { ChangeOp, ListEvidence, NotedSeams, Run, RunCounts, RunState } from '../../catalog/run-types.ts';
 import { getTableColumns, sql } from '../schema/drizzle.ts';
 import { onFirstUse, type Queries } from '../schema/queries.ts';
 import { checkpoints, passes, runs } from '../schema/schema.ts';
@@ -26,21 +26,8 @@ export interface SettleWait {
   readonly leftMs: number;
 }
 
-/** A checkpoint as `after` reads it: only what a picture of the run needs. */
-export interface ReadWindow {
-  /** Grows with each checkpoint. */
-  readonly rowid: number;
-  readonly pass: number;
-  readonly page: number;
-  readonly perPage: number;
-  readonly numItems: number;
-  readonly totalPages: number;
-  readonly requestedAt: number;
-  readonly items: number;
-  readonly rejected: number;
-  readonly requests: number;
-  readonly doubt: string | null;
-}
+/** A checkpoint as `after` reads it: only what a picture of the run needs. `rowid` grows with each. */
+export type ReadWindow = Omit<Checkpoint, 'runId' | 'ids' | 'seq' | ChangeOp> & { readonly rowid: number };
 
 /** A rejected item; its body is cut. */
 export interface RejectedRow extends RejectedItem, Window {

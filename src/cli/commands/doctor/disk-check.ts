@@ -1,4 +1,4 @@
-import { type Growth, growthOf } from '../../../report/disk-report.ts';
+import { growthOf } from '../../../report/disk-report.ts';
 import { count, size } from '../../../report/text.ts';
 import type { Config } from '../../../settings/config.ts';
 import { diskOf } from '../../../store/file/disk-space.ts';
@@ -14,7 +14,7 @@ const SOON_DAYS = 30;
 /** Days; a forecast for longer is not printed. */
 const LONG_DAYS = 3650;
 
-function forecast(growth: Growth | null): string {
+function forecast(growth: ReturnType<typeof growthOf>): string {
   if (growth === null) return 'no forecast before a week of runs';
   const { bytesPerDay, daysLeft } = growth;
   if (daysLeft === null) return 'the mirror does not grow';
