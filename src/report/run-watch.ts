@@ -8,29 +8,21 @@ const READ_MOST = 500;
 /** Runs that are followed at once. */
 const RUNS_MOST = 4;
 
-/** Requests and windows of one second. */
-interface Second {
-  requests: number;
-  windows: number;
-}
-
 const layoutOf = (passes: readonly Pass[]): string =>
   passes.map(({ kind, perPage, seam }) => `${kind}${perPage}/${seam}`).join(' ');
 
 /** The part of a run that a watch has read. */
-interface Seen {
+const nothing = () => ({
   /** By pass, in the order in which they were read. */
-  readonly lists: Map<number, ListWatch>;
-  /** By second since 1970, by the clock of the machine that made the requests. */
-  readonly seconds: Map<number, Second>;
+  lists: new Map<number, ListWatch>(),
+  /** Requests and windows by second since 1970, by the clock of the machine that made the requests. */
+  seconds: new Map<number, { requests: number; windows: number }>(),
   /** The newest checkpoint, and how many there were. */
-  readonly upTo: number;
-  readonly noted: number;
+  upTo: 0,
+  noted: 0,
   /** Whether no later checkpoint was there. */
-  readonly isCurrent: boolean;
-}
-
-const nothing = (): Seen => ({ lists: new Map(), seconds: new Map(), upTo: 0, noted: 0, isCurrent: false });
+  isCurrent: false,
+});
 
 export function createRunWatch(store: Reader, runId: number) {
   let seen = nothing();
@@ -78,7 +70,7 @@ export function createRunWatch(store: Reader, runId: number) {
     /** The seams of a list as the run judged them last, one letter each; undefined before. */
     judged: (pass: number) => judged.get(pass),
     lists: () => [...seen.lists.values()],
-    seconds: (): ReadonlyMap<number, Readonly<Second>> => seen.seconds,
+    seconds: (): ReadonlyMap<number, Readonly<Record<'requests' | 'windows', number>>> => seen.seconds,
   };
 }
 

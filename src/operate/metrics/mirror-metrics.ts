@@ -26,10 +26,9 @@ function fileBytes(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-function createHeldCount({ store, clock }: Pick<MirrorMetricsOptions, 'store' | 'clock'>): () => number {
+function createHeldCount({ store, clock }: Pick<MirrorMetricsOptions, 'store' | 'clock'>) {
   let counted = { runs: '', at: Number.NEGATIVE_INFINITY, removals: 0 };
-  return () => {
-    const ids = store.runs.held().map(({ id }) => id);
+  return (ids: readonly number[]): number => {
     const runs = ids.join();
     const now = clock.now();
     if (runs !== counted.runs || Math.abs(now - counted.at) > HELD_COUNT_AGE_MS) {
@@ -126,7 +125,7 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
         result.observe(pages, total('pages'));
         result.observe(rejected, total('rejected'));
         for (const op of CHANGE_OPS) result.observe(changes, total(op), { op });
-        result.observe(gauges.held, heldCount());
+        result.observe(gauges.held, heldCount(now.held));
         result.observe(gauges.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
         for (const one of now.sinks) {
           const { row, lagRecords, lagSeconds } = one;
