@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
-import type { ServerProcess } from '../support/server.ts';
+import { freePort, type ServerProcess } from '../support/server.ts';
 import { readableLog } from './readable-log.ts';
 
 const PROBLEM = 'its certificate is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)';
@@ -105,6 +105,12 @@ describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a cert
       ['Redis', 'ok'],
       ...['nats', 'postgres', 'redis', 'webhook'].map(() => ['sink', 'ok']),
     ]);
+  });
+
+  it('is compared with the address of the one of several NATS servers that answers', async () => {
+    const servers = `tls://127.0.0.2:${await freePort()},${environment.CATCHWORD_SINK_NATS?.slice('tls://'.length)}`;
+    const found = await findings({ NODE_EXTRA_CA_CERTS: certificate.ca, CATCHWORD_SINK_NATS: servers });
+    expect(found.filter(({ level }) => level === 'failed')).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -88,12 +88,14 @@ describe.skipIf(!natsAvailable)('a user of NATS', () => {
   it.each([
     ['that does not exist', null, /ENOENT.*shop\.creds/],
     ['without credentials', 'nothing', /unable to parse credentials/],
+    ['that is a directory, as Docker makes of a missing file', undefined, /EISDIR/],
   ])('with a file %s is misconfigured', async (_name, text, message) => {
     const directory = temporaryDirectory();
     const { config } = natsOperator(directory);
     const { port } = await started(config);
     const creds = join(temporaryDirectory(), 'shop.creds');
-    if (text !== null) writeFileSync(creds, text);
+    if (text === undefined) mkdirSync(creds);
+    else if (text !== null) writeFileSync(creds, text);
     const failed = check(`nats://127.0.0.1:${port}?creds=${creds}`);
     await expect(failed).rejects.toMatchObject({ failure: 'misconfigured', message: expect.stringMatching(message) });
   });

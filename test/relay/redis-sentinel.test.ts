@@ -3,7 +3,9 @@ import { createServer, type Socket } from 'node:net';
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
+import { makeCertificate } from '../support/certificate.ts';
 import { listen } from '../support/listen.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis, startRedisGroup, startSentinel } from '../support/redis.ts';
 import { freePort } from '../support/server.ts';
 import { books, configAt, NEVER, temporaryMirror } from './feeding.ts';
@@ -76,7 +78,17 @@ describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', () => {
     const failed = check(`redis+sentinel://127.0.0.1:${await freePort()}/queue-1`);
     await expect(failed).rejects.toMatchObject({
       failure: 'unavailable',
-      message: expect.stringContaining('failed to connect to sentinel'),
+      message: expect.stringMatching(/^Redis: the sentinel: connect ECONNREFUSED 127/),
+    });
+  });
+
+  it('names a certificate of a sentinel that is not trusted', async () => {
+    const certificate = await makeCertificate(temporaryDirectory());
+    const sentinel = await startSentinel({ primary: await freePort(), quorum: 1, certificate });
+    onTestFinished(() => sentinel.stop());
+    await expect(check(`rediss+sentinel://127.0.0.1:${sentinel.port}/queue-1`)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: expect.stringMatching(/^its certificate is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\)/),
     });
   });
 

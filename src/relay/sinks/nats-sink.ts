@@ -24,7 +24,6 @@ import {
 } from '@nats-io/transport-node';
 import * as z from 'zod';
 import { messageOf } from '../../base/errors.ts';
-import { unbracketed } from '../../base/loopback.ts';
 import { decoded } from '../../base/percent-decode.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory, type SinkSettings } from '../sink.ts';
 import { ageOption, readOptions, sizeText } from '../sink-options.ts';
@@ -69,7 +68,7 @@ function toSinkError(error: unknown): SinkError {
   const message = messageOf(error);
   // Requests that the user may not make, and files of credentials, have no error of a name of its own.
   const isSetting =
-    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|unable to p|nkeys)/;
+    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|EISDIR|unable to p|nkeys)/;
   return new SinkError(isSetting.test(`${name}: ${message}`) ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
     cause: error,
     timedOut: name === 'TimeoutError',
@@ -147,8 +146,17 @@ async function connect(
 ) {
   const user = decoded(url.username);
   const pass = decoded(url.password);
+  let socket: Socket | undefined;
   const own = (message: unknown): void => {
-    if (connecting.getStore() === life) life.own((message as { readonly socket: Socket }).socket);
+    if (connecting.getStore() !== life) return;
+    ({ socket } = message as { readonly socket: Socket });
+    life.own(socket);
+  };
+  // Without `host`, the driver compares the certificate of an IP address with localhost.
+  const tls = {
+    get host() {
+      return socket?.remoteAddress;
+    },
   };
   subscribe(SOCKETS, own);
   try {
@@ -159,8 +167,7 @@ async function connect(
         // The relay reconnects.
         reconnect: false,
         timeout: CONNECT_TIMEOUT_MS,
-        // Without `host`, the driver compares the certificate of an IP address with localhost.
-        ...(url.protocol === 'tls:' && { tls: { host: unbracketed(url.hostname) } as object }),
+        ...(url.protocol === 'tls:' && { tls: tls as object }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
         authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
         inboxPrefix,

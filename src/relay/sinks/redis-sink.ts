@@ -98,6 +98,11 @@ function driverUrl(url: URL): URL {
   return plain;
 }
 
+/** A member that the types of the driver leave out. What it says of a sentinel is only that the connection is closed. */
+interface Internals {
+  readonly connector: { connectToSentinel?: (...asked: readonly unknown[]) => Redis };
+}
+
 async function connect(url: URL, urls: readonly URL[], life: ConnectionLife): Promise<Redis> {
   let reason: unknown;
   const connecting = redisPlace(urls.map(driverUrl)).open({
@@ -119,6 +124,12 @@ async function connect(url: URL, urls: readonly URL[], life: ConnectionLife): Pr
     reason ??= error;
   };
   connecting.on('error', note).on('sentinelError', note);
+  const { connector } = connecting as unknown as Internals;
+  const ask = connector.connectToSentinel?.bind(connector);
+  if (ask !== undefined) {
+    connector.connectToSentinel = (...asked) =>
+      ask(...asked).on('error', (error) => note(Object.assign(error, { message: `the sentinel: ${error.message}` })));
+  }
   connecting.on('connect', () => life.own(connecting.stream));
   connecting.on('close', () => life.end(reason ?? new Error('the server closed the connection')));
   life.atEnd(() => {
