@@ -15,21 +15,6 @@ interface Endpoint extends Pick<ClientOptions, 'tls'> {
   readonly port: number;
 }
 
-/** What an address of the form of REDIS_URL means. */
-export interface RedisPlace {
-  /** `host:port`, or the name of the primary and its sentinels. The address may contain a password; this does not. */
-  readonly label: string;
-  readonly sentinels: {
-    /** The name by which they know the primary. */
-    readonly name: string;
-    readonly endpoints: readonly Endpoint[];
-    /** They have users of their own, and need none by default. The password of Redis is not for them. */
-    readonly login: Pick<ClientOptions, 'username' | 'password'>;
-  } | null;
-  /** Makes a client of the server; with sentinels, of the primary that they name whenever it connects. */
-  readonly open: (options: ClientOptions) => Redis;
-}
-
 export function labelOf({ host, port }: Endpoint): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
@@ -41,11 +26,26 @@ function endpointOf({ protocol, hostname, port }: URL, defaultPort: number): End
   return { host, port: Number(port || defaultPort), ...tls };
 }
 
-/** @param urls of all sentinels */
-function placeBehind(urls: readonly URL[], url: URL): RedisPlace {
+export type RedisPlace = ReturnType<typeof redisPlace>;
+
+/**
+ * Explains an address of the form of REDIS_URL, which the setting's form has checked.
+ * @param urls one for each host
+ * @returns `label`, without a password: `host:port`, or the name of the primary and its sentinels; `open`, which makes a
+ *   client of the server, or of the primary that the sentinels name whenever it connects
+ */
+export function redisPlace(urls: readonly URL[]) {
+  const [url] = urls;
+  if (url === undefined) throw new Error('the address of Redis is not valid');
+  if (!isBehindSentinels(url)) {
+    const { tls, ...endpoint } = endpointOf(url, 6379);
+    const open = (options: ClientOptions): Redis => new Redis(url.href, { ...options, ...(tls && { tls }) });
+    return { label: labelOf(endpoint), sentinels: null, open };
+  }
   const [, name = '', db = ''] = url.pathname.split('/');
   // In a query, + would be a space.
   const query = new URLSearchParams(url.search.replaceAll('+', '%2B'));
+  // They have users of their own, and need none by default. The password of Redis is not for them.
   const username = query.get('sentinel_user') ?? undefined;
   const password = query.get('sentinel_password') ?? undefined;
   const endpoints = urls.map((each) => endpointOf(each, 26_379));
@@ -56,7 +56,7 @@ function placeBehind(urls: readonly URL[], url: URL): RedisPlace {
   return {
     label: `${name} (sentinels ${endpoints.map(labelOf).join(', ')})`,
     sentinels: { name, endpoints, login: { username, password } },
-    open: (options) =>
+    open: (options: ClientOptions): Redis =>
       new Redis(server.href, {
         ...options,
         name,
@@ -67,19 +67,6 @@ function placeBehind(urls: readonly URL[], url: URL): RedisPlace {
         sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
         ...(server.protocol === 'rediss:' && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
       }),
-  };
-}
-
-/** @param urls of an address of the form of REDIS_URL, which the setting's form has checked; one for each host */
-export function redisPlace(urls: readonly URL[]): RedisPlace {
-  const [url] = urls;
-  if (url === undefined) throw new Error('the address of Redis is not valid');
-  if (isBehindSentinels(url)) return placeBehind(urls, url);
-  const { tls, ...endpoint } = endpointOf(url, 6379);
-  return {
-    label: labelOf(endpoint),
-    sentinels: null,
-    open: (options) => new Redis(url.href, { ...options, ...(tls && { tls }) }),
   };
 }
 

@@ -2,16 +2,15 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
-import type { Dispatcher } from 'undici';
 import { askedPause } from '../base/backoff.ts';
 import { distrustOf } from '../base/certificate.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
 import { httpConnector } from '../base/http-connector.ts';
-import { type ProxySettings, proxyFor } from '../base/proxy.ts';
+import { proxyFor } from '../base/proxy.ts';
 import { isPrivateLiteral, publicLookup } from '../base/public-address.ts';
 import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
-import { SinkError } from './sink.ts';
+import { SinkError, type SinkSettings } from './sink.ts';
 import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
 import { answerWithin } from './with-timeout.ts';
 
@@ -26,17 +25,13 @@ const BODY_MS = 1_000;
 /** Statuses that concern the content, not the address or the state of the receiver. */
 const REFUSED = new Set([400, 413, 422]);
 
-export interface HttpTargetOptions {
-  /** As configured; the fragment is not sent. */
-  readonly url: URL;
-  /** Signs requests per Standard Webhooks. */
-  readonly secret?: string | undefined;
-  /** Further headers of requests that post, a line for each. */
-  readonly headers?: string | undefined;
+/** The secret and the headers are for requests that post; the fragment of the address is not sent. */
+export interface HttpTargetOptions
+  extends Pick<SinkSettings, 'url'>,
+    Partial<Pick<SinkSettings, 'secret' | 'headers' | 'proxies'>> {
   readonly timeoutMs: number;
   /** Whether private addresses are allowed, and http without TLS. */
   readonly isPrivateAllowed: boolean;
-  readonly proxies?: ProxySettings | undefined;
 }
 
 export interface Posted {
@@ -162,19 +157,19 @@ export function createHttpTarget(options: HttpTargetOptions) {
   async function send(
     agent: Agent,
     to: URL,
-    options: Partial<Dispatcher.RequestOptions>,
     signal: AbortSignal,
+    {
+      body,
+      headers: more,
+    }: { readonly body?: Posted['body']; readonly headers?: Readonly<Record<string, string>> } = {},
   ): Promise<void> {
-    const sent = {
-      method: 'GET' as const,
-      ...options,
-      headers: { 'user-agent': `catchword/${VERSION}`, ...(options.headers as Record<string, string> | undefined) },
-    };
+    const given = { 'user-agent': `catchword/${VERSION}`, ...more };
+    const sent = body === undefined ? { method: 'GET' as const } : { method: 'POST' as const, body };
     const address = { origin: to.origin, path: `${to.pathname}${to.search}` };
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const response = await answerWithin(
       timeoutMs,
-      (deadline) => request(agent, { ...sent, ...timeouts, ...address, signal: deadline }, proxy),
+      (deadline) => request(agent, { ...sent, headers: given, ...timeouts, ...address, signal: deadline }, proxy),
       signal,
     ).catch((error: unknown) => {
       throw httpError(error);
@@ -204,13 +199,13 @@ export function createHttpTarget(options: HttpTargetOptions) {
         'webhook-timestamp': atSeconds,
         ...(sign !== null && { 'webhook-signature': sign(id, atSeconds, body) }),
       };
-      await send(agent, target, { method: 'POST', headers, body }, signal);
+      await send(agent, target, signal, { headers, body });
     },
     /** Reads the address, with `suffix` appended to its path. @throws SinkError */
     get: async (agent: Agent, suffix: string, signal: AbortSignal): Promise<void> => {
       const to = new URL(target);
       to.pathname = `${to.pathname.replace(/\/$/, '')}${suffix}`;
-      await send(agent, to, {}, signal);
+      await send(agent, to, signal);
     },
     /** Connects like a request, TLS included, but sends nothing: the receiver could take any request for an event. */
     tryToConnect: async (signal: AbortSignal): Promise<void> => {

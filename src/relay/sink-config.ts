@@ -125,10 +125,12 @@ export function errorTextOf(error: unknown, hide: Hide): string {
 }
 
 /** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
-function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
+export function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
+  // A second question mark: the first one is in the password.
+  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?');
   const hasAt = `${pathname}${search}${hash}`.includes('@');
   // A webhook's path and query may contain an `@`, but with a port before it, it ends a password.
-  return kind === 'webhook' ? port !== '' && hasAt : hash !== '' || hasAt;
+  return /webhook|slack/.test(kind) ? port !== '' && hasAt : hash !== '' || hasAt;
 }
 
 /** Finds the first fault of an address. @returns the message and the hint */

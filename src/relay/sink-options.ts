@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { CatchwordError } from '../base/errors.ts';
 import { nearestName } from '../base/nearest-name.ts';
 import { decoded } from '../base/percent-decode.ts';
+import { wholeNumber } from '../base/whole-number.ts';
 
 /** Hint for an address that is parsed differently than it was meant. */
 export const ENCODE =
@@ -34,7 +35,7 @@ export function pathOf(url: URL): string {
 // The messages of these types follow "Use ".
 
 export const wholeOption = (min: number, max: number) => {
-  const isWithin = (text: string): boolean => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
+  const isWithin = (text: string): boolean => wholeNumber(text, min, max) !== null;
   return z.string().refine(isWithin, `a whole number from ${min} to ${max}`).transform(Number);
 };
 

@@ -159,31 +159,18 @@ function isTornApart({ pathname, search, hash }: URL): boolean {
   return hash !== '' || `${pathname}${search}`.includes('@');
 }
 
-/** An address that `parse` takes apart; empty if it cannot. `problemOf` names what else must not be in it. */
-function parsedAddress(
-  description: string,
-  parse: (given: string) => URL[],
-  problemOf: (url: URL, all: readonly URL[]) => string | null,
-) {
+/** An address with one of `protocols`. `problemOf` names what else must not be in it, or in one for `all` of its hosts. */
+function address(protocols: RegExp, description: string, problemOf: (url: URL, all: readonly URL[]) => string | null) {
   return z
     .string()
     .superRefine((given, context) => {
-      const all = parse(given);
+      const all = hostUrls(given);
       const [url] = all;
-      const problem = url === undefined ? `must be ${description}` : problemOf(url, all);
+      const isKnown = url !== undefined && protocols.test(url.protocol);
+      const problem = isKnown ? problemOf(url, all) : `must be ${description}`;
       if (problem !== null) context.addIssue(problem);
     })
     .describe(description);
-}
-
-/** An address with one of `protocols`. */
-function address(protocols: RegExp, description: string, problemOf: (url: URL) => string | null) {
-  const parse = (given: string) => (URL.canParse(given) ? [new URL(given)] : []);
-  return parsedAddress(
-    description,
-    (given) => parse(given).filter(({ protocol }) => protocols.test(protocol)),
-    problemOf,
-  );
 }
 
 /** The address of the service, without trailing slashes. */
@@ -201,24 +188,20 @@ const SENTINELS = 'redis+sentinel://HOST:26379,HOST:26379/NAME';
 const REDIS = `an address such as redis://127.0.0.1:6379 or ${SENTINELS}, with /, #, ? and @ in a password percent-encoded`;
 
 /** The address of a Redis, or of the sentinels that know where it is; may hold credentials. */
-export const redisUrl = parsedAddress(
-  REDIS,
-  (given) => hostUrls(given).filter(({ protocol }) => /^rediss?(\+sentinel)?:$/.test(protocol)),
-  (url, all) => {
-    if (isTornApart(url)) return 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40';
-    if (!isBehindSentinels(url)) {
-      return /^(\/\d*)?$/.test(url.pathname)
-        ? null
-        : 'must have nothing but a database number after the host, such as /0';
-    }
-    if (all.some(({ hostname }) => hostname === '')) return `must have the host of every sentinel: ${SENTINELS}`;
-    if (!/^\/[\w.-]+(\/\d+)?$/.test(url.pathname)) {
-      return `must have the name by which the sentinels know the primary, then at most a database number: ${SENTINELS}/0`;
-    }
-    const isKnown = [...url.searchParams.keys()].every((key) => SENTINEL_OPTIONS.includes(key));
-    return isKnown ? null : `must not have options other than ${SENTINEL_OPTIONS.join(' and ')}`;
-  },
-);
+export const redisUrl = address(/^rediss?(\+sentinel)?:$/, REDIS, (url, all) => {
+  if (isTornApart(url)) return 'must have /, #, ? and @ in a password written as %2F, %23, %3F and %40';
+  if (!isBehindSentinels(url)) {
+    return /^(\/\d*)?$/.test(url.pathname)
+      ? null
+      : 'must have nothing but a database number after the host, such as /0';
+  }
+  if (all.some(({ hostname }) => hostname === '')) return `must have the host of every sentinel: ${SENTINELS}`;
+  if (!/^\/[\w.-]+(\/\d+)?$/.test(url.pathname)) {
+    return `must have the name by which the sentinels know the primary, then at most a database number: ${SENTINELS}/0`;
+  }
+  const isKnown = [...url.searchParams.keys()].every((key) => SENTINEL_OPTIONS.includes(key));
+  return isKnown ? null : `must not have options other than ${SENTINEL_OPTIONS.join(' and ')}`;
+});
 
 const PROXY = 'an address such as http://proxy.example:3128, with /, #, ? and @ in a password percent-encoded';
 

@@ -3,7 +3,7 @@ import { decoded } from '../../base/percent-decode.ts';
 import { printable } from '../../base/printable.ts';
 import { hiding } from '../../base/redact.ts';
 import { createConfinement } from '../../relay/error-boundary.ts';
-import { errorTextOf, secretsOf } from '../../relay/sink-config.ts';
+import { errorTextOf, isMisparsed, secretsOf } from '../../relay/sink-config.ts';
 import { addressHint, ENCODE } from '../../relay/sink-options.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import type { ChannelFactory, Send } from './channel.ts';
@@ -45,13 +45,6 @@ const KINDS: Readonly<Record<string, Kind>> = {
     load: async () => (await import('./channels/smtp-channel.ts')).createSmtpChannel,
   },
 };
-
-/** Whether a part of the password was parsed as host, port or path: then an `@` comes after the host. */
-function isMisparsed({ pathname, search, hash, port }: URL, kind: string): boolean {
-  // A second question mark: the first one is in the password.
-  if (kind === 'smtp') return hash !== '' || !['', '/'].includes(pathname) || search.slice(1).includes('?');
-  return port !== '' && `${pathname}${search}${hash}`.includes('@');
-}
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function channelConfig(setting: SinkSetting): ChannelConfig {

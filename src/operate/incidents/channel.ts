@@ -1,5 +1,4 @@
-import type { ProxySettings } from '../../base/proxy.ts';
-import type { Hide } from '../../base/redact.ts';
+import type { SinkSettings } from '../../relay/sink.ts';
 
 /** Beginning or end of one episode, for programs. Times are ISO 8601, UTC. */
 export interface ChannelEvent {
@@ -33,16 +32,7 @@ export interface Message {
 export type Send = (message: Message, signal: AbortSignal) => Promise<string | null>;
 
 /** The settings of a channel. They contain credentials: do not log them. */
-export interface ChannelSettings {
-  readonly url: URL;
-  /** `CATCHWORD_NOTIFY_<NAME>_SECRET`. */
-  readonly secret: string | undefined;
-  /** `CATCHWORD_NOTIFY_<NAME>_HEADERS`. */
-  readonly headers?: string | undefined;
-  readonly proxies?: ProxySettings | undefined;
-  /** Masks them in a text from outside. */
-  readonly hide: Hide;
-}
+export type ChannelSettings = Pick<SinkSettings, 'url' | 'secret' | 'headers' | 'proxies' | 'hide'>;
 
 /** @throws CatchwordError CONFIG_INVALID */
 export type ChannelFactory = (settings: ChannelSettings) => Send;

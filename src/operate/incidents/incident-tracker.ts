@@ -1,10 +1,7 @@
-import type { Clock } from '../../base/clock.ts';
-import type { Logger } from '../../base/log.ts';
 import { problemText } from '../../report/problem-text.ts';
 import { type StateLimits, stateOf } from '../../state/mirror-state.ts';
 import { nameOf, problemsOf } from '../../state/problems.ts';
-import type { LeasedDaemon } from '../../store/schema/writers.ts';
-import type { Store } from '../../store/store.ts';
+import type { DeliverOptions } from './deliver.ts';
 import { episodeText } from './message-text.ts';
 
 /*
@@ -27,11 +24,7 @@ const DAY_MS = 86_400_000;
 /** How long ended episodes are kept. */
 const KEEP_MS = 90 * DAY_MS;
 
-export interface WatchOptions extends StateLimits {
-  readonly store: Store;
-  readonly leased: LeasedDaemon;
-  readonly clock: Clock;
-  readonly log: Logger;
+export interface WatchOptions extends StateLimits, Omit<DeliverOptions, 'sender'> {
   /** Names of the channels. */
   readonly channels: readonly string[];
 }

@@ -1,13 +1,13 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { Clock, Pause } from '../../base/clock.ts';
-import { createLog, type Logger } from '../../base/log.ts';
+import type { Pause } from '../../base/clock.ts';
+import { createLog } from '../../base/log.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
 import type { Pace } from '../../pace/pace.ts';
 import type { PageQueue, ValidatePage } from '../queue-port.ts';
-import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
+import { createRedisTrouble } from '../redis-trouble.ts';
 import { createDelivery, type Handle } from './apply-consumer.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
@@ -18,6 +18,7 @@ import {
   openQueue,
   PAUSE_JOB,
   PAUSE_MESSAGE,
+  type QueueOptions,
   type QueuePlace,
   queueNames,
   returnToQueue,
@@ -26,9 +27,7 @@ import {
 import { connectRedis, cutRedis } from './redis-connection.ts';
 import { createStatedPace } from './redis-pace.ts';
 
-interface BullQueueOptions extends QueuePlace {
-  readonly clock: Clock;
-  readonly log: Logger;
+interface BullQueueOptions extends QueueOptions {
   /** The pace of all fetchers together; null for no limit. */
   readonly pace: () => Pace | null;
   /** The pause that the mirror notes; default: none. Fetchers do not know it if Redis could not be told, or was flushed. */
@@ -43,8 +42,6 @@ interface BullQueueOptions extends QueuePlace {
   readonly onRateLimited?: (pause: Pause) => void;
   /** The mirror is deleted after this run: nothing of it stays in Redis. */
   readonly isTemporary?: boolean;
-  /** Default: one of its own. */
-  readonly trouble?: RedisTrouble | undefined;
 }
 
 export interface BullQueue extends PageQueue {
@@ -76,7 +73,7 @@ async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[],
 
 /** Deletes the pages of a mirror that is gone: a killed command cannot, and a mirror may be deleted. */
 async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<void> {
-  const pages = openQueue(place, queueNames(place).apply(gone), redis);
+  const pages = openQueue(queueNames(place).apply(gone), redis);
   try {
     await pages.obliterate({ force: true });
   } finally {
@@ -105,8 +102,8 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const names = queueNames(options);
   // Silent, because the worker's connection logs an outage already.
   const producer = connectRedis(redisUrl, { clock, trouble, log: createLog('silent') }, 'fail');
-  const fetchQueue = openQueue(options, names.fetch, producer);
-  const applyQueue = openQueue(options, names.apply(mirror), producer);
+  const fetchQueue = openQueue(names.fetch, producer);
+  const applyQueue = openQueue(names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
   const stated = createStatedPace(fetchQueue, producer, mirror, clock);
   const watchFetchers = createFetcherWatch(fetchQueue, log);

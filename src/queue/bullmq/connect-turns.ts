@@ -9,7 +9,7 @@ import { createRedisTurns } from './redis-pace.ts';
  * Takes turns of a command in Redis, to which it connects for the first one.
  * @param onGone called once with the first error, from which on the command does without Redis
  */
-export function connectTurns({ redisUrl, source, prefix = PREFIX }: QueuePlace, onGone: (reason: string) => void) {
+export function connectTurns({ redisUrl, source }: QueuePlace, onGone: (reason: string) => void) {
   const { label, open } = redisPlace(hostUrls(redisUrl));
   const redis = open({ ...ONE_TRY, commandTimeout: ONE_TRY_MS });
   let lost: unknown;
@@ -20,7 +20,7 @@ export function connectTurns({ redisUrl, source, prefix = PREFIX }: QueuePlace, 
   let own: Pace | null = null;
   const turns = createRedisTurns(
     redis,
-    (part) => `${prefix}:${name}:${part}`,
+    (part) => `${PREFIX}:${name}:${part}`,
     () => own,
   );
   return {

@@ -1,15 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import type { Job, Queue } from 'bullmq';
 import { backoffMs } from '../../base/backoff.ts';
-import type { Clock } from '../../base/clock.ts';
 import { CatchwordError } from '../../base/errors.ts';
-import type { Logger } from '../../base/log.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import type { ReadWindow } from '../queue-port.ts';
 import { readUntilDone } from '../read-until-done.ts';
-import { createRedisTrouble, type RedisTrouble } from '../redis-trouble.ts';
+import { createRedisTrouble } from '../redis-trouble.ts';
 import type { BullQueue } from './bull-queue.ts';
 import { checkRedis } from './check-redis.ts';
 import { encodeOutcome, parseTask } from './codec.ts';
@@ -18,7 +16,7 @@ import {
   jobId,
   openQueue,
   PAUSE_JOB,
-  type QueuePlace,
+  type QueueOptions,
   queueNames,
   returnToQueue,
   startWorker,
@@ -27,17 +25,13 @@ import { createFetcherTurns } from './redis-pace.ts';
 
 type Refusal = Parameters<Pacer['heed']>[0];
 
-export interface FetcherOptions extends QueuePlace {
+export interface FetcherOptions extends QueueOptions {
   /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */
   readonly read: (pacer: Pacer) => ReadWindow;
   /** Requests in flight in this process. */
   readonly concurrency: number;
   /** The queue of the keeper in this process, which gets the pages of its mirror without a way through Redis. */
   readonly keeper?: Pick<BullQueue, 'mirror' | 'handOver'> | undefined;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Default: one of its own. */
-  readonly trouble?: RedisTrouble | undefined;
 }
 
 /**
@@ -57,7 +51,7 @@ export async function startFetcher(options: FetcherOptions) {
   let closed: Promise<void> | undefined;
 
   function applyQueueOf(mirror: string): Queue {
-    const queue = applyQueues.get(mirror) ?? openQueue(options, names.apply(mirror), fetching.connection);
+    const queue = applyQueues.get(mirror) ?? openQueue(names.apply(mirror), fetching.connection);
     applyQueues.set(mirror, queue);
     return queue;
   }

@@ -11,13 +11,16 @@ import { type ConnectionOptions, connectRedis, cutRedis } from './redis-connecti
 export interface QueuePlace {
   /** An address of the form of REDIS_URL. */
   readonly redisUrl: string;
-  /** Prefix of every key. Default `catchword`. */
-  readonly prefix?: string;
   /** Identifies what is read, because several catalogs may share one Redis; see `sourceId`. */
   readonly source: string;
 }
 
 type WorkerPlace = QueuePlace & ConnectionOptions;
+
+export interface QueueOptions extends QueuePlace, Omit<ConnectionOptions, 'trouble'> {
+  /** Default: one of its own. */
+  readonly trouble?: ConnectionOptions['trouble'] | undefined;
+}
 
 /** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
 export function queueNames({ source }: QueuePlace) {
@@ -58,6 +61,7 @@ export function fetchJobOptions(task: FetchTask) {
 const WORKER_OPTIONS = { lockDuration: 15_000, stalledInterval: 5_000 } as const;
 
 const CLOSE_TIMEOUT_MS = 3_000;
+/** Begins every key. */
 export const PREFIX = 'catchword';
 
 /** Errors of a job that Redis has lost or another worker has taken over. It runs again, so nothing is lost. */
@@ -71,8 +75,8 @@ const NO_LONGER_OURS: readonly unknown[] = [
 /** The same, without a code. */
 const NOT_RENEWED = 'could not renew lock';
 
-export function openQueue({ prefix = PREFIX }: QueuePlace, name: string, connection: Redis): Queue {
-  const queue = new Queue(name, { connection, prefix });
+export function openQueue(name: string, connection: Redis): Queue {
+  const queue = new Queue(name, { connection, prefix: PREFIX });
   // The connection logs its errors itself; without a listener they would be thrown.
   queue.on('error', () => {});
   return queue;
@@ -136,9 +140,9 @@ function patient<Asked extends unknown[], Answer>(
 
 /** Starts a worker with a connection of its own. */
 export function startWorker(place: WorkerPlace, name: string, work: Processor, options: Partial<WorkerOptions> = {}) {
-  const { redisUrl, prefix = PREFIX, clock, log, trouble } = place;
+  const { redisUrl, clock, log, trouble } = place;
   const connection = connectRedis(redisUrl, place, 'wait');
-  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix, connection, autorun: false });
+  const worker = new Worker(name, work, { ...WORKER_OPTIONS, ...options, prefix: PREFIX, connection, autorun: false });
   const closing = new AbortController();
   worker.on('closing', () => closing.abort());
   worker.on('error', (error) => {

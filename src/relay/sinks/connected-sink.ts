@@ -42,22 +42,6 @@ export interface ConnectedStore<Connection, Events> {
 /** A store that is gone does not say goodbye. */
 const LEAVE_TIMEOUT_MS = 1_000;
 
-/** Changes what the calls of a sink throw, as drivers do, to SinkErrors. */
-export function withSinkErrors(sink: Sink, toSinkError: (error: unknown) => SinkError): Sink {
-  const members = Object.entries(sink).map(([name, member]: [string, unknown]) => {
-    if (typeof member !== 'function') return [name, member];
-    const call = async (...args: unknown[]): Promise<unknown> => {
-      try {
-        return await member(...args);
-      } catch (error) {
-        throw error instanceof SinkError ? error : toSinkError(error);
-      }
-    };
-    return [name, call];
-  });
-  return Object.fromEntries(members) as Sink;
-}
-
 /** What drivers, PostgreSQL (57P0…) and PgBouncer say when the other side has ended the connection. */
 const ENDED = /ECONNRESET|EPIPE|ETIMEDOUT|UND_ERR_SOCKET|57P0|idle_timeout|server closed|onnection (is )?(closed|term)/;
 

@@ -3,9 +3,8 @@ import { dirname } from 'node:path';
 import * as z from 'zod';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { linesOf } from '../../line-buffers.ts';
-import { type EventLines, type Mark, type Sink, SinkError, type SinkFactory } from '../../sink.ts';
+import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
-import { withSinkErrors } from '../connected-sink.ts';
 import { type EventFile, openEventFile } from './event-file.ts';
 import { readState } from './generation-state.ts';
 import { checkRest, lastLine, parseEvent } from './read-tail.ts';
@@ -75,10 +74,12 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
   let file: EventFile | undefined;
   let running: Promise<unknown> = Promise.resolve();
 
-  /** Notes a call that may still write after the relay stopped waiting for it. */
+  /** Makes a call throw SinkErrors, and notes it: it may still write after the relay stopped waiting for it. */
   function noted<Arguments extends unknown[], Result>(call: (...given: Arguments) => Promise<Result>) {
     return (...given: Arguments): Promise<Result> => {
-      const result = call(...given);
+      const result = call(...given).catch((error: unknown) => {
+        throw error instanceof SinkError ? error : toSinkError(error);
+      });
       running = result.catch(() => {});
       return result;
     };
@@ -89,7 +90,7 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
     await file.deliver(lines, mark, signal);
   });
 
-  const sink: Sink = {
+  return {
     batch: { events: 10_000, chars: 4_000_000 },
     open: noted(async (mark) => {
       file = await openEventFile(path, { rotateAt, isCompressed: rotates && gzip === 'on', keep }, mark);
@@ -111,7 +112,6 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       await file?.close();
       file = undefined;
     },
-    check: (_signal, found) => checkFile(path, found),
+    check: noted((_signal, found) => checkFile(path, found)),
   };
-  return withSinkErrors(sink, toSinkError);
 };
