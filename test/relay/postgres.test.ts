@@ -1,11 +1,19 @@
 import { describe, expect, it } from 'vitest';
 import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
-import { books, configAt, fed, fedBefore, feeding } from './feeding.ts';
+import { books, configAt, fed, fedBefore, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 describe.skipIf(!postgresAvailable)('postgres', () => {
   const postgres = usePostgres();
+
+  it('a PostgreSQL without TLS is misconfigured if the address demands TLS', async () => {
+    const sink = await configAt(`postgres://postgres@127.0.0.1:${postgres.port}/postgres?sslmode=require`).make();
+    await expect(sink.check(NEVER)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: 'PostgreSQL: The server does not support SSL connections',
+    });
+  });
 
   it('stores typed columns, the body as JSON, and the cursor', async () => {
     const { harness, target, config } = await feeding(postgresTarget(postgres.port));

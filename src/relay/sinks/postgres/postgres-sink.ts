@@ -42,7 +42,8 @@ function toSinkError(error: unknown): SinkError {
   const message = `PostgreSQL: ${messageOf(error) || 'cannot be reached'}${code === '' ? '' : ` (${code})`}`;
   // 0A: the encoding or the version of the database cannot represent the data. P0001: a trigger has raised an exception.
   const isRefused = /^(2[23]|54|0A|P0001)/.test(code);
-  const isSetting = /^(28|3D|3F|42)/.test(code) || error instanceof CatchwordError;
+  // The driver has no code for a server without TLS.
+  const isSetting = /^(28|3D|3F|42)/.test(code) || error instanceof CatchwordError || / support SSL /.test(message);
   const failure = isRefused ? 'refused' : isSetting ? 'misconfigured' : 'unavailable';
   // A proxy that ends a statement because it takes long says nothing.
   const timedOut = failure === 'unavailable' && (code === '' || isTooMuch(error));
