@@ -9,17 +9,12 @@ const SENTINEL_TIMEOUT_MS = 5_000;
 
 export type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
 
-/** Where a server is, as ioredis takes it. */
-interface Endpoint extends Pick<ClientOptions, 'tls'> {
-  readonly host: string;
-  readonly port: number;
-}
-
-export function labelOf({ host, port }: Endpoint): string {
+export function labelOf({ host, port }: ReturnType<typeof endpointOf>): string {
   return `${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
-function endpointOf({ protocol, hostname, port }: URL, defaultPort: number): Endpoint {
+/** Where a server is, as ioredis takes it. */
+function endpointOf({ protocol, hostname, port }: URL, defaultPort: number) {
   const host = unbracketed(hostname) || '127.0.0.1';
   // Node.js does not send the host's name by itself, which a server with several certificates needs.
   const tls = protocol.startsWith('rediss') && { tls: isIP(host) === 0 ? { servername: host } : {} };
