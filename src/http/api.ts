@@ -85,7 +85,11 @@ const CHANGES_ROUTE = sending(CHANGES, {
       areOps,
       `Use ${CHANGE_OPS.join(',')}.`,
     ).optional(),
-    field: z.string().optional().meta({ description: 'Only changes of these top-level fields, between commas.' }),
+    field: textParameter(
+      'Only changes of these top-level fields, between commas.',
+      (text) => text !== '',
+      'Use names such as title,variants.',
+    ).optional(),
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
   errors: [400, 409],

@@ -6,7 +6,7 @@ import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
 import { eventText } from '../catalog/event.ts';
 import type { Summary } from '../catalog/fields.ts';
 import type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
-import { CHANGE_OPS, type ChangeFilter, type Proof, type RunKind, type RunState } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeFilter, type Run } from '../catalog/run-types.ts';
 import type { CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
 import { createHistory, requireKnownSeq } from '../store/history/history.ts';
@@ -54,15 +54,9 @@ export interface MirrorStatus {
   readonly lastSeq: number;
   /** When the mirror was last complete, by the clock of the machine that filled it; null if it never was. */
   readonly completeAt: Date | null;
-  readonly lastRun: {
-    readonly id: number;
-    readonly kind: RunKind;
-    readonly state: RunState;
-    readonly proof: Proof | null;
-    readonly startedAt: Date;
-    readonly finishedAt: Date | null;
-    readonly error: string | null;
-  } | null;
+  readonly lastRun: Readonly<
+    Pick<Run, 'id' | 'kind' | 'state' | 'proof' | 'error'> & { startedAt: Date; finishedAt: Date | null }
+  > | null;
 }
 
 /** `op` and `field` name the changes that are read; default: all. */
@@ -137,6 +131,17 @@ function requireText(name: string, value: unknown): void {
   if (typeof value !== 'string') throw usageError(`${name}: ${String(value)} is not a text`, 'Use a string.');
 }
 
+/** Not all is left to the types: a date may be invalid, and callers in JavaScript pass one word for a list. */
+function requireFilter({ op, field }: ChangeFilter, since: Date): void {
+  if (Number.isNaN(Number(since))) throw usageError(`since: ${String(since)} is not valid`, 'Use a Date.');
+  for (const [name, words] of Object.entries({ op, field })) {
+    if (words !== undefined && !Array.isArray(words))
+      throw usageError(`${name}: ${String(words)} is not a list`, 'Use an array.');
+  }
+  const unknown = op?.find((one) => !CHANGE_OPS.includes(one));
+  if (unknown !== undefined) throw usageError(`op: ${String(unknown)} is not valid`, `Use ${CHANGE_OPS.join(', ')}.`);
+}
+
 const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...row }: ProductRow): MirrorProduct {
@@ -148,24 +153,19 @@ function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...
   };
 }
 
+function lastRunOf({ id, kind, state, proof, error, startedAt, finishedAt }: Run) {
+  return { id, kind, state, proof, error, startedAt: new Date(startedAt), finishedAt: dateOf(finishedAt) };
+}
+
 function statusOf(store: Store): MirrorStatus {
   const [last] = store.runs.list(1);
-  const lastRun = last && {
-    id: last.id,
-    kind: last.kind,
-    state: last.state,
-    proof: last.proof,
-    startedAt: new Date(last.startedAt),
-    finishedAt: dateOf(last.finishedAt),
-    error: last.error,
-  };
   return {
     path: store.path,
     incarnation: store.incarnation,
     products: store.products.living(),
     lastSeq: store.changes.lastSeq(),
     completeAt: dateOf(completeAt(store)),
-    lastRun: lastRun ?? null,
+    lastRun: last === undefined ? null : lastRunOf(last),
   };
 }
 
@@ -210,10 +210,9 @@ export function openMirror(path: string): Mirror {
 
   async function* changeTexts(options: ChangesOptions = {}) {
     const { after = 0, since = new Date(0), follow = false, signal, ...filter } = options;
-    const unknown = filter.op?.find((op) => !CHANGE_OPS.includes(op));
-    if (unknown !== undefined) throw usageError(`op: ${String(unknown)} is not valid`, `Use ${CHANGE_OPS.join(', ')}.`);
+    requireFilter(filter, since);
     const isOver = () => signal?.aborted === true;
-    let cursor = read(() => Math.max(startOf(store, after), store.changes.seqAt(since.getTime())));
+    let cursor = read(() => Math.max(startOf(store, after), store.changes.seqAt(Number(since))));
     while (!isOver()) {
       const { texts, to } = read(() => {
         // Events of a mirror that has not noted its service have no address.

@@ -9,7 +9,7 @@ const SAMPLE = 1_000;
 /** Values that are named, and characters of each. */
 const [NAMED, SHOWN] = [5, 60];
 
-const percent = (part: number, whole: number): string => `${((100 * part) / whole).toFixed(1).replace('.0', '')}%`;
+const percent = (part: number, whole: number): string => `${Number(((100 * part) / whole).toPrecision(3))}%`;
 
 function shares(parts: readonly HeldPart[]): string {
   const whole = parts.reduce((sum, [, products]) => sum + products, 0);
@@ -31,7 +31,8 @@ const MEANINGS = {
  * @param total how many products the run would remove
  */
 export function heldFacts({ removals, products }: Store, { id, proof }: Run, total: number): Record<string, string> {
-  const step = Math.ceil(Math.max(1, total) / SAMPLE);
+  if (total === 0) return {};
+  const step = Math.ceil(total / SAMPLE);
   const parts = Object.entries(removals.heldBy).map(([name, read]) => [name, shares(read(id, step))] as const);
   const living = Math.max(1, products.living());
   const share = `${percent(total, living)} of ${plural(living, 'product')}`;

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/client.ts';
-import { type CatchwordEvent, type Mirror, type MirrorProduct, openMirror } from '../../src/mirror/mirror.ts';
+import {
+  type CatchwordEvent,
+  type ChangesOptions,
+  type Mirror,
+  type MirrorProduct,
+  openMirror,
+} from '../../src/mirror/mirror.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
@@ -187,6 +193,9 @@ it('openMirror rejects a mirror that it cannot read, and invalid options', async
   for (const work of [() => openMirror(isbn), () => mirror.get(isbn), () => mirror.search(isbn)])
     expect(failure(work)).toBe('USAGE');
   await expect(mirror.products({ after: isbn }).next()).rejects.toMatchObject({ code: 'USAGE' });
+  const wrong = [{ since: new Date('yesterday') }, { op: 'updated' }, { field: 'variants' }, { op: ['gone'] }];
+  for (const options of wrong as ChangesOptions[])
+    await expect(mirror.changes(options).next(), JSON.stringify(options)).rejects.toMatchObject({ code: 'USAGE' });
   expect(failure(() => mirror.search('a b c d e f g h i j k l m n o p q'))).toBe('USAGE');
   const [first] = await all(mirror.changes());
   expect(await all(mirror.changes({ after: first?.id ?? '' }))).toHaveLength(9);

@@ -84,6 +84,14 @@ it('a check needs a path for lookups, and a run that holds removals', async () =
   expect(complete.stderr).toContain('run 1 is complete: it does not hold removals [RUN_NOT_ACTIVE]');
 });
 
+it('a check of a run whose products were all seen again says so, and asks nothing', async () => {
+  const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
+  execute(here.db, 'DELETE FROM held_removals');
+  const { stdout } = await command(here, 'runs', 'check', '2');
+  expect(stdout).toBe('it holds no product any more: all were seen, or removed, since\n');
+  expect((await command(here, 'run', '2')).stdout).not.toContain('Publishers');
+});
+
 it.each([
   ['approve', 'approved', '250 products that the source no longer has were removed after an operator approved it.'],
   [
@@ -133,6 +141,7 @@ it('a held run of more than 1,000 products counts what an even sample of them ha
   const store = openedStore(here.db);
   const facts = heldFacts(store, requireRun(store, 2), store.removals.heldCount(2));
   expect(facts['Share of the catalog']).toBe('100% of 2,500 products');
+  expect(heldFacts(store, requireRun(store, 2), 1)['Share of the catalog']).toBe('0.04% of 2,500 products');
   const formats = store.removals.heldBy.Formats(2, 3);
   expect(formats.reduce((sum, [, products]) => sum + products, 0)).toBe(833);
   expect(facts.Formats).toContain(`${formats[0]?.[0]} ${((100 * (formats[0]?.[1] ?? 0)) / 833).toFixed(1)}%`);

@@ -57,6 +57,7 @@ async function reject({ leased, runId, record }: Review): Promise<void> {
 
 /** What the source said of a sample, product by product. */
 function sampleText({ held, asked, living, withdrawn, gone }: SampleAnswer): string {
+  if (held === 0) return 'it holds no product any more: all were seen, or removed, since';
   const answers = { 'it has': living, 'it has withdrawn': withdrawn, 'it does not have': gone };
   const parts = Object.entries(answers).flatMap(([words, some]) =>
     some.length === 0 ? [] : `${words} ${some.length} (${some.map(({ vbid }) => vbid).join(', ')})`,
