@@ -62,8 +62,8 @@ export function requireOwnMark(
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */
 export function isOfThisHistory({ changes, incarnation }: Reader, mark: Mark): boolean {
   if (mark.incarnation !== incarnation || mark.cursor > changes.lastSeq()) return false;
-  const recordedAt = mark.at === 0 ? undefined : changes.timeOf(mark.cursor);
-  return recordedAt === undefined || recordedAt === mark.at;
+  const recordedAt = mark.at === 0 ? null : changes.timeOf(mark.cursor);
+  return recordedAt === null || recordedAt === mark.at;
 }
 
 /** Marks freed events that the sink has as delivered, and freed events that it lost as ready. */

@@ -23,7 +23,7 @@ function heldOf({ runs, removals }: Store, { held }: MirrorState) {
   const first = runs.held().slice(0, LISTED);
   const listed = first.map((run) => ({
     run: run.id,
-    removals: removals.heldUpTo(run.id, COUNTED + 1),
+    removals: removals.heldCount(run.id, COUNTED + 1),
     reason: holdOf(run)?.why ?? null,
   }));
   return { listed, more: held.length - listed.length };
@@ -32,7 +32,7 @@ function heldOf({ runs, removals }: Store, { held }: MirrorState) {
 function sinksOf(store: Store, { sinks }: MirrorState) {
   const rows = sinks.map((sink) => {
     const { id, name, state, error } = sink.row;
-    const parked = store.sinks.parkedUpTo(id, COUNTED + 1);
+    const parked = store.sinks.parkedCount(id, COUNTED + 1);
     return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(sink) };
   });
   const halted = rows.filter(({ isHalted }) => isHalted);

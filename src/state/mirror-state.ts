@@ -59,7 +59,7 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
 /** How far a sink is behind. */
 export function sinkState(store: Store, row: SinkRow, nowMs: number) {
   const lagRecords = store.changes.lastSeq() - row.cursor;
-  const since = lagRecords > 0 ? (store.changes.timeAfter(row.cursor) ?? null) : nowMs;
+  const since = lagRecords > 0 ? store.changes.atFrom(row.cursor + 1) : nowMs;
   return {
     row,
     /** Whether the sink gets nothing until somebody decides about it. */

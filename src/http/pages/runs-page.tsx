@@ -89,7 +89,7 @@ export const runs: View = {
   show: ({ store, clock }, { query }) => {
     const nowMs = clock.now();
     const before = numberIn(query, 'before');
-    const found = before === null ? store.runs.list(LISTED + 1) : store.runs.before(before, LISTED + 1);
+    const found = store.runs.list(LISTED + 1, before ?? undefined);
     const shown = found.slice(0, LISTED);
     const waiting = before === null ? store.runs.held() : [];
     const others = shown.filter(({ id }) => !waiting.some((run) => run.id === id));

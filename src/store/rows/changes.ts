@@ -146,8 +146,6 @@ export function createChangeReader(queries: Queries) {
      WHERE changes.seq < ? ORDER BY changes.seq DESC LIMIT ?`,
   );
   const atFrom = value<[number], number>('SELECT at FROM changes WHERE seq >= ? ORDER BY seq LIMIT 1');
-  const timeOf = value<[number], number>('SELECT at FROM changes WHERE seq = ?');
-  const timeAfter = value<[number], number>('SELECT at FROM changes WHERE seq > ? ORDER BY seq LIMIT 1');
   const runsAfter = tuples<[seq: number, limit: number], [runId: number, seq: number]>(
     'SELECT run_id, max(seq) FROM (SELECT run_id, seq FROM changes WHERE seq > ? ORDER BY seq LIMIT ?) GROUP BY run_id',
   );
@@ -164,7 +162,7 @@ export function createChangeReader(queries: Queries) {
     after: (seq: number, limit: number) => withEras(after(seq, limit)),
     /** Of the next records after `seq`, oldest first, at most `limit` that match. @returns how far it has searched, too */
     matching: (seq: number, limit: number, { op, field }: ChangeFilter) => {
-      const toSeq = Math.min(seq + SEARCHED, lastSeq());
+      const toSeq = Math.max(seq, Math.min(seq + SEARCHED, lastSeq()));
       const names = field?.map((name) => name.replace(/^\//, ''));
       const filter = JSON.stringify({ op: op?.map((one) => OPS.indexOf(one)), field: names });
       const found = matching({ seq, toSeq, filter, limit });
@@ -209,10 +207,10 @@ export function createChangeReader(queries: Queries) {
     },
     /** The era of a change, also of one that was pruned; null for 0, the position before all changes. */
     eraOf: value<[seq: number], string>(`SELECT ${eraSql('?')}`),
-    /** When a change was recorded, milliseconds since 1970; undefined if the log does not hold it. */
-    timeOf: (seq: number) => timeOf(seq) ?? undefined,
-    /** When the first change after `seq` was recorded; undefined if there is none. */
-    timeAfter: (seq: number) => timeAfter(seq) ?? undefined,
+    /** When a change was recorded, milliseconds since 1970; null if the log does not hold it. */
+    timeOf: value<[seq: number], number>('SELECT at FROM changes WHERE seq = ?'),
+    /** When the first change from `seq` on was recorded; null if there is none. */
+    atFrom,
     /** Up to this `seq` the log holds only each product's newest change as of then; 0 if nothing was pruned. */
     prunedTo: number('SELECT pruned_to FROM mirror WHERE id = 1'),
     /**

@@ -26,11 +26,6 @@ export function createRecentRunReader({ number, row, rows, values }: Queries) {
     `SELECT id, state, proof, error, finished_at AS finishedAt FROM runs
      WHERE state IN ('complete', 'held', 'failed') AND (:kind IS NULL OR kind = :kind) ORDER BY id DESC LIMIT :limit`,
   );
-  const restless = row<[{ since: number }], RestlessRun>(
-    `SELECT id, updated, evidence ->> '$.commonChange' AS field
-     FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
-     WHERE finished_at > :since AND json_type(evidence, '$.commonChange') IS NOT NULL ORDER BY id DESC LIMIT 1`,
-  );
   const days = rows<[{ since: number; after: number; most: number }], RunDay>(
     `SELECT finished_at - finished_at % 86400000 AS day, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, total(created + updated + removed + restored) AS changes,
@@ -49,7 +44,11 @@ export function createRecentRunReader({ number, row, rows, values }: Queries) {
     /** The number of the run that filled the mirror first, or of a later one if that is not kept; 0: none has. */
     firstComplete: number<[]>("SELECT min(id) FROM runs WHERE state IN ('complete', 'held')"),
     /** The newest run that ended since and updated nearly every product; undefined if none did. */
-    restless: (since: number) => restless({ since }),
+    restless: row<[since: number], RestlessRun>(
+      `SELECT id, updated, evidence ->> '$.commonChange' AS field
+       FROM (SELECT * FROM runs ORDER BY id DESC LIMIT ${MAX_SUMMED})
+       WHERE finished_at > ? AND json_type(evidence, '$.commonChange') IS NOT NULL ORDER BY id DESC LIMIT 1`,
+    ),
     /** All runs whose removals wait for a decision, oldest first. */
     heldIds: values<[], number>("SELECT id FROM runs WHERE state = 'held' ORDER BY id"),
   };

@@ -31,6 +31,7 @@ export function createRemovalReader({ row, rows, tuples, value, number }: Querie
   const held = rows<[number, number], HeldProduct>(
     `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
   );
+  const heldCount = number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`);
   const heldBy = (value: string) =>
     tuples<[runId: number, step: number], HeldPart>(
       `SELECT ${value}, count(*) AS products ${HELD} AND held_removals.rowid % ? = 0 GROUP BY 1 ORDER BY 2 DESC`,
@@ -74,9 +75,8 @@ export function createRemovalReader({ row, rows, tuples, value, number }: Querie
     },
     /** The same with products that were removed since; it reads no product, so 100,000 take 2 ms. */
     heldListed: number<[runId: number]>('SELECT count(*) FROM held_removals WHERE run_id = ?'),
-    heldCount: number<[runId: number]>(`SELECT count(*) ${HELD}`),
-    /** As `heldCount`, but counts at most `limit`. */
-    heldUpTo: number<[runId: number, limit: number]>(`SELECT count(*) FROM (SELECT 1 ${HELD} LIMIT ?)`),
+    /** Counts at most `limit`. */
+    heldCount: (runId: number, limit = -1) => heldCount(runId, limit),
   };
 }
 

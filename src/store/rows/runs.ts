@@ -81,8 +81,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const selectRuns = (rest: ReturnType<typeof sql>) =>
     onFirstUse(() => orm.select(runColumns).from(runs).where(rest).prepare());
   const get = selectRuns(sql`id = ${sql.placeholder('id')}`);
-  const newest = selectRuns(sql`true ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
-  const older = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
+  const list = selectRuns(sql`id < ${sql.placeholder('before')} ORDER BY id DESC LIMIT ${sql.placeholder('limit')}`);
   const unfinished = selectRuns(sql`state IN ('planned', 'reading') ORDER BY id DESC LIMIT 1`);
   const held = selectRuns(sql`state = 'held' ORDER BY id`);
   const ofRun = sql`run_id = ${sql.placeholder('run')} ORDER BY pass`;
@@ -107,10 +106,8 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     get: (id: number): Run | undefined => get().all({ id }).map(runOf)[0],
     /** Only the state: read once per batch, so without the sums that `get` adds. */
     state: value<[id: number], RunState>('SELECT state FROM runs WHERE id = ?'),
-    /** The newest runs first. */
-    list: (limit: number): Run[] => newest().all({ limit }).map(runOf),
-    /** Runs with smaller numbers, the newest first. */
-    before: (id: number, limit: number): Run[] => older().all({ before: id, limit }).map(runOf),
+    /** The newest runs first. @param before only runs with a lower number */
+    list: (limit: number, before = Number.MAX_SAFE_INTEGER): Run[] => list().all({ before, limit }).map(runOf),
     /** Which products the run reads (`selectionText`); null for a run that is not kept. */
     selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],

@@ -63,6 +63,10 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
   const blocked = tuples<[number], [vbid: string, seq: number]>(
     "SELECT vbid, min(seq) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting') GROUP BY vbid",
   );
+  const parkedCount = number<[id: number, limit: number]>(
+    `SELECT count(*) FROM
+       (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
+  );
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
 
   return {
@@ -75,14 +79,8 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
        FROM parked LEFT JOIN products ON products.vbid = parked.vbid
        WHERE sink_id = ? AND seq > ? AND state IN ('refused', 'waiting', 'ready') ORDER BY seq LIMIT ?`,
     ),
-    parkedCount: number<[id: number]>(
-      "SELECT count(*) FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready')",
-    ),
-    /** As `parkedCount`, but counts at most `limit`. */
-    parkedUpTo: number<[id: number, limit: number]>(
-      `SELECT count(*) FROM
-         (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
-    ),
+    /** Counts at most `limit`. */
+    parkedCount: (id: number, limit = -1) => parkedCount(id, limit),
     freed: rows<[id: number, state: 'ready' | 'delivered'], Pick<ParkedEvent, 'seq' | 'freed'>>(
       'SELECT seq, freed FROM parked WHERE sink_id = ? AND state = ? ORDER BY seq',
     ),

@@ -49,15 +49,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     `INSERT INTO rejected (run_id, pass, page, per_page, position, reason, body)
      VALUES (:runId, :pass, :page, :perPage, :position, :reason, :body)`,
   );
-  const noteSize = write<[runId: number]>(
-    `UPDATE runs SET used_bytes = (SELECT (page_count - freelist_count) * page_size
-       FROM pragma_page_count, pragma_freelist_count, pragma_page_size) WHERE id = ?`,
-  );
-  const dropCheckpoints = write<[beforeRun: number]>('DELETE FROM checkpoints WHERE run_id < ?');
-  const dropRejected = write<[startedBefore: number, limit: number]>(
-    `DELETE FROM rejected WHERE rowid IN
-       (SELECT rejected.rowid FROM runs JOIN rejected ON rejected.run_id = runs.id WHERE runs.started_at < ? LIMIT ?)`,
-  );
   const listed = 'IN (SELECT value FROM json_each(?))';
   const countPruned = write<[ids: string]>(
     `UPDATE mirror SET pruned_counts = (SELECT json_object(${COUNTS.map(
@@ -111,11 +102,17 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       for (const item of items) addRejected({ runId, pass, page: window.page, perPage: window.perPage, ...item });
     },
     /** Notes how much of the file is in use, with what this transaction has written. */
-    noteSize: (runId: number) => noteSize(runId),
-    /** Drops checkpoints of runs before `runId`. */
-    dropCheckpoints: (runId: number) => dropCheckpoints(runId),
+    noteSize: write<[runId: number]>(
+      `UPDATE runs SET used_bytes = (SELECT (page_count - freelist_count) * page_size
+         FROM pragma_page_count, pragma_freelist_count, pragma_page_size) WHERE id = ?`,
+    ),
+    /** Drops checkpoints of earlier runs. */
+    dropCheckpoints: write<[beforeRun: number]>('DELETE FROM checkpoints WHERE run_id < ?'),
     /** Drops at most `limit` rejected items of runs that started before. @returns how many */
-    dropRejected: (startedBefore: number, limit: number) => dropRejected(startedBefore, limit),
+    dropRejected: write<[startedBefore: number, limit: number]>(
+      `DELETE FROM rejected WHERE rowid IN
+         (SELECT rejected.rowid FROM runs JOIN rejected ON rejected.run_id = runs.id WHERE runs.started_at < ? LIMIT ?)`,
+    ),
     /** Deletes runs with all that is noted of them. `totals` still counts them. */
     drop: (ids: readonly number[]): void => {
       const list = JSON.stringify(ids);
