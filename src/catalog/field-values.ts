@@ -55,7 +55,7 @@ export function isWithdrawnBody(body: string): boolean {
   return isWithdrawn(JSON.parse(body) as Fields);
 }
 
-function valueAt(fields: Fields, { key, inner }: Field): unknown {
+export function valueAt(fields: Fields, { key, inner }: Field): unknown {
   const value = fields[key];
   return inner === undefined || value === undefined ? value : fieldsOf(value)[inner];
 }
@@ -69,16 +69,11 @@ export function fieldText(fields: Fields, field: Field, between = '; '): string 
   return field.form === 'names' ? allOf(value, nameOf).join(between) || null : textOf(value);
 }
 
-export interface NameWithRole {
-  readonly text: string;
-  readonly role: string | null;
-}
-
-/** The names in a list such as `contributors`, each with what the person did. */
-export function namesWithRoles(fields: Fields, field: Field): NameWithRole[] {
-  return listOf(valueAt(fields, field)).flatMap((one) => {
-    const text = nameOf(one);
-    return text === null ? [] : [{ text, role: textOf(fieldsOf(one).type) }];
+/** Those in a list such as `contributors` who have a name: their places, their names, and what each did. */
+export function peopleIn(list: unknown): [position: number, name: string, type: string | null][] {
+  return listOf(list).flatMap((one, at) => {
+    const name = nameOf(one);
+    return name === null ? [] : [[at + 1, name, textOf(fieldsOf(one).type)]];
   });
 }
 
@@ -127,13 +122,10 @@ export function partsOf(fields: Fields): Readonly<Record<Part, Value[][]>> {
   const prices = rawPrices(fields).map((price) =>
     PRICE_FIELDS.map(({ form }, at): Value => PRICE_VALUES[form](price[at])),
   );
-  const contributors = listOf(fields[MEMBER.contributors])
-    .map((one, at): Value[] => [at + 1, nameOf(one), textOf(fieldsOf(one).type)])
-    .filter(([, name]) => name !== null);
   const identifiers = Object.entries(fieldsOf(fields[MEMBER.identifiers])).flatMap(([form, value]) =>
     allOf(Array.isArray(value) ? value : [value], textOf).map((text) => [form, text]),
   );
-  return { prices, contributors, identifiers };
+  return { prices, contributors: peopleIn(fields[MEMBER.contributors]), identifiers };
 }
 
 /** The values of `PRICE_FIELDS` for each price, as the source wrote them. */

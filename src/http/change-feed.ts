@@ -89,28 +89,24 @@ function createEventReader(store: Store, fallback: string) {
   /** Size of an event of the batch before: events next to each other are alike. */
   let eventCharacters = BATCH_CHARACTERS / BATCH;
 
-  function eventsAfter(seq: number, limit: number, filter: ChangeFilter) {
-    const source = eventSource(store.source, fallback);
-    const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
-    const events = [];
-    let characters = 0;
-    const { changes, to } = history.matching(seq, Math.min(limit, BATCH, fitting), filter);
-    for (const change of changes) {
-      const text = eventText(change, store.incarnation, source);
-      events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
-      characters += text.length;
-      if (characters >= BATCH_CHARACTERS) break;
-    }
-    if (events.length > 0) eventCharacters = characters / events.length;
-    return { events, to: events.length < changes.length ? (events.at(-1)?.seq ?? seq) : to };
-  }
-
   /** @returns the events, and how far the log was searched */
   return (seq: number, limit = BATCH, filter: ChangeFilter = {}) =>
     store.read(() => {
       // A mirror that was restored meanwhile has other changes at the same numbers.
       store.check();
-      return eventsAfter(seq, limit, filter);
+      const source = eventSource(store.source, fallback);
+      const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
+      const events = [];
+      let characters = 0;
+      const { changes, to } = history.matching(seq, Math.min(limit, BATCH, fitting), filter);
+      for (const change of changes) {
+        const text = eventText(change, store.incarnation, source);
+        events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
+        characters += text.length;
+        if (characters >= BATCH_CHARACTERS) break;
+      }
+      if (events.length > 0) eventCharacters = characters / events.length;
+      return { events, to: events.length < changes.length ? (events.at(-1)?.seq ?? seq) : to };
     });
 }
 

@@ -1,13 +1,6 @@
 import { printable } from '../base/printable.ts';
 import { sameContent } from '../catalog/content.ts';
-import {
-  type Fields,
-  fieldText,
-  isWithdrawn,
-  type NameWithRole,
-  namesWithRoles,
-  priceTexts,
-} from '../catalog/field-values.ts';
+import { type Fields, fieldText, isWithdrawn, peopleIn, priceTexts, valueAt } from '../catalog/field-values.ts';
 import { SHOWN } from '../catalog/fields.ts';
 import { elementsOf, objectMembers } from '../catalog/json-text.ts';
 import type { FieldChange, ProductChange } from '../store/history/history.ts';
@@ -27,7 +20,8 @@ export function productText(body: string) {
     const text = fieldText(fields, field);
     const one = text === null ? [] : [{ text, role: null }];
     // Contributors may be many, and have roles.
-    const texts: readonly NameWithRole[] = field.form === 'names' ? namesWithRoles(fields, field) : one;
+    const people = () => peopleIn(valueAt(fields, field)).map(([, name, role]) => ({ text: name, role }));
+    const texts: readonly { text: string; role: string | null }[] = field.form === 'names' ? people() : one;
     return { label: field.label ?? '', isLink: field.form === 'link', texts };
   });
   return {
@@ -54,8 +48,11 @@ export function excerpt(text: string, from: number, to: number): string {
   return `${start > 0 ? '…' : ''}${text.slice(start, end)}${end < text.length ? '…' : ''}`;
 }
 
-/** Two texts, shortened to the part in which they differ. */
-export function differingParts(before: string, after: string): readonly [before: string, after: string] {
+type TwoTexts = readonly [before: string | null, after: string | null];
+
+/** Two texts, shortened to the part in which they differ; as they are if one is absent. */
+export function differingParts(before: string | null, after: string | null): TwoTexts {
+  if (before === null || after === null) return [before, after];
   const shorter = Math.min(before.length, after.length);
   let start = 0;
   while (start < shorter && before.charCodeAt(start) === after.charCodeAt(start)) start++;
@@ -132,7 +129,7 @@ export function changeLines({ op, fields }: ProductChange): string[] {
   if (fields.length === 0) return [WITHOUT_FIELDS[op]];
   return fields.flatMap(({ field, before, after }: FieldChange) =>
     partChanges(before, after).map(({ path, before: was, after: is }) => {
-      const texts = was === null || is === null ? [was ?? 'not set', is ?? 'not set'] : differingParts(was, is);
+      const texts = differingParts(was, is).map((text) => text ?? 'not set');
       return printable(`${[field, ...path].join(' › ')}: ${texts.join(' → ')}`);
     }),
   );

@@ -1,11 +1,8 @@
 import { changedPointers, difference, type Pointer, sameContent } from '../catalog/content.ts';
+import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 
-interface Living {
-  readonly vbid: string;
-  readonly title: string | null;
-  readonly body: string;
-}
+type Living = Pick<ProductRow, 'vbid' | 'title' | 'body'>;
 
 /** A difference between two mirrors in one product. */
 export type Disagreement =

@@ -77,9 +77,7 @@ export function noteFullRead(writer: KeeperWriter, runId: number, ignoreFields: 
   if (noted === null || selection === null) return '';
   const ignored = ignoreFields.map((pointer) => `/${pointer.join('/')}`).join();
   writer.source.note({ address: noted.address, selection, unfinished: false, ignored });
-  const changes = [selectionChanges(noted.selection, selection)];
-  if (ignored !== (noted.ignored ?? ignored)) {
-    changes.push(changeText('CATCHWORD_IGNORE_FIELDS', noted.ignored, ignored));
-  }
-  return changes.filter((text) => text !== '').join('; ');
+  const isKnown = ignored === (noted.ignored ?? ignored);
+  const changes = isKnown ? '' : changeText('CATCHWORD_IGNORE_FIELDS', noted.ignored, ignored);
+  return [selectionChanges(noted.selection, selection), changes].filter((text) => text !== '').join('; ');
 }

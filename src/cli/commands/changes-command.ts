@@ -1,7 +1,6 @@
 import { Command, Option } from 'commander';
 import { configuredSource, eventText } from '../../catalog/event.ts';
-import type { ChangeFilter } from '../../catalog/run-types.ts';
-import { CHANGE_OPS } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeFilter } from '../../catalog/run-types.ts';
 import type { Config } from '../../settings/config.ts';
 import { createHistory, requireKnownSeq } from '../../store/history/history.ts';
 import { eventSource } from '../../store/rows/source-state.ts';

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { type LookUp, reviewNow } from '../../operate/decisions/carry-out-review.ts';
 import type { REVIEWS } from '../../operate/decisions/held-run-review.ts';
 import { runJson } from '../../report/run-report.ts';
-import { requireSource } from '../../settings/config.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/look-up-held.ts';
 import type { CommandContext } from './shared/command-context.ts';
@@ -17,11 +16,7 @@ export function reviewCommand(context: CommandContext, action: keyof typeof REVI
   return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {
     const log = commandLog(context, 'error');
     const tell = toPerson(context);
-    const lookUp: LookUp = async (id, most, stopping) => {
-      // Without a path for lookups nothing is requested, and the settings of a source are not needed.
-      if (config.lookupPath === undefined) return null;
-      return await lookUpHeld({ config: requireSource(config), clock, log, tell }, store, id, most, stopping);
-    };
+    const lookUp: LookUp = (id, most, stopping) => lookUpHeld({ config, clock, log, tell }, store, id, most, stopping);
     const before = store.runs.get(runId)?.restored ?? 0;
     const decision = { who: commandUser(), action, target: String(runId), argument: null };
     const { outcome } = await reviewNow({ store, clock, log, lookUp, tell }, decision, signal);

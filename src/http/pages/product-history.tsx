@@ -20,7 +20,7 @@ function Value({ text }: { readonly text: string | null }) {
 }
 
 function PartRow({ path, part: { before, after } }: { readonly path: string; readonly part: PartChange }) {
-  const [was, is] = before === null || after === null ? [before, after] : differingParts(before, after);
+  const [was, is] = differingParts(before, after);
   return (
     <>
       <dt>

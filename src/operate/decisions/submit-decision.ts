@@ -29,13 +29,11 @@ function carryOut(store: Store, decision: Decision, nowMs: number): string | nul
   return null;
 }
 
-const COMMANDS: Partial<Record<Decision['action'], (target: string) => string>> = {
-  approve: (run) => `npx catchword approve ${run}`,
-  check: (run) => `npx catchword runs check ${run}`,
-  reject: (run) => `npx catchword reject ${run}`,
-  undo: (run) => `npx catchword runs undo ${run}`,
-  start: (kind) => `npx catchword sync${kind === 'full' ? ' --full' : ''}`,
-};
+/** The command that carries out a decision which waits for the keeper. */
+function commandOf({ action, target }: Decision): string {
+  if (action === 'start') return `npx catchword sync${target === 'full' ? ' --full' : ''}`;
+  return `npx catchword ${action === 'check' || action === 'undo' ? 'runs ' : ''}${action} ${target}`;
+}
 
 /**
  * Records a decision of an operator. Carries it out at once, or leaves it to the process that keeps the mirror. A
@@ -56,8 +54,8 @@ export function decide(store: Store, decision: Decision, nowMs: number): number 
     }
     if (outcome !== null) return recordEnded(writer, decision, 'done', outcome, nowMs);
     if (store.daemonLease.holder(nowMs) === null) {
-      const command = COMMANDS[decision.action]?.(decision.target);
-      return recordEnded(writer, decision, 'failed', `no daemon is running; start it, or run: ${command}`, nowMs);
+      const why = `no daemon is running; start it, or run: ${commandOf(decision)}`;
+      return recordEnded(writer, decision, 'failed', why, nowMs);
     }
     return ask(writer, decision, nowMs);
   });

@@ -67,11 +67,9 @@ const typesOf = (fields: readonly { readonly column: string; readonly form: stri
 /** Columns read from a product's body, with their types. */
 export const PRODUCT_COLUMNS = typesOf(COLUMNS);
 /** Columns of parts, with their types. */
-export const PART_COLUMNS = {
-  prices: { vbid: 'text', ...typesOf(PARTS.prices) },
-  contributors: { vbid: 'text', ...typesOf(PARTS.contributors) },
-  identifiers: { vbid: 'text', ...typesOf(PARTS.identifiers) },
-};
+export const PART_COLUMNS = Object.fromEntries(
+  PART_NAMES.map((part) => [part, typesOf([{ column: 'vbid', form: 'text' }, ...PARTS[part]])]),
+) as Record<Part, Record<string, string>>;
 
 const KEYS = { id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', vbid: 'text NOT NULL' };
 const partTable = (part: Part, ...indexes: string[]) => ({ columns: { ...PART_COLUMNS[part], ...KEYS }, indexes });

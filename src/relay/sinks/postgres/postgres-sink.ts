@@ -8,7 +8,7 @@ import { createConnectedSink } from '../connected-sink.ts';
 import { openCursorRow } from './cursor-row.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
-import { ensureLayout, inTransaction, resolveNames, type TableNames } from './postgres-layout.ts';
+import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
 import { isTooMuch, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
 
@@ -61,23 +61,6 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
   const { table, removals } = readOptions(url, OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
   const asked = readOptions(url, FOLLOWED, [...Object.keys(OPTIONS), ...WITHOUT_EFFECT]);
 
-  /** Delivers products of its own, in a transaction that it rolls back. */
-  async function tryToWrite(db: pg.Client, names: TableNames, tell?: (mark: Mark) => void): Promise<void> {
-    await inTransaction(db, 'ROLLBACK', async () => {
-      await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
-      await ensureLayout(db, names, true);
-      const sql = statementsOf(names, removals);
-      const { found } = await openCursorRow(db, { table, names, sql, key: names.key });
-      if (found?.isFilled === true) tell?.(found);
-      // A cursor row of its own: a relay may have locked the real one, which must not change.
-      const key = `${names.key} (catchword doctor)`;
-      const tried = await openTable(db, { table, names, sql, key }, CHECK_MARK);
-      const { signal } = new AbortController();
-      await tried.fillBegins(CHECK_MARK, signal);
-      await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
-    });
-  }
-
   return createConnectedSink({
     hide,
     batch: { events: 10_000, chars: 8_000_000 },
@@ -99,9 +82,20 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
           }),
       };
     },
-    check: async (db, _signal, found) => {
+    check: async (db, signal, tell) => {
       const names = await resolveNames(db, table);
-      await tryToWrite(db, names, found);
+      await inTransaction(db, 'ROLLBACK', async () => {
+        await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
+        await ensureLayout(db, names, true);
+        const sql = statementsOf(names, removals);
+        const { found } = await openCursorRow(db, { table, names, sql, key: names.key });
+        if (found?.isFilled === true) tell?.(found);
+        // A cursor row of its own: a relay may have locked the real one, which must not change.
+        const key = `${names.key} (catchword doctor)`;
+        const tried = await openTable(db, { table, names, sql, key }, CHECK_MARK);
+        await tried.fillBegins(CHECK_MARK, signal);
+        await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
+      });
       const tried = 'tried in a transaction that was rolled back';
       return names.exists
         ? `rows of table ${table} can be written and removed (${tried})`
