@@ -497,8 +497,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/relay/restored-mirror.test.ts',
     'a store that has changes of a lost future is fed on',
     'src/relay/resume-position.ts',
-    'return recordedAt === undefined || recordedAt === mark.at;',
-    'return recordedAt === undefined || recordedAt > 0;',
+    'return recordedAt === null || recordedAt === mark.at;',
+    'return recordedAt === null || recordedAt > 0;',
   ),
   bugFor(
     'test/relay/contract.test.ts',
