@@ -48,10 +48,8 @@ export function excerpt(text: string, from: number, to: number): string {
   return `${start > 0 ? '…' : ''}${text.slice(start, end)}${end < text.length ? '…' : ''}`;
 }
 
-type TwoTexts = readonly [before: string | null, after: string | null];
-
 /** Two texts, shortened to the part in which they differ; as they are if one is absent. */
-export function differingParts(before: string | null, after: string | null): TwoTexts {
+export function differingParts(before: string | null, after: string | null): readonly [string | null, string | null] {
   if (before === null || after === null) return [before, after];
   const shorter = Math.min(before.length, after.length);
   let start = 0;

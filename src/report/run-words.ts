@@ -2,10 +2,8 @@ import { holdOf, type Run, UNTOLD } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { count, plural } from './text.ts';
 
-type Stated = Pick<Run, 'state' | 'settlesAt' | 'reasons'>;
-
 /** The state of a run in a word or two, for a list. */
-export function stateName(run: Stated): string {
+export function stateName(run: Pick<Run, 'state' | 'settlesAt' | 'reasons'>): string {
   if (run.settlesAt !== null) return 'waiting for late changes';
   const verdict = holdOf(run)?.verdict ?? null;
   if (verdict !== null) return `removals ${verdict}`;

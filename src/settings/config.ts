@@ -65,14 +65,6 @@ export const BELONGING = /^(CATCHWORD_(?:SINK|NOTIFY)_.+)_(?:SECRET|HEADERS)(?:_
 
 const ADDRESS = /^[a-z][a-z+]+:\S/;
 
-/** @throws CatchwordError CONFIG_INVALID */
-function rejectName(env: string, owner: string): never {
-  throw new CatchwordError('CONFIG_INVALID', `${env}: its value is an address, but it is the secret of ${owner}`, {
-    setting: env,
-    hint: 'Choose another name: no name of a sink ends in _SECRET.',
-  });
-}
-
 /** Whether a variable names a sink or a channel (`CATCHWORD_SINK_<NAME>`), or belongs to one (`_FILE`, BELONGING). */
 export function isNamed(variable: string): boolean {
   return NAMED.test(variable);
@@ -96,7 +88,12 @@ function readNamed(
     const [, owner] = BELONGING.exec(env) ?? [];
     if (owner !== undefined) {
       const isSink = env.endsWith('_SECRET') && ADDRESS.test(environment[env] ?? '') && !environment[owner];
-      if (isSink) attempt(() => rejectName(env, owner));
+      if (!isSink) return [];
+      const hint = 'Choose another name: no name of a sink ends in _SECRET.';
+      const problem = `${env}: its value is an address, but it is the secret of ${owner}`;
+      attempt(() => {
+        throw new CatchwordError('CONFIG_INVALID', problem, { setting: env, hint });
+      });
       return [];
     }
     const proxies = { httpsProxy, httpProxy, noProxy };

@@ -40,7 +40,7 @@ describe.skipIf(!browserAvailable)('the overview in a browser', () => {
     await page.locator('figure.chart canvas').nth(4).waitFor();
     expect(await page.locator('figure.chart figcaption').allTextContents()).toEqual([
       'Products',
-      'Changes a day',
+      'Changes a day, without the first load',
       'Greatest age of the mirror',
       'Longest runs',
       'Changes for archive',

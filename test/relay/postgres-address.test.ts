@@ -1,5 +1,5 @@
 import { chownSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -181,4 +181,9 @@ describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', () => 
     expect(stdout).toContain('its certificate is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE). A certificate must');
     expect(stderr).toBe('');
   });
+});
+
+it('an address without a user means the user of the process, also where USER is not set', async () => {
+  await import('../../src/relay/sinks/postgres/postgres-connection.ts');
+  expect(pg.defaults.user).toBe(process.env.USER ?? userInfo().username);
 });

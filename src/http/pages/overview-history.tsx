@@ -30,7 +30,7 @@ function chartsOf(days: readonly RunDay[], { products, nowMs, ageMs, sinks }: Ov
   });
   return [
     ['Products', 'counts', { Products: (_, at) => products - later(at, 'grown') }],
-    ['Changes a day', 'stack', Object.fromEntries(kinds)],
+    ['Changes a day, without the first load', 'stack', Object.fromEntries(kinds)],
     ['Greatest age of the mirror', 'lengths', { Age: age }],
     ['Longest runs', 'lengths', { 'Full run': ({ full }) => full, 'Delta run': ({ delta }) => delta }],
     ...deliveries,

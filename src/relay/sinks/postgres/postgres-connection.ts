@@ -1,4 +1,5 @@
 import { createConnection, Socket } from 'node:net';
+import { userInfo } from 'node:os';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import type { ConnectionLife } from '../connection-scope.ts';
@@ -10,6 +11,13 @@ const STATEMENT_TIMEOUT_MS = 60_000;
 /** Longer, so that the server reports its own limit. */
 const QUERY_TIMEOUT_MS = 65_000;
 const CANCEL_TIMEOUT_MS = 2_000;
+
+try {
+  // An address without a user means the user of the process, as in libpq. The driver asks USER, which a service may lack.
+  pg.defaults.user ??= userInfo().username;
+} catch {
+  // In a container, the user of the process may have no name: PostgreSQL says then that the user is missing.
+}
 
 /** Members that the types of the driver leave out. */
 interface Internals {
