@@ -49,7 +49,7 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
   if (!given) return undefined;
   const invalid = (problem: string, hint: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${setting}: ${problem}`, { setting, hint });
-  const isNoName = 'Put it into a file. No name of a sink ends in _FILE: that is a file with the address.';
+  const isNoName = 'Put it into a file: a variable that ends in _FILE names a file.';
   if (ADDRESS.test(given)) throw invalid('its value is an address, not a path', isNoName);
   const parsed = path.safeParse(given);
   if (!parsed.success) throw invalid('its value is not a whole path', `It ${parsed.error.issues[0]?.message}.`);
@@ -89,7 +89,7 @@ function readNamed(
     if (owner !== undefined) {
       const isSink = env.endsWith('_SECRET') && ADDRESS.test(environment[env] ?? '') && !environment[owner];
       if (!isSink) return [];
-      const hint = 'Choose another name: no name of a sink ends in _SECRET.';
+      const hint = 'Choose another name: none of a sink or a channel ends in _SECRET.';
       const problem = `${env}: its value is an address, but it is the secret of ${owner}`;
       attempt(() => {
         throw new CatchwordError('CONFIG_INVALID', problem, { setting: env, hint });

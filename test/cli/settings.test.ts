@@ -238,7 +238,7 @@ it('an address in a variable that ends in _SECRET is an error, and a secret is n
   const read = (env: Record<string, string>) => readSettings(env).problems.map(({ message, hint }) => [message, hint]);
   expect(read({ CATCHWORD_SINK_TOP_SECRET: 'jsonl:changes.jsonl' })).toContainEqual([
     'CATCHWORD_SINK_TOP_SECRET: its value is an address, but it is the secret of CATCHWORD_SINK_TOP',
-    'Choose another name: no name of a sink ends in _SECRET.',
+    'Choose another name: none of a sink or a channel ends in _SECRET.',
   ]);
   expect(read({ CATCHWORD_SINK_TOP_SECRET: 'whsec_c2VjcmV0' })).toEqual(read({}));
 });
@@ -249,7 +249,7 @@ it.each(['SINK_MY', 'NOTIFY_MY'])('an address in a variable that ends in _FILE i
     {
       code: 'CONFIG_INVALID',
       message: `CATCHWORD_${name}_FILE: its value is an address, not a path`,
-      hint: expect.stringContaining('No name of a sink ends in _FILE'),
+      hint: expect.stringContaining('a variable that ends in _FILE names a file'),
     },
   ]);
 });
