@@ -21,21 +21,22 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
   store: ['catalog', 'proof'],
   state: ['catalog', 'store'],
   queue: ['catalog'],
-  relay: ['catalog', 'settings', 'store'],
+  view: ['catalog', 'store'],
+  relay: ['catalog', 'settings', 'store', 'view'],
   report: ['catalog', 'proof', 'relay', 'state', 'store'],
   sync: ['catalog', 'client', 'proof', 'queue', 'store'],
   // Channels are reached like sinks: signatures, private addresses, secrets in addresses.
   operate: ['catalog', 'relay', 'report', 'settings', 'state', 'store', 'sync'],
-  http: ['catalog', 'events', 'operate', 'report', 'state', 'store'],
+  http: ['catalog', 'events', 'operate', 'report', 'state', 'store', 'view'],
   events: ['catalog'],
-  mirror: ['catalog', 'events', 'state', 'store'],
+  mirror: ['catalog', 'events', 'state', 'store', 'view'],
   sandbox: ['xml'],
   cli: ['*'],
 };
 
 /** Packages that only these rooms may import. */
 const ONLY_IN: Record<string, readonly string[]> = {
-  'better-sqlite3': ['base', 'store'],
+  'better-sqlite3': ['base', 'store', 'view'],
   'drizzle-orm': ['store'],
   undici: ['base', 'client', 'relay'],
   bullmq: ['queue'],

@@ -7,6 +7,7 @@ import { decoded } from '../base/percent-decode.ts';
 import { type Hide, hiding } from '../base/redact.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
+import { compileView, isWhole, type View, viewText } from '../view/view.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
@@ -22,6 +23,8 @@ export interface SinkConfig {
   readonly identity: string;
   /** Whether an event that the store refuses for good is parked, or stops the sink. */
   readonly refused: 'park' | 'stop';
+  /** What it gets of each product; null: every product whole. */
+  readonly view: View | null;
   /** The message of an error without secrets. */
   readonly errorText: (error: unknown) => string;
   make(): Promise<Sink>;
@@ -153,6 +156,12 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
+/** @throws CatchwordError CONFIG_INVALID if an expression is not valid */
+function viewOf({ env, where, fields }: SinkSetting): View | null {
+  const text = viewText(where, fields);
+  return isWhole(text) ? null : compileView(text, { where: `${env}_WHERE`, fields: `${env}_FIELDS` });
+}
+
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again } = setting;
@@ -187,6 +196,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     address,
     identity,
     refused: refused.data,
+    view: viewOf(setting),
     errorText: (error) => errorText(error),
     make: async () => {
       const now = again?.();

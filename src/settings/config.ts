@@ -15,6 +15,9 @@ export interface SinkSetting {
   readonly secret: string | undefined;
   /** Further headers of a webhook's requests, a line for each. They may contain credentials. */
   readonly headers?: string | undefined;
+  /** Which products a sink gets, and what of them: see `view/view.ts`. */
+  readonly where?: string | undefined;
+  readonly fields?: string | undefined;
   readonly proxies?: ProxySettings;
   /** Reads the files of `_FILE` again, where a password may have changed. @throws CatchwordError CONFIG_INVALID */
   readonly again?: () => Omit<SinkSetting, 'again'> | undefined;
@@ -61,7 +64,8 @@ function secretFromFile(env: string, environment: Environment, schema?: z.ZodTyp
 const NAMED = /^(CATCHWORD_(?:SINK|NOTIFY)_)([A-Z0-9][A-Z0-9_]*?)(?:_FILE)?$/;
 
 /** A variable that belongs to a sink or a channel, whose own variable is the first group. */
-export const BELONGING = /^(CATCHWORD_(?:SINK|NOTIFY)_.+)_(?:SECRET|HEADERS)(?:_FILE)?$/;
+export const BELONGING =
+  /^(CATCHWORD_(?:SINK_.+|NOTIFY_.+(?=_SECRET|_HEADERS)))_(?:SECRET|HEADERS|WHERE|FIELDS)(?:_FILE)?$/;
 
 const ADDRESS = /^[a-z][a-z+]+:\S/;
 
@@ -98,11 +102,13 @@ function readNamed(
     }
     const proxies = { httpsProxy, httpProxy, noProxy };
     const readAll = (attempt: Attempt): Omit<SinkSetting, 'again'>[] => {
-      const read = (one: string) => attempt(() => bare(one, environment[one]) || secretFromFile(one, environment));
+      const read = (one: string, schema?: z.ZodType) =>
+        attempt(() => bare(one, environment[one], schema) || secretFromFile(one, environment, schema)) || undefined;
       const [url, secret, headers] = [read(env), read(`${env}_SECRET`), read(`${env}_HEADERS`)];
-      if (url === undefined || url === '') return [];
-      const lower = name.toLowerCase();
-      return [{ env, name: lower, url, secret: secret || undefined, headers: headers || undefined, proxies }];
+      // An expression may begin and end with a quote.
+      const [where, fields] =
+        prefix === 'CATCHWORD_SINK_' ? ['WHERE', 'FIELDS'].map((one) => read(`${env}_${one}`, anything)) : [];
+      return url === undefined ? [] : [{ env, name: name.toLowerCase(), url, secret, headers, where, fields, proxies }];
     };
     return readAll(attempt).map((setting) => ({ ...setting, again: () => readAll((work) => work())[0] }));
   });

@@ -199,6 +199,8 @@ export const SINK_OPTIONS = [
   { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
   { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook, or two' },
   { env: 'CATCHWORD_SINK_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook' },
+  { env: 'CATCHWORD_SINK_<NAME>_WHERE', form: 'an SQL expression', help: 'which products a sink gets' },
+  { env: 'CATCHWORD_SINK_<NAME>_FIELDS', form: 'a list, or an SQL expression', help: 'what it gets of each product' },
 ];
 
 /** Settings that every channel for notifications has. */

@@ -28,6 +28,7 @@ export function memory(batch = { events: 100, chars: 1_000_000 }) {
       address: 'memory',
       identity: 'memory',
       refused: 'park',
+      view: null,
       errorText: messageOf,
       make: async () => ({
         batch,

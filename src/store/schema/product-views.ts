@@ -43,6 +43,12 @@ function fieldSql({ form, path }: Field): string {
   return `(SELECT group_concat(name, '; ') FROM (${names}))`;
 }
 
+/** SQL: a column of the view `catalog`, of a row that has only `body`. */
+export function columnSql(field: Field): string {
+  if (field.form === 'sellable') return PRICE_SQL.sellable('body', field.path);
+  return field.kept === 'stored' ? `CAST(${fieldSql(field)} AS TEXT)` : fieldSql(field);
+}
+
 /** SQL: a number, or the text of one; up to 2^53. */
 function numberSql(json: string, path: string): string {
   const [type, value] = [`json_type(${json}, '$.${path}')`, `json_extract(${json}, '$.${path}')`];

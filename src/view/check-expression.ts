@@ -1,0 +1,201 @@
+import Database from 'better-sqlite3';
+import { CatchwordError, messageOf } from '../base/errors.ts';
+import { nearestName } from '../base/nearest-name.ts';
+import { COLUMNS, STORED } from '../catalog/fields.ts';
+import { type Instruction, type Program, readProgram } from './sql-program.ts';
+
+/*
+ * Which SQL expressions a view may have: functions of the product alone, whose cost grows as the product does and not
+ * faster. What an expression uses is read from the program that SQLite makes of it, not from its text.
+ */
+
+/** What an expression reads. */
+export interface Expression {
+  /** Columns of the view `catalog`. */
+  readonly columns: ReadonlySet<string>;
+  /** Top-level members of the product; null if all. */
+  readonly keys: ReadonlySet<string> | null;
+}
+
+export type ViewErrorCode = 'CONFIG_INVALID' | 'USAGE';
+
+/** For safety: SQLite prepares a longer text in time that grows with its length. */
+const LONGEST = 10_000;
+/** For safety: each loop parses the JSON that it reads. */
+const MOST_LOOPS = 16;
+const HINT = 'docs/views.md has what an expression may use, and examples.';
+const JSON_EACH = "Read the elements of an array with: EXISTS (SELECT 1 FROM json_each(body, '$.MEMBER') v WHERE …).";
+
+/** Columns of the view `catalog` that the mirror adds to the product. */
+const OF_MIRROR = ['id', 'first_seen_at', 'changed_at', 'changed_seq'];
+
+/** Deterministic, and the result is about as long as the arguments. */
+const FUNCTIONS = new Set(
+  `-> ->> json json_array json_array_length json_extract json_group_array json_group_object json_insert json_object json_quote
+   json_remove json_replace json_set json_type json_valid abs avg ceil ceiling coalesce count floor glob group_concat ifnull iif
+   instr length like lower ltrim max min nullif octet_length round rtrim sign string_agg substr substring sum total trim typeof
+   unicode upper`.split(/\s+/),
+);
+/** The argument that must be a literal, because the time grows with the product of both lengths. */
+const LITERAL_ARGUMENT: Readonly<Record<string, number>> = { like: 0, glob: 0, instr: 1, trim: 1, ltrim: 1, rtrim: 1 };
+/** Functions of a text of JSON and a path. */
+const WITH_PATH = new Set(['->', '->>', 'json_array_length', 'json_extract', 'json_type']);
+
+const READABLE = ['vbid', ...COLUMNS.map(({ column }) => column), 'body'];
+const BODY = READABLE.length - 1;
+const TEXTS = new Set(['vbid', 'body', ...STORED.map(({ column }) => column)]);
+
+type Invalid = (problem: string, hint?: string) => CatchwordError;
+
+const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s\S]*?\*\/|[A-Za-z_]\w*|\S/g;
+
+/**
+ * Rejects what would let SQLite work long before there is a program: it copies the columns of a query in FROM into each
+ * place that names them. And a parenthesis that closes one that the expression did not open.
+ */
+function checkText(text: string, invalid: Invalid): void {
+  if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
+  /** For each open parenthesis, whether it holds a query. */
+  const open: boolean[] = [];
+  let before = '';
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (/^(--|\/\*)/.test(token)) continue;
+    const word = token.toUpperCase();
+    if (/^(WITH|VALUES|RECURSIVE)$/.test(word)) throw invalid(`${word} is not available`, HINT);
+    if (token === ';') throw invalid('there is more than one statement', HINT);
+    if (word === 'SELECT' && open.length > 0) open[open.length - 1] = true;
+    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && open.at(-1) === true);
+    if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
+    if (token === '(') open.push(false);
+    if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
+    before = word;
+  }
+  if (open.length > 0) throw invalid('a parenthesis is not closed');
+}
+
+function openAnalysis(): Database.Database {
+  const sqlite = new Database(':memory:');
+  sqlite.exec(`CREATE TABLE catalog (${READABLE.map((name) => (TEXTS.has(name) ? `${name} TEXT` : name)).join(', ')})`);
+  // Else its number of arguments would not be listed.
+  sqlite.function('json_extract', { deterministic: true }, (_json: unknown, _path: unknown) => null);
+  return sqlite;
+}
+
+function explain(sqlite: Database.Database, text: string): Instruction[] {
+  return sqlite.prepare<[], Instruction>(`EXPLAIN SELECT 1 FROM catalog WHERE (\n${text}\n)`).all();
+}
+
+function unprepared(error: unknown, invalid: Invalid): CatchwordError {
+  const message = messageOf(error);
+  const [, what = '', name = ''] = /^no such (column|table): (\S+)/.exec(message) ?? [];
+  if (what === 'table') return invalid(`${name} cannot be read here`, JSON_EACH);
+  if (OF_MIRROR.includes(name)) return invalid(`${name} is a column of the mirror, not of the product`, HINT);
+  const near = what === '' ? undefined : nearestName(name, READABLE);
+  return invalid(message, near === undefined ? HINT : `Did you mean ${near}? ${HINT}`);
+}
+
+/** Rejects what is not of the product alone. @param each the virtual table of `json_each` */
+function checkSources({ of, calls }: Program, each: string | null, invalid: Invalid): void {
+  if (of('Variable').length > 0) throw invalid('it has a parameter', HINT);
+  const isOther = of('OpenRead').length > 1 || of('VOpen').some(({ p4 }) => p4 !== each);
+  if (isOther || of('Rowid').length > 0) throw invalid('it reads more than the product', JSON_EACH);
+  for (const { name } of calls) if (!FUNCTIONS.has(name)) throw invalid(`the function ${name} is not available`, HINT);
+}
+
+/** Rejects what takes longer than a few readings of the product. */
+function checkCost(program: Program, invalid: Invalid): void {
+  const { of, loops, loopAround, writerOf, isOfElement, calls, jumpsBack } = program;
+  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || of('Rewind').length > 1) {
+    throw invalid('it has a loop of its own', JSON_EACH);
+  }
+  if (loops.length > MOST_LOOPS) throw invalid(`it has more than ${MOST_LOOPS} times json_each`);
+  for (const { addr, p3 } of of('VFilter')) {
+    const outer = loopAround(addr);
+    if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {
+      throw invalid(
+        'a json_each within another one reads the same again for each element',
+        "Let it read the element: json_each(body, '$.OUTER') a, json_each(a.value, '$.INNER') b.",
+      );
+    }
+  }
+  for (const { at, name, args, isConstant } of calls) {
+    const literal = LITERAL_ARGUMENT[name];
+    if (literal !== undefined && literal < args.length && !isConstant(literal)) {
+      throw invalid(`what ${name} searches for must be a literal, such as '%word%'`);
+    }
+    const loop = loopAround(at.addr);
+    const isOfProduct = (register: number): boolean => writerOf(register, at.addr, loop?.from)?.opcode === 'Column';
+    if (loop !== undefined && args.some(isOfProduct)) throw invalid(`${name} reads the product again for each element`);
+  }
+  for (const { addr, p1, p2 } of of('Concat')) {
+    const loop = loopAround(addr);
+    if (loop === undefined) continue;
+    if ([p1, p2].some((register) => writerOf(register, addr, loop.from)?.opcode === 'Column')) {
+      throw invalid('|| copies a field of the product for each element');
+    }
+  }
+}
+
+/** The member that a path begins with; null if it is not known. @param name the function that takes the path */
+function keyOf(path: string | null, name: string): string | null {
+  if (path === null) return null;
+  if (name.startsWith('->') && !path.startsWith('$')) return path;
+  return /^\$\.([A-Za-z_]\w*)/.exec(path)?.[1] ?? /^\$\."([^"\\]+)"/.exec(path)?.[1] ?? null;
+}
+
+/** The member that a program reads from a body in a register; null if it may be any. */
+function keyFromBody({ of, calls, literalIn, writerOf }: Program, loaded: Instruction): string | null {
+  const { addr, p3: register } = loaded;
+  const reads = calls
+    .filter(({ args }) => args.includes(register))
+    .map(({ at, name, args }) => ({
+      addr: at.addr,
+      name: args[0] === register && args.length === 2 && WITH_PATH.has(name) ? name : '',
+      path: literalIn(register + 1, at.addr),
+    }));
+  const each = of('VFilter').filter(({ p3 }) => p3 === register - 2);
+  reads.push(...each.map((at) => ({ addr: at.addr, name: 'json_each', path: literalIn(register + 1, at.addr) })));
+  const [first] = reads.filter((read) => read.addr > addr).sort((a, b) => a.addr - b.addr);
+  if (first === undefined || writerOf(register, first.addr) !== loaded) return null;
+  // Another instruction in between may copy the body.
+  const isCopied = of('Copy', 'SCopy', 'Concat').some(
+    (one) => one.addr > addr && one.addr < first.addr && one.p1 === register,
+  );
+  return first.name === '' || isCopied ? null : keyOf(first.path, first.name);
+}
+
+function readsOf(program: Program): Expression {
+  const loaded = program.of('Column').filter(({ p1 }) => p1 === 0);
+  const columns = new Set(loaded.map(({ p2 }) => READABLE[p2] ?? ''));
+  const keys = COLUMNS.filter(({ column }) => columns.has(column)).map(({ key }) => key);
+  const fromBody = loaded.filter(({ p2 }) => p2 === BODY).map((one) => keyFromBody(program, one));
+  const isKnown = (key: string | null): key is string => key !== null;
+  return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
+}
+
+/**
+ * Checks an expression, in a few milliseconds.
+ * @param name of the setting, option or parameter, for errors
+ * @throws CatchwordError with this code
+ */
+export function checkExpression(text: string, name: string, code: ViewErrorCode): Expression {
+  const invalid: Invalid = (problem, hint) =>
+    new CatchwordError(code, `${name}: ${problem}`, hint === undefined ? {} : { hint });
+  checkText(text, invalid);
+  const sqlite = openAnalysis();
+  try {
+    const each = explain(sqlite, "EXISTS (SELECT 1 FROM json_each('[]'))").find(({ opcode }) => opcode === 'VOpen');
+    let listed: Instruction[];
+    try {
+      listed = explain(sqlite, text);
+    } catch (error) {
+      throw unprepared(error, invalid);
+    }
+    const program = readProgram(listed);
+    checkSources(program, each?.p4 ?? null, invalid);
+    checkCost(program, invalid);
+    return readsOf(program);
+  } finally {
+    sqlite.close();
+  }
+}

@@ -1,0 +1,37 @@
+import { objectMembers, objectText } from '../catalog/json-text.ts';
+
+/** A list of members of a product: the names that paths begin with, each with the rest of the paths; null: the whole member. */
+type Wanted = ReadonlyMap<string, Wanted | null>;
+
+const LIST = /^\s*[A-Za-z_][\w-]*(\.[\w-]+)*(\s*,\s*[A-Za-z_][\w-]*(\.[\w-]+)*)*\s*$/;
+
+/** Whether a choice of fields is a list such as `title, metadata.description`; else it is an expression. */
+export function isFieldList(text: string): boolean {
+  return LIST.test(text);
+}
+
+function wantedOf(paths: readonly (readonly string[])[]): Wanted {
+  const rests = new Map<string, string[][]>();
+  for (const [key = '', ...rest] of paths) rests.set(key, [...(rests.get(key) ?? []), rest]);
+  return new Map([...rests].map(([key, all]) => [key, all.some(({ length }) => length === 0) ? null : wantedOf(all)]));
+}
+
+/** The wanted members of the text of an object, in its order, each with its own bytes. */
+function pick(json: string, wanted: Wanted): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [key, value] of objectMembers(json)) {
+    const inner = wanted.get(key);
+    if (inner === null) found.set(key, value);
+    else if (inner !== undefined && value.startsWith('{')) {
+      const members = pick(value, inner);
+      if (members.size > 0) found.set(key, objectText(members));
+    }
+  }
+  return found;
+}
+
+/** Reads a list. @returns the members that it reads, and what selects them, which keeps the product's order and bytes */
+export function fieldList(text: string) {
+  const wanted = wantedOf([['vbid'], ...text.split(',').map((path) => path.trim().split('.'))]);
+  return { keys: new Set(wanted.keys()), pick: (body: string) => pick(body, wanted) };
+}

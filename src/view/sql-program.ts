@@ -1,0 +1,121 @@
+/*
+ * Reads the program that SQLite makes of an expression: what EXPLAIN lists. The expression is the WHERE clause of a query of
+ * one table, which has cursor 0.
+ */
+
+/** An instruction; see https://sqlite.org/opcode.html. */
+export interface Instruction {
+  readonly addr: number;
+  readonly opcode: string;
+  readonly p1: number;
+  readonly p2: number;
+  readonly p3: number;
+  readonly p4: string | null;
+}
+
+/** A loop over the elements of a JSON array or object (`json_each`), or over sorted rows. */
+interface Loop {
+  readonly cursor: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The call of a function. `args` of one with any number of arguments are guessed. */
+interface Call {
+  readonly at: Instruction;
+  readonly name: string;
+  readonly args: readonly number[];
+  /** Whether an argument, by its place, is the same for all rows. */
+  readonly isConstant: (place: number) => boolean;
+}
+
+const CALLS = ['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggFinal', 'AggValue'];
+const MOST_ARGS = 8;
+
+export function readProgram(program: readonly Instruction[]) {
+  const of = (...opcodes: string[]): Instruction[] => program.filter(({ opcode }) => opcodes.includes(opcode));
+  const once = of('Once').map(({ addr, p2 }) => ({ from: addr, to: p2 }));
+
+  const loops: Loop[] = of('VFilter', 'SorterSort', 'Sort').flatMap(({ addr, p1 }) => {
+    const end = program.find(
+      ({ opcode, ...next }) => /^(V|Sorter)?Next$/.test(opcode) && next.p1 === p1 && next.addr > addr,
+    );
+    return end === undefined ? [] : [{ cursor: p1, from: addr, to: end.addr }];
+  });
+
+  /** The innermost loop around an instruction, unless something in between is done only once. */
+  function loopAround(addr: number): Loop | undefined {
+    const around = loops.filter(({ from, to }) => from < addr && addr < to);
+    const innermost = around.reduce<Loop | undefined>(
+      (inner, one) => (one.from > (inner?.from ?? -1) ? one : inner),
+      undefined,
+    );
+    const isOnce = once.some(({ from, to }) => from > (innermost?.from ?? 0) && from < addr && addr < to);
+    return isOnce ? undefined : innermost;
+  }
+
+  /** The instructions that write a register, before `addr` and after `from`. */
+  function writersOf(register: number, addr: number, from = -1): Instruction[] {
+    const writes = ({ opcode, p2, p3 }: Instruction): boolean =>
+      (/^(Column|VColumn|Function|PureFunc|Concat)$/.test(opcode) && p3 === register) ||
+      (/^(String8|Copy|SCopy|Null|Integer|Int64|Real)$/.test(opcode) && p2 === register);
+    return program.filter((one) => one.addr < addr && one.addr > from && writes(one));
+  }
+
+  /** The last one of them. */
+  const writerOf = (...given: Parameters<typeof writersOf>): Instruction | undefined => writersOf(...given).at(-1);
+
+  /** The text of a register that holds a literal. Literals are often loaded at the end of a program, where it starts. */
+  function literalIn(register: number, addr: number): string | null {
+    const writer =
+      writerOf(register, addr) ?? program.findLast(({ opcode, p2 }) => opcode === 'String8' && p2 === register);
+    return writer?.opcode === 'String8' ? writer.p4 : null;
+  }
+
+  const isLiteral = (register: number): boolean =>
+    of('String8').some(({ addr, p2 }) => p2 === register && loopAround(addr) === undefined);
+
+  /** Whether a register has nothing but a value of the current element of a loop, or a literal. */
+  function isOfElement(register: number, addr: number, loop: Loop): boolean {
+    const writers = writersOf(register, addr, loop.from);
+    return (
+      writers.length > 0 &&
+      writers.every(({ opcode, addr: at, p1, p2 }) => {
+        if (opcode === 'VColumn') return p1 === loop.cursor;
+        if (opcode === 'Copy' || opcode === 'SCopy') return isLiteral(p1) || isOfElement(p1, at, loop);
+        return opcode === 'Function' ? isOfElement(p2, at, loop) : opcode === 'String8' || opcode === 'Null';
+      })
+    );
+  }
+
+  function callOf(at: Instruction): Call {
+    const [, name = '', count = ''] = /^(.*)\((-?\d+)\)$/.exec(at.p4 ?? '') ?? [];
+    const many = Number(count);
+    const from = loopAround(at.addr)?.from ?? 0;
+    let args = 0;
+    while (args < (many < 0 ? MOST_ARGS : many)) {
+      if (many < 0 && writerOf(at.p2 + args, at.addr, from) === undefined) break;
+      args++;
+    }
+    return {
+      at,
+      name,
+      args: Array.from({ length: args }, (_, place) => at.p2 + place),
+      isConstant: (place) => ((at.p1 >> place) & 1) === 1,
+    };
+  }
+
+  return {
+    of,
+    loops,
+    loopAround,
+    writerOf,
+    literalIn,
+    isOfElement,
+    calls: of(...CALLS).map(callOf),
+    /** Jumps back, except by a loop, and to the beginning. */
+    jumpsBack: of('Goto').filter(({ addr, p2 }) => p2 > 1 && p2 < addr),
+  };
+}
+
+export type Program = ReturnType<typeof readProgram>;

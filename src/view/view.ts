@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import Database from 'better-sqlite3';
+import { messageOf } from '../base/errors.ts';
+import { COLUMNS } from '../catalog/fields.ts';
+import { objectMembers, objectText } from '../catalog/json-text.ts';
+import { columnSql } from '../store/schema/product-views.ts';
+import { checkExpression, type Expression, type ViewErrorCode } from './check-expression.ts';
+import { fieldList, isFieldList } from './field-list.ts';
+
+/** A filter and a choice of fields, as a user wrote them. Without either, a reader gets every product whole. */
+export interface ViewText {
+  /** An SQL expression over the columns of the view `catalog`; null: every product. */
+  readonly where: string | null;
+  /** A list of members, or an SQL expression whose value is a JSON object; null: the whole product. */
+  readonly fields: string | null;
+}
+
+/** V: what a reader gets of a product. A function of the product alone. */
+export interface View extends ViewText {
+  /** The top-level members that it reads; null: all. A change of others cannot make it look different. */
+  readonly keys: ReadonlySet<string> | null;
+  /** Differs if the view differs. */
+  readonly digest: string;
+  /** @returns JSON of what the reader gets of the product; null: it gets nothing, as for a product that an expression fails on */
+  readonly of: (vbid: string, body: string) => string | null;
+  /** Products that an expression failed on, so far, and the last of them. */
+  readonly failures: () => { readonly count: number; readonly last: string | null };
+}
+
+export function isWhole({ where, fields }: ViewText): boolean {
+  return where === null && fields === null;
+}
+
+/** The text of an object, with the key of its product. */
+function withKey(vbid: string, members: Map<string, string>): string {
+  return objectText(members.has('vbid') ? members : new Map([['vbid', JSON.stringify(vbid)], ...members]));
+}
+
+/** SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with these columns. */
+function rowSql(columns: ReadonlySet<string>): string {
+  const read = COLUMNS.filter(({ column }) => columns.has(column)).map(
+    (field) => `, ${columnSql(field)} AS ${field.column}`,
+  );
+  return `SELECT vbid, body${read.join('')} FROM (SELECT CAST(? AS TEXT) AS vbid, CAST(? AS TEXT) AS body)`;
+}
+
+/**
+ * Prepares a view.
+ * @param names of the settings, options or parameters, for errors
+ * @throws CatchwordError with this code if an expression is not valid
+ */
+export function compileView(
+  text: ViewText,
+  names: { readonly where: string; readonly fields: string },
+  code: ViewErrorCode = 'CONFIG_INVALID',
+): View {
+  const { where, fields } = text;
+  const filter: Expression | null = where === null ? null : checkExpression(where, names.where, code);
+  const list = fields !== null && isFieldList(fields) ? fieldList(fields) : null;
+  const made = fields === null || list !== null ? null : checkExpression(fields, names.fields, code);
+  const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
+  const keys =
+    chosen.keys === null || filter?.keys === null ? null : new Set([...chosen.keys, ...(filter?.keys ?? [])]);
+  const digest = createHash('sha256')
+    .update(JSON.stringify([where, fields]))
+    .digest('hex')
+    .slice(0, 12);
+
+  const columns = new Set([...(filter?.columns ?? []), ...(made?.columns ?? [])]);
+  const value = made === null ? '1' : `(\n${fields}\n)`;
+  const judge =
+    filter === null && made === null
+      ? null
+      : new Database(':memory:')
+          .prepare<[string, string], unknown>(
+            `SELECT ${value} FROM (${rowSql(columns)}) AS catalog WHERE (\n${where ?? '1'}\n)`,
+          )
+          .pluck();
+  let failed = 0;
+  let last: string | null = null;
+
+  function viewOf(vbid: string, body: string): string | null {
+    const found = judge === null ? 1 : judge.get(vbid, body);
+    if (found === undefined) return null;
+    if (list !== null) return withKey(vbid, list.pick(body));
+    if (made === null) return body;
+    if (typeof found !== 'string' || !found.startsWith('{')) throw new Error('the fields are not a JSON object');
+    return withKey(vbid, objectMembers(found));
+  }
+
+  return {
+    where,
+    fields,
+    keys,
+    digest,
+    of: (vbid, body) => {
+      try {
+        return viewOf(vbid, body);
+      } catch (error) {
+        failed++;
+        last = `${vbid}: ${messageOf(error)}`;
+        return null;
+      }
+    },
+    failures: () => ({ count: failed, last }),
+  };
+}
+
+/** A text that is empty counts as absent. */
+export function viewText(where: string | undefined, fields: string | undefined): ViewText {
+  const text = (given: string | undefined): string | null => given?.trim() || null;
+  return { where: text(where), fields: text(fields) };
+}

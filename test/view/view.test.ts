@@ -1,0 +1,178 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { openHarness } from '../../src/relay/contract/harness.ts';
+import { compileView, type View } from '../../src/view/view.ts';
+import { python, sqlite3, sqliteToolsAvailable } from '../support/sqlite-tools.ts';
+
+const NAMES = { where: 'WHERE', fields: 'FIELDS' };
+
+function where(text: string): View {
+  return compileView({ where: text, fields: null }, NAMES);
+}
+
+function fields(text: string): View {
+  return compileView({ where: null, fields: text }, NAMES);
+}
+
+const PRICED = (currency: string, value: string): string =>
+  `"variants":[{"prices":[{"currency":"USD","value":"1"},{"currency":"${currency}","value":${value}}]}]`;
+const BODIES: Readonly<Record<string, string>> = {
+  A: `{"vbid":"A","title":"Tides","format":"epub","language":"en","sales_rights":["CZ","SK"],${PRICED('EUR', '"9.50"')}}`,
+  B: `{"vbid":"B","title":"tides II","format":{"name":"pdf"},"distributable":"false","edition":2,${PRICED('CZK', '10.50')}}`,
+  1: `{"vbid":"1","title":7,"sales_rights":["WORLD"],"identifiers":{"eisbn_canonical":9780000000002}}`,
+  null: `{"vbid":"null","title":null,"variants":[{},{"prices":null}],"sales_rights":{},"contributors":["Ada","Bo"]}`,
+  'D d': `{"vbid":"D d","title":"🌊 \\u0000 O'Hara","variants":[{"prices":[{"currency":"EUR","value":12345678901234567890}]}]}`,
+};
+
+const HAS_EUR = `EXISTS (SELECT 1 FROM json_each(body, '$.variants') v, json_each(v.value, '$.prices') p
+  WHERE p.value->>'currency' = 'EUR')`;
+
+const FILTERS = [
+  "title = 'Tides'",
+  "title LIKE 'tides%' AND NOT distributable",
+  'title = 7',
+  'vbid = 1',
+  "vbid < 'B'",
+  'e_isbn = 9780000000002',
+  'title IS NULL',
+  "title <> 'Tides'",
+  "format IN ('epub', 'pdf') -- by name",
+  HAS_EUR,
+  `NOT ${HAS_EUR}`,
+  `EXISTS (SELECT 1 FROM json_each(body, '$.variants') v WHERE EXISTS
+     (SELECT 1 FROM json_each(v.value, '$.prices') p WHERE p.value->>'value' > 10))`,
+  `EXISTS (SELECT 1 FROM json_each(body, '$.variants') v,
+     json_each(CASE v.type WHEN 'object' THEN v.value ELSE '{}' END, '$.prices') p WHERE p.value->>'currency' = 'CZK')`,
+  "EXISTS (SELECT 1 FROM json_each(sales_rights) WHERE value IN ('CZ', 'WORLD'))",
+  "'CZ' IN (SELECT value FROM json_each(sales_rights))",
+  `(SELECT max(CAST(p.value->>'value' AS REAL)) FROM json_each(body, '$.variants') v,
+     json_each(v.value, '$.prices') p) > 10`,
+  "contributors LIKE '%bo%' OR json_extract(body, '$.edition') = 2",
+  "body->>'edition' >= 1 AND language IS NULL",
+  'catalog.language IS NOT NULL',
+  "title COLLATE nocase = 'TIDES'",
+];
+
+describe.skipIf(!sqliteToolsAvailable)('a filter', () => {
+  it('matches exactly the products that sqlite3 and Python count in the view catalog', async () => {
+    const mirror = openHarness();
+    onTestFinished(() => mirror.close());
+    mirror.change(Object.entries(BODIES).map(([vbid, body]) => ({ vbid, body })));
+    const counted: string[] = [];
+    const matched: string[] = [];
+    for (const text of FILTERS) {
+      const view = where(text);
+      const sql = `SELECT count(*) FROM catalog WHERE ${text}\n`;
+      counted.push(
+        [text, ...(await sqlite3(mirror.store.path, sql)), ...(await python(mirror.store.path, sql))].join(' '),
+      );
+      const count = Object.entries(BODIES).filter(([vbid, body]) => view.of(vbid, body) === body).length;
+      matched.push(`${text} ${count} ${count}`);
+      expect(view.failures().count).toBe(0);
+    }
+    expect(matched).toEqual(counted);
+  });
+});
+
+const BAD: readonly (readonly [text: string, error: RegExp])[] = [
+  ['titel = 1', /WHERE: no such column: titel/],
+  ["changed_at > '2026'", /changed_at is a column of the mirror/],
+  ['random() > 0', /the function random is not available/],
+  ["on_sale_date < datetime('now')", /datetime is not available/],
+  ['on_sale_date < current_timestamp', /current_timestamp is not available/],
+  ['last_insert_rowid() = 0', /last_insert_rowid is not available/],
+  ['length(zeroblob(1000000000)) > 1', /zeroblob is not available/],
+  ["printf('%1000000000s', '') = ''", /printf is not available/],
+  ["title REGEXP 'x'", /no such function: REGEXP/],
+  ['EXISTS (SELECT 1 FROM prices)', /prices cannot be read here/],
+  ['EXISTS (SELECT 1 FROM catalog c)', /it reads more than the product/],
+  ['EXISTS (SELECT 1 FROM sqlite_schema)', /it reads more than the product/],
+  ["EXISTS (SELECT 1 FROM pragma_table_info('x'))", /it reads more than the product/],
+  ['EXISTS (SELECT 1 FROM json_tree(body))', /it reads more than the product/],
+  ['(SELECT count(*) FROM json_each(body), json_each(body), json_each(body)) > 3', /reads the same again/],
+  [
+    "EXISTS (SELECT 1 FROM json_each(body, '$.a') a WHERE a.value IN (SELECT value FROM json_each(body)))",
+    /same again/,
+  ],
+  ['(SELECT value FROM json_each(body) ORDER BY (SELECT count(*) FROM json_each(body)) LIMIT 1) = 1', /same again/],
+  ["EXISTS (SELECT 1 FROM json_each(body) v WHERE v.value || title = 'x')", /copies a field/],
+  ['EXISTS (SELECT 1 FROM json_each(body) v WHERE v.value = lower(body))', /lower reads the product again/],
+  ['body LIKE title', /must be a literal/],
+  ['instr(body, title)', /must be a literal/],
+  ['(WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)', /WITH is not available/],
+  ['(SELECT a FROM (SELECT body || body AS a FROM json_each(body)))', /a query in FROM/],
+  ["(SELECT 1 FROM json_each('[]') j, ((SELECT body AS a FROM json_each(body))))", /a query in FROM/],
+  ['1) OR (1', /a parenthesis is closed/],
+  ['1 OR (1', /a parenthesis is not closed/],
+  ["title = 'x'; DROP TABLE catalog", /more than one statement/],
+  ['title = ?', /parameter/],
+  ['title = :title', /parameter/],
+  ['count(*) > 0', /misuse of aggregate/],
+  ['row_number() OVER () > 0', /misuse of window/],
+  ['title = ', /syntax error/],
+  ['title = /* x', /incomplete input/],
+  [`title = '${'x'.repeat(20_000)}'`, /more than 10000 characters/],
+  ['('.repeat(3_000) + ')'.repeat(3_000), /Recursion limit/],
+  [Array.from({ length: 17 }, () => 'EXISTS (SELECT 1 FROM json_each(body))').join(' OR '), /more than 16 times/],
+];
+
+describe('an expression', () => {
+  it.each(BAD)('that is not a bounded function of the product is rejected: %s', (text, error) => {
+    expect(() => where(text)).toThrow(error);
+    expect(() => compileView({ where: text, fields: null }, NAMES, 'USAGE')).toThrow(
+      expect.objectContaining({ code: 'USAGE' }),
+    );
+  });
+
+  it('that fails for a product counts as nothing, and is counted', () => {
+    const view = where("abs(json_extract(body, '$.n')) > 1");
+    expect(view.of('A', '{"n":-5}')).toBe('{"n":-5}');
+    expect(view.of('B', '{"n":-9223372036854775808}')).toBeNull();
+    expect(view.of('C', 'not JSON')).toBeNull();
+    expect(view.failures()).toEqual({ count: 2, last: expect.stringMatching(/^C: malformed JSON/) });
+  });
+});
+
+describe('the fields of a view', () => {
+  const body = '{"b": 10.50,"vbid":"A","m":{"x":1,"y":{"z": [1, 2]},"w":12345678901234567890},"a":null}';
+
+  it('that are a list keep the bytes and the order of the product', () => {
+    expect(fields('a, b').of('A', body)).toBe('{"b":10.50,"vbid":"A","a":null}');
+    expect(fields('m.y.z, m.w, m.none, b.c, none').of('A', body)).toBe(
+      '{"vbid":"A","m":{"y":{"z":[1, 2]},"w":12345678901234567890}}',
+    );
+    expect(fields('m.y, m').of('A', body)).toBe('{"vbid":"A","m":{"x":1,"y":{"z": [1, 2]},"w":12345678901234567890}}');
+    expect(fields('a').of('A', '{"a":1}')).toBe('{"vbid":"A","a":1}');
+  });
+
+  it('that are an expression keep the digits of numbers', () => {
+    const view = fields("json_object('n', body->'b', 'w', body->'$.m.w', 'z', json_extract(body, '$.m.y.z'))");
+    expect(view.of('A', body)).toBe('{"vbid":"A","n":10.50,"w":12345678901234567890,"z":[1,2]}');
+    const cheapest =
+      fields(`json_object('vbid', vbid, 'eur', (SELECT p.value->>'value' FROM json_each(body, '$.variants') v,
+      json_each(v.value, '$.prices') p WHERE p.value->>'currency' = 'EUR' ORDER BY 1 LIMIT 1))`);
+    expect(cheapest.of('A', BODIES.A ?? '')).toBe('{"vbid":"A","eur":"9.50"}');
+    expect(fields('title || vbid').of('A', '{"title":"x"}')).toBeNull();
+  });
+});
+
+describe('the members that a view reads', () => {
+  it.each([
+    ["title = 'x' AND e_isbn IS NULL", 'title', ['identifiers', 'title', 'vbid']],
+    [HAS_EUR, 'title, metadata.description', ['metadata', 'title', 'variants', 'vbid']],
+    [
+      "body->'x'->>'y' = 1 OR json_extract(body, '$.\"odd key\".z') = 2 OR body->>'$.q[0]' = 1",
+      'vbid',
+      ['odd key', 'q', 'vbid', 'x'],
+    ],
+    ["json_type(body, '$.a') = 'null' AND json_array_length(body, '$.b.c') > 1", 'vbid', ['a', 'b', 'vbid']],
+    ["body LIKE '%x%'", 'title', null],
+    ['json_extract(body, title) = 1', 'title', null],
+    ["json_extract(body, '$.a', '$.b') = 1", 'title', null],
+    ["EXISTS (SELECT 1 FROM json_each(body) WHERE key = 'x')", 'title', null],
+    ["json_extract(lower(body), '$.a') = 1", 'title', null],
+    ["title = 'x'", null, null],
+  ] as const)('are known: %s', (filter, chosen, keys) => {
+    const view = compileView({ where: filter, fields: chosen }, NAMES);
+    expect(view.keys === null ? null : [...view.keys].sort()).toEqual(keys);
+  });
+});
