@@ -18,6 +18,10 @@ export interface RecordedChange {
   readonly added: readonly string[];
   /** The item's JSON text as of `seq`; null if it was removed. */
   readonly body: string | null;
+  /** Of a reader with a view: names what the event says of the change, in the event's id. */
+  readonly tag?: string;
+  /** Of a reader with a view: whether the product began or ceased to match, though it is there before and after. */
+  readonly view?: 'entered' | 'left' | undefined;
 }
 
 /** Which events some texts are of, in order. */
@@ -39,8 +43,8 @@ export function configuredSource(baseUrl: string | undefined): string {
  * The id of a change, which names one change for ever. After a mirror is restored from a backup, changes get the same numbers
  * again, but another era. Readers compare ids and do not parse them.
  */
-export function eventId(incarnation: string, { era, seq }: Pick<RecordedChange, 'era' | 'seq'>): string {
-  return `${idStart(incarnation, era)}${seq}`;
+export function eventId(incarnation: string, { era, seq, tag }: Pick<RecordedChange, 'era' | 'seq' | 'tag'>): string {
+  return `${idStart(incarnation, tag === undefined ? era : `${era}.${tag}`)}${seq}`;
 }
 
 /** What the ids of an era start with: the number of the change follows. */
@@ -89,6 +93,7 @@ export function eventText(change: RecordedChange, incarnation: string, source: s
     `,"type":"catchword.product.${op}","subject":${vbid},"time":"${time}"`,
     `,"datacontenttype":"application/json","sequence":"${sequenceText(seq)}"`,
     `,"data":{"op":"${op}","vbid":${vbid},"product":${oneLine(change.body)},"before":${oneLine(before)}`,
-    `,"changed":${changed},"run":${change.runId},"cause":"${change.cause}"}}`,
+    `,"changed":${changed},"run":${change.runId},"cause":"${change.cause}"`,
+    change.view === undefined ? '}}' : `,"view":"${change.view}"}}`,
   ].join('');
 }

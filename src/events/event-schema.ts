@@ -11,6 +11,10 @@ const ABOUT = {
     .meta({ description: 'JSON pointers of the changed fields. Empty if the product was created or removed.' }),
   run: z.int().meta({ description: 'The run that recorded the change.' }),
   cause: z.enum(['full', 'delta']).meta({ description: 'The kind of that run.' }),
+  view: z
+    .enum(['entered', 'left'])
+    .optional()
+    .meta({ description: 'Of a reader with a filter: whether the product began or ceased to match.' }),
 };
 const NOTHING = z.null();
 

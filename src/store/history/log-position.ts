@@ -15,8 +15,8 @@ export const MISPLACED = {
 
 export type Misplaced = keyof typeof MISPLACED;
 
-/** `<seq>`, `<incarnation>_<era>:<seq>` (the id of an event), or `<incarnation>:0` (before all changes). */
-const FORM = /^(?:([\w-]{1,64}):)?(\d{1,16})$/;
+/** `<seq>`, `<incarnation>_<era>:<seq>` (the id of an event, with `.<tag>` before the colon for a view), or `<incarnation>:0` (before all changes). */
+const FORM = /^(?:([\w-]{1,64})(?:\.[\w.]{1,40})?:)?(\d{1,16})$/;
 
 /** Whether a text may be a position: a number or an id. */
 export function isPosition(text: string): boolean {
@@ -41,5 +41,5 @@ export function findPosition(store: Reader, text: string): { readonly seq: numbe
   if (history !== undefined && incarnationOf(`${history}:0`) !== store.incarnation) return { code: 'OTHER_MIRROR' };
   if (seq > store.changes.lastSeq()) return { code: 'RESTORED' };
   if (history === undefined || seq === 0) return { seq };
-  return text === idAt(store, seq) ? { seq } : { code: 'RESTORED' };
+  return `${history}:${digits}` === idAt(store, seq) ? { seq } : { code: 'RESTORED' };
 }
