@@ -115,6 +115,8 @@ export interface ChangeFilter {
   readonly op?: readonly ChangeOp[] | undefined;
   /** Top-level fields, one of which changed: names, or pointers such as `/title`. Creations and removals have none. */
   readonly field?: readonly string[] | undefined;
+  /** Of updates, only those in which one of these top-level members changed; null: all. */
+  readonly keys?: ReadonlySet<string> | null | undefined;
 }
 
 export interface RunRequest {

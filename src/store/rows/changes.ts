@@ -50,6 +50,9 @@ const MATCHING = `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq
   AND (json_type(:filter, '$.field') IS NULL OR changes.op IN (1, 3) AND EXISTS (
     SELECT 1 FROM json_each(:filter, '$.field') AS one WHERE one.value IN
       (SELECT key FROM json_each(changes.before) UNION ALL SELECT value FROM json_each(changes.added))))
+  AND (json_type(:filter, '$.keys') IS NULL OR changes.op <> 1 OR EXISTS (
+    SELECT 1 FROM json_each(:filter, '$.keys') AS one WHERE one.value IN
+      (SELECT key FROM json_each(changes.before) UNION ALL SELECT value FROM json_each(changes.added))))
   ORDER BY changes.seq LIMIT :limit + 0`;
 
 /** Random bytes of an era: two openings of a mirror get the same ones once in 2^48. */
@@ -161,10 +164,14 @@ export function createChangeReader(queries: Queries) {
     /** Records after `seq`, oldest first. */
     after: (seq: number, limit: number) => withEras(after(seq, limit)),
     /** Of the next records after `seq`, oldest first, at most `limit` that match. @returns how far it has searched, too */
-    matching: (seq: number, limit: number, { op, field }: ChangeFilter) => {
+    matching: (seq: number, limit: number, { op, field, keys }: ChangeFilter) => {
       const toSeq = Math.max(seq, Math.min(seq + SEARCHED, lastSeq()));
       const names = field?.map((name) => name.replace(/^\//, ''));
-      const filter = JSON.stringify({ op: op?.map((one) => OPS.indexOf(one)), field: names });
+      const filter = JSON.stringify({
+        op: op?.map((one) => OPS.indexOf(one)),
+        field: names,
+        keys: keys ? [...keys] : undefined,
+      });
       const found = matching({ seq, toSeq, filter, limit });
       return { changes: withEras(found), to: found.length === limit ? (found.at(-1)?.[0] ?? toSeq) : toSeq };
     },
