@@ -219,6 +219,23 @@ CREATE TABLE `sink_gaps` (
 	PRIMARY KEY(`sink_id`, `after`)
 );
 --> statement-breakpoint
+CREATE TABLE `sink_views` (
+	`sink_id` integer NOT NULL,
+	`generation` integer NOT NULL,
+	`where_sql` text,
+	`fields` text,
+	`tag` text,
+	`from_generation` integer,
+	`from_cursor` integer DEFAULT 0 NOT NULL,
+	`from_backfill` integer DEFAULT 0 NOT NULL,
+	`from_removed` integer DEFAULT false NOT NULL,
+	`exact` integer DEFAULT true NOT NULL,
+	`to_cursor` integer DEFAULT 0 NOT NULL,
+	`unsure` text DEFAULT '[]' NOT NULL,
+	PRIMARY KEY(`sink_id`, `generation`),
+	FOREIGN KEY (`sink_id`) REFERENCES `sinks`(`id`) ON UPDATE no action ON DELETE cascade
+);
+--> statement-breakpoint
 CREATE TABLE `sinks` (
 	`id` integer PRIMARY KEY NOT NULL,
 	`name` text NOT NULL,
@@ -241,7 +258,11 @@ CREATE TABLE `sinks` (
 	`error` text,
 	`error_at` integer,
 	`retry_at` integer,
-	`stopped_at` integer
+	`stopped_at` integer,
+	`held` text,
+	`approved_run` integer DEFAULT 0 NOT NULL,
+	`view_failures` integer DEFAULT 0 NOT NULL,
+	`view_failure` text
 );
 --> statement-breakpoint
 CREATE UNIQUE INDEX `sinks_name` ON `sinks` (`name`);

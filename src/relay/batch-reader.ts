@@ -7,6 +7,8 @@ import type { RefusalSearch } from './bisect-rejected.ts';
 import type { LineBuffer } from './line-buffers.ts';
 import { type Batch, readBatch, readLines } from './read-batch.ts';
 import type { Sink } from './sink.ts';
+import type { PreparedViews } from './store-contents.ts';
+import { viewedChanges } from './viewed-changes.ts';
 
 export interface ReadTarget {
   readonly batch: Sink['batch'];
@@ -19,12 +21,14 @@ export interface ReadTarget {
  * @param source the `source` of events if the mirror has not stored its own
  * @param search limits batches while a refused event is searched for
  * @param batchSize limits batches of a slow store
+ * @param prepare prepares its views
  */
 export function createBatchReader(
   store: Reader,
   source: string,
   search: Pick<RefusalSearch, 'limit'>,
   batchSize: Pick<BatchSize, 'limit'>,
+  prepare: PreparedViews,
 ) {
   const history = createHistory(store);
   const readOptions = () => ({ history, incarnation: store.incarnation, source: eventSource(store.source, source) });
@@ -37,12 +41,13 @@ export function createBatchReader(
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {
-    const most = { events: mostEvents(batch), chars: batch.chars };
+    const most = { events: mostEvents(batch), chars: batch.chars, upTo: Number.MAX_SAFE_INTEGER };
+    const viewed = viewedChanges(store, sink, cursor, prepare, history);
     const blocked = store.sinks.blocked(sink.id);
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
     const hasAll = blocked.size === 0 && allSkipped.size === 0 && search.limit() === Number.POSITIVE_INFINITY;
-    if (nextBuffer === null || !hasAll) {
-      return yield* readBatch(readOptions(), sink, cursor, most, blocked, allSkipped);
+    if (nextBuffer === null || !hasAll || viewed !== null) {
+      return yield* readBatch(readOptions(), sink, cursor, most, blocked, allSkipped, viewed);
     }
     return yield* readLines(readOptions(), sink, cursor, most, nextBuffer());
   }

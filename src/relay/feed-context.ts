@@ -12,6 +12,7 @@ import { createBatchSize } from './batch-size.ts';
 import { createRefusalSearch } from './bisect-rejected.ts';
 import { isSinkError, type Mark, type Sink } from './sink.ts';
 import type { SinkConfig } from './sink-config.ts';
+import { createPreparedViews } from './store-contents.ts';
 import { answerWithin } from './with-timeout.ts';
 
 export interface FeedOptions {
@@ -21,6 +22,8 @@ export interface FeedOptions {
   readonly log: Logger;
   /** The `source` of events if the mirror has not stored its own. */
   readonly source: string;
+  /** How many products a changed view may remove from a store that has so many, without a decision. */
+  readonly removalLimit: (products: number) => number;
   /** The relay's lease: an older relay cannot write. */
   readonly leased: Leased<RelayWriter>;
   /** Aborts when no further batch may start; ends every call of the sink but a delivery. */
@@ -46,7 +49,8 @@ export function createFeedContext(options: FeedOptions) {
   const { store, config, clock, log, source, leased, stopping } = options;
   const search = createRefusalSearch();
   const batchSize = createBatchSize();
-  const reader = createBatchReader(store, source, search, batchSize);
+  const prepare = createPreparedViews(config.name);
+  const reader = createBatchReader(store, source, search, batchSize, prepare);
   const acks = createAckWriter(clock, (sink, ack) => {
     const { cursor: before, backfillTo } = row();
     const noted = leased.write(({ sinks }) => sinks.ack(sink, ack));
@@ -59,6 +63,18 @@ export function createFeedContext(options: FeedOptions) {
     const found = store.sinks.get(config.name);
     if (found === undefined) throw new Error(`the mirror does not have the sink ${config.name}`);
     return found;
+  }
+
+  let failuresNoted = 0;
+  /** Notes products that an expression of the view failed on. @param write false: forgets them */
+  function noteViewFailures(write = true): void {
+    const { count, last } = (config.view && prepare(config.view))?.failures() ?? { count: 0, last: null };
+    const found = count - failuresNoted;
+    failuresNoted = count;
+    if (!write || found === 0) return;
+    leased.write(({ sinks }) => sinks.noteViewFailures(found, last, row().id));
+    const reason = `${found} products; the last: ${last}`;
+    log.warn({ code: 'VIEW_FAILED', sink: config.name, reason }, 'an expression of the view failed');
   }
 
   function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {
@@ -88,6 +104,8 @@ export function createFeedContext(options: FeedOptions) {
     acks,
     search,
     batchSize,
+    prepare,
+    noteViewFailures,
     row,
     markAt,
     errorText,

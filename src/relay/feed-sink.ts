@@ -4,6 +4,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { closeSession, type Feed, isFatal, onFailure } from './feed-failure.ts';
 import { deliverReady, parkWaiting } from './parked-events.ts';
+import { settleView } from './settle-view.ts';
 import { announcePause, untilRetry } from './sink-pause.ts';
 import { openSession, type Session } from './sink-session.ts';
 
@@ -51,11 +52,17 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   const { leased, row, acks } = context;
   leased.check();
   const before = row();
-  if (before.state !== 'running') {
+  if (before.state !== 'running' && before.state !== 'held') {
     await closeSession(context, feed);
     return false;
   }
   if (feed.session !== undefined && feed.session.generation !== before.generation) await closeSession(context, feed);
+  if (feed.session === undefined) {
+    const settled = await settleView(context, row());
+    // Those of a forecast are told with it.
+    context.noteViewFailures(false);
+    if (settled !== 'ready') return settled === 'changed';
+  }
   feed.session ??= await openSession(context);
   const { session } = feed;
   await session.recheck();
@@ -109,6 +116,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
         // Before the turn reads the log, so that no change is missed.
         if (recorded.signal.aborted) recorded = new AbortController();
         const wasBusy = await turn(context, feed);
+        context.noteViewFailures();
         const { session, failures } = feed;
         if (failures > 0 && session !== undefined) log.info({ sink: config.name, failures }, 'sink recovered');
         feed.failures = 0;

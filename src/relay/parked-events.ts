@@ -90,9 +90,8 @@ export function parkRefused(context: FeedContext, session: Session, event: SinkE
     if (row().generation !== session.generation) return false;
     if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
     else {
-      const [change] = context.history.after(seq - 1, 1);
-      if (change?.seq !== seq) throw new Error(`the change log does not have record ${seq}`);
-      sinks.park(sink.id, { seq, reason, at, change });
+      if (!(event instanceof ChangeEvent)) throw new Error(`event ${seq} was not read from the change log`);
+      sinks.park(sink.id, { seq, reason, at, change: event.change });
     }
     return true;
   });

@@ -4,6 +4,7 @@ import type { History } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { LineBuffer } from './line-buffers.ts';
 import type { EventLines, SinkEvent } from './sink.ts';
+import type { ViewedChanges } from './viewed-changes.ts';
 
 /** Events of one delivery. */
 export interface Delivery {
@@ -28,7 +29,7 @@ interface ReadOptions {
   readonly source: string;
 }
 
-/** Records scanned per batch during a fill. */
+/** Records scanned per batch: during a fill, and of a log whose changes a sink does not see. */
 const SCAN = 20_000;
 /** Records read at once; the batch is measured between reads. */
 const STEP = 250;
@@ -46,7 +47,8 @@ export class ChangeEvent implements SinkEvent {
   readonly op: ChangeOp;
   readonly vbid: string;
   readonly body: string | null;
-  readonly #change: RecordedChange;
+  /** As the sink gets it. */
+  readonly change: RecordedChange;
   readonly #options: ReadOptions;
 
   constructor(change: RecordedChange, options: ReadOptions) {
@@ -55,16 +57,16 @@ export class ChangeEvent implements SinkEvent {
     this.op = change.op;
     this.vbid = change.vbid;
     this.body = change.body;
-    this.#change = change;
+    this.change = change;
     this.#options = options;
   }
 
   get id(): string {
-    return eventId(this.#options.incarnation, this.#change);
+    return eventId(this.#options.incarnation, this.change);
   }
 
   get text(): string {
-    return eventText(this.#change, this.#options.incarnation, this.#options.source);
+    return eventText(this.change, this.#options.incarnation, this.#options.source);
   }
 }
 
@@ -75,6 +77,34 @@ export function deliveryOf(events: readonly SinkEvent[]): Delivery {
 /** Characters that an event's text adds to its product. */
 const ENVELOPE_CHARS = 400;
 
+/** Where reading ends, if it is before the end of the log, and what the sink sees of the changes. */
+export interface ReadLimits {
+  readonly events: number;
+  readonly chars: number;
+  readonly upTo: number;
+}
+
+/** Reads some of the next changes after `at`. @returns them, as the sink gets them, and how far the log was searched */
+function nextChanges(
+  { history }: ReadOptions,
+  { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
+  at: number,
+  end: number | null,
+  room: number,
+  viewed: ViewedChanges | null,
+): { readonly changes: readonly RecordedChange[]; readonly to: number } {
+  const { changes, to } =
+    end !== null
+      ? history.newest(at, end, backfillTo, room)
+      : viewed === null
+        ? { changes: history.after(at, room), to: null }
+        : history.matching(at, room, { keys: viewed.keys });
+  const reached = to ?? changes.at(-1)?.seq ?? at;
+  if (viewed !== null) return { changes: changes.flatMap((change) => viewed.of(change) ?? []), to: reached };
+  const wanted = end === null || backfillRemoved ? changes : changes.filter(({ op }) => op !== 'removed');
+  return { changes: wanted, to: reached };
+}
+
 /**
  * Reads the next batch after `cursor`.
  *
@@ -83,6 +113,7 @@ const ENVELOPE_CHARS = 400;
  *
  * @param blocked products with a parked event, and its number: this event and later ones wait
  * @param skipped events not to deliver
+ * @param viewed what the sink sees; null: every change as it is
  * Reads in steps, so that other work can go on between them.
  * @returns null if there is nothing after `cursor`
  */
@@ -90,9 +121,10 @@ export function* readBatch(
   options: ReadOptions,
   sink: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
   cursor: number,
-  most: { readonly events: number; readonly chars: number },
+  most: ReadLimits,
   blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
+  viewed: ViewedChanges | null,
 ): Generator<undefined, Batch | null> {
   const events: SinkEvent[] = [];
   const waiting: RecordedChange[] = [];
@@ -102,6 +134,10 @@ export function* readBatch(
 
   /** @returns false when the batch is full */
   function take(change: RecordedChange): boolean {
+    if (change.seq > most.upTo) {
+      to = most.upTo;
+      return false;
+    }
     const more = ENVELOPE_CHARS + (change.body?.length ?? 0) + (change.before?.length ?? 0);
     if (change.seq >= (blocked.get(change.vbid) ?? Number.POSITIVE_INFINITY)) {
       waiting.push(change);
@@ -115,18 +151,14 @@ export function* readBatch(
     return events.length < most.events && waiting.length < most.events && waitingChars < most.chars;
   }
 
-  const filling = cursor < sink.backfillTo;
-  const end = Math.min(cursor + SCAN, sink.backfillTo);
-  for (let at = cursor; ; ) {
-    const room = Math.min(STEP, most.events - events.length);
-    const found = filling
-      ? options.history.newest(at, end, sink.backfillTo, room)
-      : { changes: options.history.after(at, room), to: null };
-    const wanted = found.changes.filter(({ op }) => !filling || op !== 'removed' || sink.backfillRemoved);
-    for (const change of wanted) if (!take(change)) return { ...deliveryOf(events), to, waiting };
-    at = found.to ?? found.changes.at(-1)?.seq ?? at;
-    to = Math.max(to, at);
-    if (filling ? at >= end : found.changes.length < room) break;
+  const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, most.upTo) : null;
+  const last = Math.min(end ?? (viewed === null ? most.upTo : cursor + SCAN), most.upTo);
+  for (let at = cursor; at < last; ) {
+    const found = nextChanges(options, sink, at, end, Math.min(STEP, most.events - events.length), viewed);
+    for (const change of found.changes) if (!take(change)) return { ...deliveryOf(events), to, waiting };
+    if (found.to === at) break;
+    at = found.to;
+    to = Math.max(to, Math.min(at, most.upTo));
     yield;
   }
   return to === cursor ? null : { ...deliveryOf(events), to, waiting };
@@ -143,12 +175,12 @@ export function* readLines(
   options: ReadOptions,
   { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
   cursor: number,
-  most: { readonly events: number; readonly chars: number },
+  most: ReadLimits,
   buffer: LineBuffer,
 ): Generator<undefined, Batch | null> {
   const { history, incarnation, source } = options;
   const filling = cursor < backfillTo;
-  const upTo = filling ? Math.min(cursor + SCAN, backfillTo) : Number.MAX_SAFE_INTEGER;
+  const upTo = filling ? Math.min(cursor + SCAN, backfillTo, most.upTo) : most.upTo;
   const range = { upTo, asOf: filling ? backfillTo : null, withRemoved: backfillRemoved };
   let span: EventSpan | null = null;
   let to = cursor;

@@ -10,7 +10,7 @@ import type { FeedOptions } from './feed-context.ts';
 import { feedSink } from './feed-sink.ts';
 import type { SinkConfig } from './sink-config.ts';
 
-export interface RelayOptions extends Pick<FeedOptions, 'clock' | 'log' | 'source'> {
+export interface RelayOptions extends Pick<FeedOptions, 'clock' | 'log' | 'source' | 'removalLimit'> {
   readonly store: Store;
   readonly sinks: readonly SinkConfig[];
 }
@@ -21,7 +21,7 @@ const STAND_BY_MS = 2_000;
 const GRACE_MS = 5_000;
 
 /** Delivers the change log to every configured sink. One relay of a mirror is active; others stand by and take over. */
-export function startRelay({ store, sinks, clock, log, source }: RelayOptions): Service {
+export function startRelay({ store, sinks, clock, log, source, removalLimit }: RelayOptions): Service {
   const stopping = new AbortController();
   const givingUp = new AbortController();
 
@@ -40,8 +40,8 @@ export function startRelay({ store, sinks, clock, log, source }: RelayOptions): 
     await withAbort([stopping.signal, failed.signal, lost], (stop) =>
       withAbort([givingUp.signal, failed.signal, lost], async (signal) => {
         const loops = sinks.map((config) =>
-          feedSink({ store, config, clock, log, source, leased, stopping: stop, signal }).catch((error: unknown) =>
-            failed.abort(error),
+          feedSink({ store, config, clock, log, source, removalLimit, leased, stopping: stop, signal }).catch(
+            (error: unknown) => failed.abort(error),
           ),
         );
         await Promise.all(loops);

@@ -3,6 +3,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RelayWriter } from '../store/schema/writers.ts';
 import type { Mark, Opened } from './sink.ts';
+import { viewAt } from './store-contents.ts';
 
 /**
  * Decides where delivery continues, from the mirror's row of a sink and the mark that the sink returned, and writes it to
@@ -16,25 +17,49 @@ import type { Mark, Opened } from './sink.ts';
  */
 export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null, nowMs: number): void {
   const { generation, cursor } = sink;
-  if (mark === null) continueAt(store, sink, generation, cursor);
-  else if (!isOfThisHistory(store, mark)) {
+  if (mark === null) {
+    const view = viewAt(store.sinks.views(sink.id), generation);
+    const isBegun = view?.generation === generation && view.fromGeneration !== null && cursor === sink.beganCursor;
+    // After a crash, the store may have got what it has not confirmed.
+    if (isBegun && cursor < view.fromCursor) store.sinks.placeTransition(sink.id, generation, null);
+    continueAt(store, sink, generation, cursor);
+  } else if (!isOfThisHistory(store, mark)) {
     requireOwnMark(store, sink, mark);
     // A store whose ids must grow has them start with the generation.
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, cursor, next);
   } else if (!sink.opened && sink.beganGeneration > 1) {
-    // The restart was ordered before the mirror knew the sink's generation.
+    // The restart was ordered before the mirror knew the sink's generation, and the view of what the store has.
+    if (mark.cursor > 0) store.sinks.fillRemoved(sink.id);
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);
   } else if (mark.generation < sink.beganGeneration) {
     // The sink has not seen the restart, or has lost what it got since.
-    continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
+    if (!knowsView(store, sink, mark)) store.sinks.refill(sink.id, true);
+    else continueAt(store, sink, generation, Math.min(sink.beganCursor, mark.cursor));
   } else if (mark.refill !== undefined && cursor > 0) store.sinks.refill(sink.id);
   else {
     reconcileFreed(store, sink, mark);
     recordGap(store, sink, mark.cursor, nowMs);
     continueAt(store, sink, Math.max(generation, mark.generation), mark.cursor);
   }
+}
+
+/**
+ * Whether it is known what a store has that is as before a restart: the view of before, or the one that the restart brings to
+ * the present one. Notes how far the store is.
+ */
+function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
+  const views = sinks.views(sink.id);
+  const view = viewAt(views, sink.generation);
+  const isOfRestart = view?.generation === sink.beganGeneration;
+  if (isOfRestart && view.fromGeneration !== null) {
+    if (mark.generation < view.fromGeneration) return false;
+    sinks.placeTransition(sink.id, view.generation, mark.cursor);
+    return true;
+  }
+  const isWholeFill = sink.beganCursor === 0 && sink.backfillTo > 0;
+  return isWholeFill || viewAt(views, mark.generation)?.generation === view?.generation;
 }
 
 /** The option that keeps two mirrors apart in one store, by the kind of the sink. */

@@ -6,6 +6,7 @@ import { createLineBuffers } from './line-buffers.ts';
 import type { Batch, Delivery } from './read-batch.ts';
 import { isOfThisHistory, reconcile } from './resume-position.ts';
 import { type Mark, type Opened, type Sink, SinkError } from './sink.ts';
+import { transitionAt } from './store-contents.ts';
 import { markSchema } from './stored-mark.ts';
 import { answerWithin } from './with-timeout.ts';
 
@@ -73,7 +74,9 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
     return context.row();
   });
   logOpened(context, before, row.cursor, mark);
-  if (row.cursor === 0 && (row.backfillTo > 0 || row.takeOver)) {
+  const isTransition = transitionAt(store.sinks.views(row.id), row, 0) !== undefined;
+  // A transition does not deliver what the store has already.
+  if (row.cursor === 0 && !isTransition && (row.backfillTo > 0 || row.takeOver)) {
     const start = context.markAt(row, 0);
     leased.check();
     await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.fillBegins?.(start, deadline), stopping);

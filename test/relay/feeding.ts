@@ -5,12 +5,13 @@ import type { SinkTarget } from '../../src/relay/contract/checks.ts';
 import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
+import type { SinkSetting } from '../../src/settings/config.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** The configuration of the sink of these tests at an address. */
-export function configAt(url: string, secret?: string): SinkConfig {
-  return sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret });
+export function configAt(url: string, secret?: string, view: Pick<SinkSetting, 'where' | 'fields'> = {}): SinkConfig {
+  return sinkConfig({ env: 'SINK', name: SINK_NAME, url, secret, ...view });
 }
 
 /** The signal of a call that is not cut short. */
@@ -96,7 +97,7 @@ export async function fedBefore<T extends SinkTarget>(prepared: Promise<T>, coun
 /** Starts a relay in silence. */
 export function relayOf(store: Store, sinks: readonly SinkConfig[]): Service {
   const source = 'http://service.example';
-  return startRelay({ store, sinks, clock: hastyClock, log: createLog('silent'), source });
+  return startRelay({ store, sinks, clock: hastyClock, log: createLog('silent'), source, removalLimit: () => 100 });
 }
 
 export function books(count: number, version: number): Version[] {

@@ -518,8 +518,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/relay/contract.test.ts',
     'a removal is not sent to a store that is being filled',
     'src/relay/read-batch.ts',
-    "({ op }) => !filling || op !== 'removed' || sink.backfillRemoved",
-    "({ op }) => !filling || op !== 'removed'",
+    "end === null || backfillRemoved ? changes : changes.filter(({ op }) => op !== 'removed')",
+    "end === null ? changes : changes.filter(({ op }) => op !== 'removed')",
   ),
   bugFor(
     'test/relay/slow-store.test.ts',

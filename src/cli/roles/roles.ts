@@ -26,6 +26,7 @@ import { watchMirror } from '../../store/file/watch-file.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
+import { removalLimitOf } from '../../sync/sweep.ts';
 import { httpConfig } from './http-config.ts';
 import { lookUpHeld } from './look-up-held.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
@@ -88,7 +89,8 @@ function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: 
 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const source = configuredSource(config.baseUrl);
-  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source });
+  const removalLimit = (products: number): number => removalLimitOf(config, products);
+  return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source, removalLimit });
 }
 
 /**

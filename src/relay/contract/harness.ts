@@ -122,7 +122,8 @@ export function openHarness({ isComplete = true } = {}) {
   /** Starts a relay; one at a time. */
   function start(config: SinkConfig, more: Partial<RelayOptions> = {}): void {
     const source = 'http://service.example/v4/products';
-    relay = startRelay({ store, sinks: [config], clock: hastyClock, log: createLog('silent'), source, ...more });
+    const usual = { clock: hastyClock, log: createLog('silent'), source, removalLimit: () => Number.POSITIVE_INFINITY };
+    relay = startRelay({ store, sinks: [config], ...usual, ...more });
   }
 
   async function stop(): Promise<void> {

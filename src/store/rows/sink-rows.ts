@@ -2,7 +2,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
-import { type parked as parkedEvents, type sinkGaps, sinks } from '../schema/schema.ts';
+import { type parked as parkedEvents, type sinkGaps, sinks, type sinkViews } from '../schema/schema.ts';
 
 /**
  * ```
@@ -10,6 +10,9 @@ import { type parked as parkedEvents, type sinkGaps, sinks } from '../schema/sch
  * running ─────────► paused      running ─────────► stopped
  *    ▲                  │           ▲                  │       the log would grow beyond its cap
  *    └───── resume ─────┘           └───── resume ─────┘       any ─────────► disabled ── resume ──► running
+ *
+ *            a changed view would remove too much; an unusual run comes next
+ * running ─────────► held ── approve, or the setting is put back ──► running
  * ```
  * Sinks in any state but `disabled` hold the change log: records that they have not confirmed are not pruned.
  */
@@ -17,6 +20,39 @@ export type SinkState = SinkRow['state'];
 
 /** A sink as the mirror knows it: see schema.ts. */
 export type SinkRow = Readonly<typeof sinks.$inferSelect>;
+
+/** What a view would change in a store. */
+export interface ViewForecast {
+  /** Products that the store has now, and that it would have. */
+  readonly has: number;
+  readonly matching: number;
+  readonly created: number;
+  readonly updated: number;
+  readonly removed: number;
+  /** Products that an expression fails on, which count as not matching. */
+  readonly failed: number;
+}
+
+/** Why a sink is held: its view was changed, or an unusual run comes next. */
+export type HeldSink =
+  | {
+      readonly why: 'view';
+      readonly where: string | null;
+      readonly fields: string | null;
+      readonly forecast: ViewForecast;
+      readonly isApproved: boolean;
+    }
+  | { readonly why: 'run'; readonly run: number; readonly reason: string };
+
+/** @param held the column */
+export function heldOf({ held }: Pick<SinkRow, 'held'>): HeldSink | null {
+  return held === null ? null : (JSON.parse(held) as HeldSink);
+}
+
+/** A view of a sink: see schema.ts. */
+export interface SinkView extends Readonly<Omit<typeof sinkViews.$inferSelect, 'sinkId' | 'unsure'>> {
+  readonly unsure: ReadonlySet<string>;
+}
 
 /** An event that a sink refused, or that waits for such an event. See schema.ts. */
 export interface ParkedEvent extends Readonly<Omit<typeof parkedEvents.$inferSelect, 'sinkId' | 'change'>> {
@@ -67,6 +103,11 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     `SELECT count(*) FROM
        (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
   );
+  type RawView = Omit<SinkView, 'unsure' | 'exact' | 'fromRemoved'>;
+  const views = rows<[id: number], RawView & { unsure: string; exact: number; fromRemoved: number }>(
+    `SELECT generation, where_sql AS "where", fields, tag, from_generation AS fromGeneration, from_cursor AS fromCursor,
+       from_backfill AS fromBackfill, from_removed AS fromRemoved, exact, to_cursor AS toCursor, unsure FROM sink_views WHERE sink_id = ? ORDER BY generation`,
+  );
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
 
   return {
@@ -91,6 +132,14 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     /** Products with a refused or waiting event, and its `seq`: later events of them have to wait. */
     blocked: (id: number) => new Map(blocked(id)),
     skipped: (id: number) => new Set(skipped(id)),
+    /** The views that the sink has had, oldest first. */
+    views: (id: number): SinkView[] =>
+      views(id).map((view) => ({
+        ...view,
+        exact: view.exact === 1,
+        fromRemoved: view.fromRemoved === 1,
+        unsure: new Set(JSON.parse(view.unsure) as string[]),
+      })),
     gaps: rows<[id: number], SinkGap>(
       'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
     ),

@@ -1,6 +1,7 @@
 import type { Queries } from '../schema/queries.ts';
 import { LAST_SEQ } from './changes.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
+import { createViewWriter } from './write-sink-views.ts';
 
 /** What a sink confirmed. */
 export type Ack = Pick<SinkRow, 'cursor' | 'delivered' | 'rate'> & { readonly at: number };
@@ -79,9 +80,12 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
        began_generation = max(began_generation, :began) WHERE id = :id`,
   );
   const refill = write(
-    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = 0, opened = 1 WHERE id = ?`,
+    `UPDATE sinks SET cursor = 0, backfill_to = ${LAST_SEQ}, backfill_removed = ?, opened = 1 WHERE id = ?`,
   );
+  // Then what the store has is not known.
+  const forgetTransition = write('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
+  const { sendNewest: _, ...views } = createViewWriter(queries);
   const dropUnskippedAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
   const ofSeqs = 'WHERE sink_id = ? AND seq IN (SELECT value FROM json_each(?))';
   const unpark = write(`DELETE FROM parked ${ofSeqs}`);
@@ -97,6 +101,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 
   return {
     ...reader,
+    ...views,
     /**
      * Notes that the settings name this sink. If the name means another store than before, that store gets a row of its
      * own, because events that were parked for one store must not be delivered to another. A new row starts with the
@@ -119,9 +124,13 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
       dropUnskippedAfter(id, cursor);
     },
-    /** Fills the sink again with the products as of now: its store lost events that it had confirmed. */
-    refill: (id: number): void => {
-      refill(id);
+    /**
+     * Fills the sink again with the products as of now: its store lost events that it had confirmed.
+     * @param withRemoved whether the store may have products that are not to be there
+     */
+    refill: (id: number, withRemoved = false): void => {
+      refill(withRemoved ? 1 : 0, id);
+      forgetTransition(id);
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
@@ -154,6 +163,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 }
 
 const SKIPPED = 'skipped by the operator';
+const APPROVE = `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`;
 
 /** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
@@ -179,6 +189,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   );
   const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
   const dropSink = write('DELETE FROM sinks WHERE id = ?');
+  const { sendNewest } = createViewWriter(queries);
   const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
   return {
@@ -212,6 +223,9 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       nextGeneration(id);
       return freeAll({ id });
     },
+    /** Approves a changed view. The relay begins it. */
+    approveView: write<[id: number]>(APPROVE),
+    sendNewest,
     rename: (id: number, name: string) => rename(name, id),
     /** Removes a sink with all its parked events. */
     forget: (id: number): void => {

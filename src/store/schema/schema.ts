@@ -284,6 +284,9 @@ export const heldRemovals = sqliteTable(
  * - take_over: the store's content may be replaced although another mirror delivered it
  * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
+ * - held: JSON of HeldSink: why the sink is held; kept while an approval of it is to be carried out
+ * - approved_run: unusual runs up to this one are delivered
+ * - view_failures, view_failure: how often an expression failed for a product, and the last time
  */
 export const sinks = sqliteTable('sinks', {
   id: integer('id').primaryKey(),
@@ -292,7 +295,7 @@ export const sinks = sqliteTable('sinks', {
   address: text('address').notNull(),
   identity: text('identity').notNull(),
   configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
-  state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled'] })
+  state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled', 'held'] })
     .notNull()
     .default('running'),
   generation: integer('generation').notNull().default(1),
@@ -310,7 +313,43 @@ export const sinks = sqliteTable('sinks', {
   errorAt: integer('error_at'),
   retryAt: integer('retry_at'),
   stoppedAt: integer('stopped_at'),
+  held: text('held'),
+  approvedRun: integer('approved_run').notNull().default(0),
+  viewFailures: integer('view_failures').notNull().default(0),
+  viewFailure: text('view_failure'),
 });
+
+/**
+ * The views of a sink: each from a generation on, until the next one. Before the first, it gets every product whole.
+ * - where_sql, fields: see view/view.ts
+ * - tag: names the view in the ids of events; null while the sink never had a view
+ * - from_generation, from_cursor: the store has what that generation delivered up to that cursor; only products that differ
+ *   are sent, up to `to_cursor`. Null if every product is sent
+ * - from_backfill, from_removed: `backfill_to` and `backfill_removed` of that generation: before the end of a fill, the store
+ *   has an unknown rest; nothing if the fill was that of a new store
+ * - exact: false if the store may have got more than `from_cursor`, because it does not keep its position
+ * - unsure: JSON list of products of which the store may have an older version
+ */
+export const sinkViews = sqliteTable(
+  'sink_views',
+  {
+    sinkId: integer('sink_id')
+      .notNull()
+      .references(() => sinks.id, { onDelete: 'cascade' }),
+    generation: integer('generation').notNull(),
+    where: text('where_sql'),
+    fields: text('fields'),
+    tag: text('tag'),
+    fromGeneration: integer('from_generation'),
+    fromCursor: integer('from_cursor').notNull().default(0),
+    fromBackfill: integer('from_backfill').notNull().default(0),
+    fromRemoved: integer('from_removed', { mode: 'boolean' }).notNull().default(false),
+    exact: integer('exact', { mode: 'boolean' }).notNull().default(true),
+    toCursor: integer('to_cursor').notNull().default(0),
+    unsure: text('unsure').notNull().default('[]'),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.generation] })],
+);
 
 /**
  * Events that a sink refused permanently, and later ones of the same products.

@@ -1,0 +1,83 @@
+import { heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { ViewText } from '../view/view.ts';
+import type { FeedContext } from './feed-context.ts';
+import { transitionAt, viewAt, WHOLE } from './store-contents.ts';
+import { forecastView } from './view-forecast.ts';
+
+function isSame(a: ViewText, b: ViewText): boolean {
+  return a.where === b.where && a.fields === b.fields;
+}
+
+/** Writes unless delivery has restarted meanwhile. */
+function writeIf(
+  context: FeedContext,
+  { generation, cursor }: SinkRow,
+  work: Parameters<FeedContext['leased']['write']>[0],
+): void {
+  context.leased.write((writer) => {
+    const now = context.row();
+    if (now.generation === generation && now.cursor === cursor) work(writer);
+  });
+}
+
+/**
+ * Holds the sink if the wanted view would remove too much of what its store has.
+ * @returns whether it is held
+ */
+async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
+  const { store, config, log, history, prepare, removalLimit, stopping } = context;
+  const view = prepare(wanted);
+  const failedBefore = view?.failures().count ?? 0;
+  const of = (vbid: string, body: string): string | null => (view === null ? body : view.of(vbid, body));
+  const isFilling =
+    row.cursor < row.backfillTo && transitionAt(store.sinks.views(row.id), row, row.cursor) === undefined;
+  const asOf = Math.max(row.cursor, row.backfillTo);
+  const counts = await forecastView(
+    store,
+    history,
+    // Of the rest of a fill it is not known what the store has: it counts what it will have.
+    isFilling ? { ...row, cursor: asOf } : row,
+    prepare,
+    ({ vbid, body }) => (body === null ? null : of(vbid, body)),
+    asOf,
+    stopping,
+  );
+  const failed = (view?.failures().count ?? 0) - failedBefore;
+  const limit = removalLimit(counts.has);
+  if (counts.removed <= limit) return false;
+  const forecast = { ...counts, failed };
+  writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'view', ...wanted, forecast, isApproved: false }));
+  const { has, removed } = counts;
+  const reason = `its view was changed, and would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+  log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+  return true;
+}
+
+/**
+ * Brings a sink to the view of its settings, before it is opened.
+ * @returns whether it may be opened now; `changed`: look again
+ */
+export async function settleView(context: FeedContext, row: SinkRow): Promise<'ready' | 'changed' | 'held'> {
+  const { store, config, log } = context;
+  const views = store.sinks.views(row.id);
+  const wanted = config.view ?? WHOLE;
+  const held = heldOf(row);
+  const heldView = held?.why === 'view' ? held : null;
+  if (isSame(viewAt(views, row.generation) ?? WHOLE, wanted)) {
+    if (heldView === null) return held !== null && row.state === 'held' ? 'held' : 'ready';
+    writeIf(context, row, ({ sinks }) => sinks.release(row.id));
+    return 'changed';
+  }
+  const isJudged = heldView !== null && isSame(heldView, wanted);
+  if (isJudged && !heldView.isApproved) return 'held';
+  const text = { where: wanted.where, fields: wanted.fields };
+  if (!row.opened && row.cursor === 0) {
+    writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));
+    return 'changed';
+  }
+  if (!isJudged && row.state === 'held') writeIf(context, row, ({ sinks }) => sinks.release(row.id));
+  if (!isJudged && (await holdIfTooMuch(context, row, text))) return 'held';
+  writeIf(context, row, ({ sinks }) => sinks.changeView(row, text));
+  log.info({ sink: config.name, cursor: row.cursor }, 'the view was changed; the store gets what differs');
+  return 'changed';
+}

@@ -1,0 +1,88 @@
+import { randomBytes } from 'node:crypto';
+import type { Queries } from '../schema/queries.ts';
+import { LAST_SEQ } from './changes.ts';
+import type { HeldSink, SinkRow, SinkView } from './sink-rows.ts';
+
+/** Random bytes of a tag: two views of a store get the same ones once in 2^48. */
+const TAG_BYTES = 6;
+
+type ViewText = Pick<SinkView, 'where' | 'fields'>;
+
+/** Writes what holds a sink, and what moves its store from one view, or one moment, to another, in a new generation. */
+export function createViewWriter({ write }: Queries) {
+  const restart = write(
+    `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
+       cursor = :cursor, backfill_to = coalesce(:to, ${LAST_SEQ}), backfill_removed = 1, held = NULL, state = 'running',
+       retry_at = NULL, error = NULL, error_at = NULL, view_failures = 0, view_failure = NULL WHERE id = :id`,
+  );
+  const add = write(
+    `INSERT INTO sink_views (sink_id, generation, where_sql, fields, tag, from_generation, from_cursor, from_backfill,
+       from_removed, to_cursor, unsure)
+     SELECT :id, generation, :where, :fields, :tag, :fromGeneration, :fromCursor, :fromBackfill, :fromRemoved, backfill_to,
+       (SELECT json_group_array(DISTINCT vbid) FROM parked WHERE sink_id = :id AND state <> 'delivered')
+     FROM sinks WHERE id = :id`,
+  );
+  const begin = write(
+    `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = 0 WHERE id = ?`,
+  );
+  const forgetAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
+  const placeTransition = write(
+    `UPDATE sink_views SET from_cursor = coalesce(:cursor, from_cursor), exact = :cursor IS NOT NULL,
+       to_cursor = max(to_cursor, coalesce(:cursor, ${LAST_SEQ})) WHERE sink_id = :id AND generation = :generation`,
+  );
+  const extendFill = write(
+    `UPDATE sinks SET backfill_to = (SELECT to_cursor FROM sink_views WHERE sink_id = :id AND generation = :generation)
+       WHERE id = :id`,
+  );
+  const hold = write("UPDATE sinks SET state = 'held', held = ? WHERE id = ? AND state = 'running'");
+  const release = write(
+    "UPDATE sinks SET state = CASE state WHEN 'held' THEN 'running' ELSE state END, held = NULL WHERE id = ?",
+  );
+  const newTag = (): string => randomBytes(TAG_BYTES).toString('hex');
+
+  const NEW = { fromGeneration: null, fromCursor: 0, fromBackfill: 0, fromRemoved: 0 };
+  const fromOf = ({ beganGeneration, cursor, backfillTo, backfillRemoved }: SinkRow) => ({
+    fromGeneration: beganGeneration,
+    fromCursor: cursor,
+    fromBackfill: backfillTo,
+    fromRemoved: backfillRemoved ? 1 : 0,
+  });
+
+  return {
+    /** Notes the view of a sink that has not got anything. */
+    beginView: ({ id }: SinkRow, { where, fields }: ViewText): void => {
+      begin(id);
+      add({ id, where, fields, tag: newTag(), ...NEW });
+    },
+    /** Sends what differs to a store that has the products as of its cursor under its view. */
+    changeView: (sink: SinkRow, { where, fields }: ViewText): void => {
+      const { id, cursor, backfillTo } = sink;
+      restart({ id, cursor: 0, to: Math.max(cursor, backfillTo) });
+      add({ id, where, fields, tag: newTag(), ...fromOf(sink) });
+      forgetAfter(id, 0);
+    },
+    /** Sends what differs between the products as of the cursor and as they are now. @param view as it is; undefined: none */
+    sendNewest: (sink: SinkRow, view: SinkView | undefined): void => {
+      const { id, cursor } = sink;
+      restart({ id, cursor, to: null });
+      const { where = null, fields = null, tag = null } = view ?? {};
+      add({ id, where, fields, tag, ...fromOf(sink) });
+    },
+    /** Lets a fill send, too, which products are not to be there. */
+    fillRemoved: write<[id: number]>('UPDATE sinks SET backfill_removed = 1 WHERE id = ?'),
+    /**
+     * Notes how far a store is that is to be brought to a view.
+     * @param cursor null if the store does not keep its position: it may have got what it has not confirmed
+     */
+    placeTransition: (id: number, generation: number, cursor: number | null): void => {
+      placeTransition({ id, generation, cursor });
+      extendFill({ id, generation });
+    },
+    /** Sends nothing until an operator decides. */
+    hold: (id: number, held: HeldSink) => hold(JSON.stringify(held), id),
+    release: (id: number) => release(id),
+    noteViewFailures: write<[count: number, last: string | null, id: number]>(
+      'UPDATE sinks SET view_failures = view_failures + ?, view_failure = ? WHERE id = ?',
+    ),
+  };
+}
