@@ -1,11 +1,11 @@
 import { sameContent } from '../catalog/content.ts';
 import { isWithdrawnBody } from '../catalog/field-values.ts';
+import { limitOf } from '../catalog/product-limit.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 import { compareMirrors } from './compare-mirrors.ts';
 import { isGone } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
-import { removalLimitOf } from './sweep.ts';
 
 type ForecastSettings = Pick<RunSettings, 'removalLimit' | 'ignoreFields' | 'withdrawnAs'>;
 
@@ -60,7 +60,7 @@ export function forecast(mirror: Store, scratch: Store, run: Run, settings: Fore
     if (counts[expected.fate]++ < EXAMPLES) examples.push(expected);
     if (expected.fate === 'removed' && body !== undefined && !isWithdrawnBody(body)) unexpected++;
   }
-  const limit = removalLimitOf(settings, mirror.products.living());
+  const limit = limitOf(settings.removalLimit, mirror.products.living());
   const held = run.kind === 'full' && unexpected > 0 && (unexpected > limit || run.items === 0);
   return { counts, examples, unexpected, limit, held };
 }

@@ -1,4 +1,5 @@
 import type { Pointer } from '../catalog/content.ts';
+import type { ProductLimit } from '../catalog/product-limit.ts';
 import type { SourceIdentity } from '../catalog/source-identity.ts';
 
 export interface RunSettings {
@@ -23,7 +24,7 @@ export interface RunSettings {
   readonly untoldFields: readonly Pointer[];
   /** How to record a product that the source does not distribute any more. */
   readonly withdrawnAs: 'updated' | 'removed';
-  readonly removalLimit: { readonly percent?: number | undefined; readonly products?: number | undefined };
+  readonly removalLimit: ProductLimit;
   /** Full runs in a row that must not have seen a product before it is removed. */
   readonly confirmations: number;
   /** An unfinished run that is older is given up. */

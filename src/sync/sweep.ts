@@ -1,4 +1,5 @@
 import { isWithdrawnBody } from '../catalog/field-values.ts';
+import { limitOf } from '../catalog/product-limit.ts';
 import type { Run } from '../catalog/run-types.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Assessment } from './evidence.ts';
@@ -6,15 +7,6 @@ import type { RunSettings } from './run-settings.ts';
 import type { Conclusion } from './verdict.ts';
 
 export type SweepSettings = Pick<RunSettings, 'removalLimit' | 'confirmations'>;
-
-/** In a small mirror a percentage is a handful of products, which may change on any day. */
-const LIMIT_LEAST = 100;
-
-/** How many unexpected removals are made without a decision. */
-export function removalLimitOf({ removalLimit }: Pick<SweepSettings, 'removalLimit'>, living: number): number {
-  if (removalLimit.products !== undefined) return removalLimit.products;
-  return Math.max(LIMIT_LEAST, Math.floor(((removalLimit.percent ?? 0) / 100) * living));
-}
 
 /** How long before and after a lookup another one must have found a product. */
 const VOUCHED_MS = 60_000;
@@ -46,7 +38,7 @@ function whyHeld(
   { list, listed }: Assessment,
   settings: SweepSettings,
 ): string | null {
-  const limit = removalLimitOf(settings, store.products.living());
+  const limit = limitOf(settings.removalLimit, store.products.living());
   const total = list?.total ?? 0;
   // The source has not announced that it would withdraw these.
   const unexpected = remove.filter((id) => !isWithdrawnBody(store.removals.living(id)?.body ?? '{}')).length;

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { assessRun } from '../../src/sync/evidence.ts';
-import { removalLimitOf, type SweepSettings, sweep } from '../../src/sync/sweep.ts';
+import { type SweepSettings, sweep } from '../../src/sync/sweep.ts';
 import { type Conclusion, conclude } from '../../src/sync/verdict.ts';
 import { ids, MINUTE, type PassSketch, type RunSketch, START, sketchRun } from './run-sketch.ts';
 
@@ -25,16 +25,6 @@ function sweepOf({ conclusion, settings, missedBefore = [], ...sketch }: Case) {
   };
   return sweep(store, run, concluded, { ...SETTINGS, ...settings });
 }
-
-it.each([
-  [{ products: 7 }, 1_000_000, 7],
-  [{ products: 0 }, 1_000_000, 0],
-  [{ percent: 1 }, 50_000, 500],
-  [{ percent: 1 }, 10_099, 100],
-  [{ percent: 0 }, 1_000_000, 100],
-])('the limit of unexpected removals %j of %i living products is %i', (removalLimit, living, limit) => {
-  expect(removalLimitOf({ removalLimit }, living)).toBe(limit);
-});
 
 it('products that a sealed run did not see are removed', () => {
   expect(sweepOf({})).toEqual({ remove: [11, 12], missing: [], holdReason: null });
