@@ -200,6 +200,8 @@ CREATE TABLE `runs` (
 	`rejected` integer DEFAULT 0 NOT NULL,
 	`requests` integer DEFAULT 0 NOT NULL,
 	`error` text,
+	`emptied` text,
+	`unusual` text,
 	`evidence` text,
 	`used_bytes` integer
 );
@@ -267,6 +269,9 @@ CREATE TABLE `sinks` (
 --> statement-breakpoint
 CREATE UNIQUE INDEX `sinks_name` ON `sinks` (`name`);
 --> statement-breakpoint
+-- The relay asks for unusual runs before each batch.
+CREATE INDEX runs_unusual ON runs (id) WHERE unusual IS NOT NULL;
+--> statement-breakpoint
 -- `catalog` by changed_at. The expression is the view's column to the letter, or SQLite does not use it.
 CREATE INDEX products_changed_at ON products (strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch'));
 --> statement-breakpoint
@@ -314,7 +319,8 @@ SELECT
   runs.missing,
   coalesce(sums.rejected, runs.rejected) AS rejected,
   coalesce(sums.requests, runs.requests) AS requests,
-  runs.error
+  runs.error,
+  runs.emptied, runs.unusual
 FROM runs LEFT JOIN (
   SELECT run_id, count(*) AS pages, sum(items) AS items, sum(created) AS created, sum(updated) AS updated,
     sum(restored) AS restored, sum(rejected) AS rejected, sum(requests) AS requests

@@ -113,6 +113,13 @@ function rawPrices(fields: Fields): unknown[][] {
   });
 }
 
+const VALUE = PRICE_FIELDS.findIndex(({ column }) => column === 'value');
+
+/** Whether the item has a price with a number. */
+export function hasPrice(fields: Fields): boolean {
+  return rawPrices(fields).some((price) => numberOf(price[VALUE]) !== null);
+}
+
 type Value = string | number | boolean | null;
 
 const PRICE_VALUES = { text: textOf, number: numberOf, sellable: (value: unknown) => !isRefused(value) } as const;

@@ -49,8 +49,22 @@ export interface Evidence extends NotedSeams {
    * elements of arrays; null if it is not known.
    */
   readonly commonChange?: string | null;
+  /** How many products the run updated, as a share of those that the mirror has then; 1: all. */
+  readonly updatedShare: number;
   /** Only of the first full run with other settings: how they changed, as a sentence's part. */
   readonly changedSettings?: string;
+}
+
+/** What makes a run unusual: its updates emptied a field of more products than CATCHWORD_LOSS_LIMIT allows. */
+export interface Unusual {
+  /** The `seq` from which on nothing was delivered when the run became unusual. */
+  readonly from: number;
+  /** A column of `catalog`, or `prices`; and the member of the item that has it. */
+  readonly field: string;
+  readonly key: string;
+  /** The products whose field the run emptied, and all products then. */
+  readonly products: number;
+  readonly living: number;
 }
 
 /** One execution. Times are milliseconds since 1970. */
@@ -70,6 +84,10 @@ export interface Run extends RunCounts {
   /** Why the proof is open, one sentence each. */
   readonly reasons: readonly string[];
   readonly error: string | null;
+  /** Of how many products the run's updates emptied each field; null if they emptied none. */
+  readonly emptied: Readonly<Record<string, number>> | null;
+  /** It stays unusual once that is noted. */
+  readonly unusual: Unusual | null;
   /** Null until the run ends, and for a run that failed. */
   readonly evidence: Evidence | null;
 }

@@ -61,6 +61,7 @@ const EVIDENCE = z.object({
   seen: count('Products that the run saw.'),
   num_items: count('Products that the source counts.'),
   lists: z.array(LIST_EVIDENCE).readonly().meta({ description: 'The lists that were read in several windows.' }),
+  updated_share: z.number().meta({ description: 'How many products the run updated, as a share of all; 1: all.' }),
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
   ).optional(),
@@ -88,6 +89,20 @@ export const RUN = named('Run', 'One load of the catalog.', {
     .meta({ description: '`sealed`: the run has seen every product. Null for a delta of one page.' }),
   reasons: z.array(z.string()).readonly().meta({ description: 'Why the proof is open, one sentence each.' }),
   error: textOrNull('Why the run failed.'),
+  emptied: z
+    .record(z.string(), z.int())
+    .nullable()
+    .meta({ description: 'Of how many products its updates emptied each field; null if they emptied none.' }),
+  unusual: orNull(
+    'Why it is unusual: it emptied a field of more products than CATCHWORD_LOSS_LIMIT allows. Null if it is not.',
+    z.object({
+      from: count('The first change that was not delivered yet when the run became unusual.'),
+      field: text('A column of the view `catalog`, or `prices`.'),
+      key: text('The member of the product that has it.'),
+      products: count('Products whose field the run emptied.'),
+      living: count('All products then.'),
+    }),
+  ),
   evidence: EVIDENCE.nullable().meta({ description: 'The figures behind the proof. Null until the run ends.' }),
   from_time: timeOrNull("Start of a delta's time range; null for a full run."),
   source_time: timeOrNull("The source's clock when the run began to read."),

@@ -2,10 +2,10 @@ import { iso } from '../base/iso-time.ts';
 import type { Evidence, Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 
-function evidenceJson({ numItems, lists, commonChange, changedSettings, ...rest }: Evidence) {
+function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, ...rest }: Evidence) {
   const listed = lists.map(({ overlapLeast, ...list }) => ({ ...list, overlap_least: overlapLeast }));
   const causes = { common_change: commonChange, changed_settings: changedSettings };
-  return { ...rest, num_items: numItems, lists: listed, ...causes };
+  return { ...rest, num_items: numItems, updated_share: updatedShare, lists: listed, ...causes };
 }
 
 /** A run with the names of the view `run_log`, and with the reasons of its proof and the evidence for it. */

@@ -99,6 +99,9 @@ const RUNS = {
   removalLimit: option('CATCHWORD_REMOVAL_LIMIT', '1%', form.removalLimit).means(
     'more unexpected removals than this are held for approval; a share counts as at least 100 products',
   ),
+  lossLimit: option('CATCHWORD_LOSS_LIMIT', '5%', form.lossLimit).means(
+    'a run that empties a field of more products than this is unusual; a share counts as at least 100 products',
+  ),
   removalConfirmations: option('CATCHWORD_REMOVAL_CONFIRMATIONS', '2', form.whole(1, 1000)).means(
     'full runs in a row that must miss a product before an open run removes it',
   ),
@@ -106,7 +109,7 @@ const RUNS = {
     'age at which an unfinished run is abandoned',
   ),
   runRetentionMs: option('CATCHWORD_RUN_RETENTION', '90d', form.duration).means(
-    'how long runs are kept; the newest 100 of each kind, held ones, and those that a kept change or decision names stay',
+    'how long runs are kept; the newest 100 of each kind, held and unusual ones, and those that a kept change or decision names stay',
   ),
 };
 

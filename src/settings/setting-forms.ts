@@ -108,12 +108,17 @@ export const seam = form('a whole number from 1 to 400, or off', (given) =>
 );
 
 /** Becomes a share of the mirror, or a number of products. */
-export const removalLimit = form('a share of up to 100% such as 1%, or a whole number of products', (given) => {
+function productLimit(given: string) {
   const percent = /^\d+(\.\d+)?%$/.test(given) ? Number.parseFloat(given) : undefined;
   if (percent !== undefined) return percent <= 100 ? { percent } : undefined;
   const products = wholeNumber(given);
   return products === null ? undefined : { products };
-});
+}
+
+export const removalLimit = form('a share of up to 100% such as 1%, or a whole number of products', productLimit);
+export const lossLimit = form('a share of up to 100% such as 5%, a whole number of products, or off', (given) =>
+  given === 'off' ? { products: Number.POSITIVE_INFINITY } : productLimit(given),
+);
 
 /** Becomes the port to listen on: 0 for any free port, null for none. */
 export const port = form('a port from 0 to 65535, or off', (given) =>

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage } from '../catalog/page-types.ts';
 import { type Clocks, momentOf, sourceTimeOf } from '../proof/watermark.ts';
@@ -9,6 +10,7 @@ import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import { createAppliedReads } from './applied-reads.ts';
 import type { Unreadable } from './failed-window.ts';
 import { createUnchangedItems } from './fast/unchanged-items.ts';
+import { createLossCounter, noteLosses } from './loss-brake.ts';
 import {
   checkpointOf,
   type Draft,
@@ -17,6 +19,7 @@ import {
   newProducts,
   type WaitingPage,
 } from './plan-page-write.ts';
+import type { RunSettings } from './run-settings.ts';
 
 /** A checkpoint that was written, without its ids, so that memory stays flat. */
 export type Applied = Omit<Checkpoint, 'ids'>;
@@ -28,9 +31,10 @@ const BATCH_BYTES = 8_000_000;
 /** Rejected items that are kept of one run; the others are only counted. */
 const REJECTED_MOST = 1_000;
 
-interface ApplierOptions extends Omit<DraftContext, 'reads'> {
+interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 'lossLimit'> {
   readonly leased: LeasedKeeper;
   readonly clock: Clock;
+  readonly log: Logger;
 }
 
 function areAllKnown(ids: readonly (number | null)[]): ids is number[] {
@@ -115,10 +119,11 @@ function writeUnreadable(
  * the batch are read again.
  */
 export function createApplier(options: ApplierOptions) {
-  const { store, leased, clock, runId } = options;
+  const { store, leased, clock, log, runId } = options;
   const reads = createAppliedReads(store, runId);
   const context: DraftContext = { ...options, reads };
   const writePage = createPageWriter(context);
+  const countLosses = createLossCounter(options);
   const unchanged = createUnchangedItems(store, options);
   let batch: WaitingPage[] = [];
   let [bytes, batchSince] = [0, 0];
@@ -152,10 +157,11 @@ export function createApplier(options: ApplierOptions) {
     pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 
-  function applyOne(writer: KeeperWriter, captured: WaitingPage): Applied | null {
+  function applyOne(writer: KeeperWriter, captured: WaitingPage, lost: Map<string, number>): Applied | null {
     const { task, rejected } = captured;
     if (writer.runs.hasCheckpoint(runId, task.pass, task.window)) return null;
     const draft = writePage(writer, captured, clock.now());
+    countLosses(lost, draft);
     if (rejected.length > 0) keepRejected(writer, runId, captured);
     pin(writer, captured);
     const checkpoint = checkpointOf(context, captured, draft);
@@ -174,12 +180,20 @@ export function createApplier(options: ApplierOptions) {
     bytes = 0;
     unchanged.reset();
     const start = performance.now();
-    const applied = leased.write((writer) => {
+    const { applied, unusual } = leased.write((writer) => {
       if (writer.runs.state(runId) === 'cancelled') {
         throw new CatchwordError('RUN_CANCELLED', `run ${runId} was cancelled`);
       }
-      return pages.map((page) => applyOne(writer, page));
+      const from = writer.changes.lastSeq() + 1;
+      const lost = new Map<string, number>();
+      const applied = pages.map((page) => applyOne(writer, page, lost));
+      return { applied, unusual: noteLosses(writer, runId, from, lost, options) };
     });
+    if (unusual !== null) {
+      const { from: seq, field, products, living } = unusual;
+      const reason = `it emptied ${field} of ${products} of ${living} products, more than CATCHWORD_LOSS_LIMIT allows`;
+      log.warn({ code: 'RUN_UNUSUAL', run: runId, seq, reason, hint: `npx catchword run ${runId}` }, 'run is unusual');
+    }
     publish('applied', { ms: performance.now() - start });
     return applied.filter((checkpoint) => checkpoint !== null);
   }

@@ -225,11 +225,11 @@ async function execute(execution: Execution): Promise<Run> {
  * @returns reads a planned or unfinished run to its end, and throws as `Keeper.run`
  */
 export function createExecutor(options: ExecutorOptions) {
-  const { store, clock, settings } = options;
+  const { store, clock, log, settings } = options;
   const consumer: PassContext['consumer'] = { take: () => {} };
   const pruneRuns = createRunPruning(store, clock);
   return (run: Run, leased: LeasedKeeper, signal: AbortSignal): Promise<Run> => {
-    const applier = createApplier({ ...settings, store, leased, clock, runId: run.id });
+    const applier = createApplier({ ...settings, store, leased, clock, log, runId: run.id });
     return execute({ ...options, run, leased, applier, signal, consumer, pruneRuns });
   };
 }

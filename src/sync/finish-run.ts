@@ -73,6 +73,8 @@ export function finishRun(
     const swept = run.kind === 'full' ? sweep(writer, run, conclusion, settings) : null;
     const counts = writer.runs.counts(runId);
     const common = commonChange(writer, runId, counts.updated, settings.ignoreFields);
+    // An update may be of a product that was updated before.
+    const updatedShare = Math.min(1, counts.updated / Math.max(1, writer.products.living()));
     const changedSettings = run.kind === 'full' ? noteFullRead(writer, runId, settings.ignoreFields) : '';
     const held = swept?.holdReason != null;
     const missing = [...(swept?.missing ?? []), ...(held ? swept.remove : [])];
@@ -96,7 +98,7 @@ export function finishRun(
       proof: conclusion.proof,
       reasons: [...conclusion.reasons, ...(held ? [`held: ${swept.holdReason}`] : [])],
       error: null,
-      evidence: { ...conclusion.evidence, ...common, ...(changedSettings !== '' && { changedSettings }) },
+      evidence: { ...conclusion.evidence, updatedShare, ...common, ...(changedSettings !== '' && { changedSettings }) },
     });
     writer.schedule.clearRetry(run.kind);
     moveWatermark(writer, run, conclusion, held, settings.overlapMs);

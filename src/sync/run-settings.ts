@@ -25,6 +25,8 @@ export interface RunSettings {
   /** How to record a product that the source does not distribute any more. */
   readonly withdrawnAs: 'updated' | 'removed';
   readonly removalLimit: ProductLimit;
+  /** Of how many products a run may empty a field before it is unusual. */
+  readonly lossLimit: ProductLimit;
   /** Full runs in a row that must not have seen a product before it is removed. */
   readonly confirmations: number;
   /** An unfinished run that is older is given up. */

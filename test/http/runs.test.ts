@@ -202,7 +202,7 @@ it('the page says of a run without proof that its record is gone after a later r
 });
 
 it('a run needs no picture if one response held everything', async () => {
-  const evidence = { requests: 1, deltas: 1, lookups: 0, seen: 6, numItems: 0, lists: [] };
+  const evidence = { requests: 1, deltas: 1, lookups: 0, seen: 6, numItems: 0, updatedShare: 0, lists: [] };
   const passes: PassSketch[] = [{ kind: 'delta', windows: [{ ids: ids(1, 6) }] }];
   const { text, html } = await sketched({ products: 24, kind: 'delta', passes }, end('complete', { evidence }));
   expect(text).toContain('One response held everything that changed');
@@ -215,7 +215,7 @@ it.each([
   [20, '. The source counted 20 when its list was read; products were added meanwhile.'],
   [25, '. The source counted 25 when its list was read. '],
 ])('the page compares what a run saw with the count of the source: %d', async (numItems, expected) => {
-  const evidence = { requests: 3, deltas: 1, lookups: 0, seen: 24, numItems, lists: [] };
+  const evidence = { requests: 3, deltas: 1, lookups: 0, seen: 24, numItems, updatedShare: 0, lists: [] };
   const given = end('complete', { evidence, proof: 'sealed' });
   expect((await sketched(RUN, given)).text).toContain(expected);
 });

@@ -79,6 +79,7 @@ function settingsFor(runRetentionMs: number): RunSettings {
     untoldFields: [],
     withdrawnAs: 'updated',
     removalLimit: { percent: 1 },
+    lossLimit: { percent: 5 },
     confirmations: 2,
     runMaxAgeMs: DAY,
     minFreeBytes: 1e6,

@@ -25,7 +25,15 @@ it('the picture describes each list that was read', () => {
     seams: 'jro',
   } as const;
   const exact = { pass: 1, kind: 'delta', windows: 1, repairs: 0, overlap: 0, overlapLeast: 0, seams: '' } as const;
-  const evidence = { requests: 6, deltas: 1, lookups: 2, seen: 3_000, numItems: 3_000, lists: [list, exact] };
+  const evidence = {
+    requests: 6,
+    deltas: 1,
+    lookups: 2,
+    seen: 3_000,
+    numItems: 3_000,
+    updatedShare: 0,
+    lists: [list, exact],
+  };
   expect(seamPicture(colours, evidence).split('\n')).toEqual([
     '  evidence 6 requests, 1 delta, 2 lookups',
     '  catalog  ▕━╋┄▏',

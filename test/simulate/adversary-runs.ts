@@ -92,6 +92,7 @@ export function drawArena(seed: number, time?: () => number): Arena {
     untoldFields: [],
     withdrawnAs: random() < 0.8 ? 'updated' : 'removed',
     removalLimit: { percent: 1 },
+    lossLimit: { percent: 5 },
     // Open runs in a row that miss a product count what they read, which proves nothing: only sealed runs are judged.
     confirmations: Number.MAX_SAFE_INTEGER,
     runMaxAgeMs: Number.MAX_SAFE_INTEGER,

@@ -30,7 +30,7 @@ function least(values: readonly number[], sign = 1): number | null {
 
 function newRun(id: number, startedAt: number): Run {
   const times = { from: null, sourceTime: null, startedAt, finishedAt: null, settlesAt: null };
-  const open = { proof: null, reasons: [], error: null, evidence: null };
+  const open = { proof: null, reasons: [], error: null, emptied: null, unusual: null, evidence: null };
   return { ...NO_COUNTS, requests: 0, id, kind: 'full', state: 'reading', ...times, ...open };
 }
 

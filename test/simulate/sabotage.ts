@@ -32,8 +32,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
-    '    const applied = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const applied = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (newProducts(draft) + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; });',
+    '    const { applied, unusual } = leased.write((writer) => {',
+    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const { applied, unusual } = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (newProducts(draft) + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return { applied: early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; }), unusual: null };',
   ),
   bug(
     'the watermark is the local time',
@@ -655,5 +655,19 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/sync/execute-run.ts',
     'let leftMs = Math.min(settings.overlapMs, noted?.leftMs ?? settings.overlapMs);',
     'let leftMs = noted === null ? settings.overlapMs : 0;',
+  ),
+  bugFor(
+    'test/sync/loss-brake.test.ts',
+    'the brake does not count what updates empty',
+    'src/sync/loss-brake.ts',
+    'for (const field of emptiedBy(change, product.body))',
+    'for (const field of emptiedBy(change, product.body).slice(0, 0))',
+  ),
+  bugFor(
+    'test/sync/apply-page.test.ts',
+    'the brake forgets what earlier pages emptied',
+    'src/sync/loss-brake.ts',
+    'emptied[field] = (emptied[field] ?? 0) + some;',
+    'emptied[field] = some;',
   ),
 ];

@@ -16,6 +16,7 @@ export function settingsOf(scenario: Scenario): ProcessOptions['settings'] {
     maxPasses: 2,
     lookups: scenario.behaviour.lookup,
     removalLimit: { percent: 1 },
+    lossLimit: { percent: 5 },
     confirmations: 2,
     withdrawnAs: scenario.withdrawnAs,
     runMaxAgeMs: DAY_MS,

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
+import { createLog } from '../../src/base/log.ts';
 import type { CapturedPage } from '../../src/catalog/page-types.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import type { Leased } from '../../src/store/schema/lease.ts';
@@ -36,7 +37,8 @@ function place(ignoreFields: string[][] = []): Place {
 }
 
 function applierOf(store: Store, runId: number, leased: Leased<KeeperWriter>, ignoreFields: string[][] = []): Applier {
-  const settings = { ignoreFields, withdrawnAs: 'updated', overlapMs: 300_000 } as const;
+  const limits = { overlapMs: 300_000, lossLimit: { products: 3 } };
+  const settings = { ignoreFields, withdrawnAs: 'updated', ...limits, log: createLog('fatal') } as const;
   return createApplier({ ...settings, store, clock: systemClock, runId, leased });
 }
 
@@ -194,4 +196,55 @@ it('a page writes nothing after the lease was lost or the run was cancelled', ()
   );
   expect(at.store.products.get('B')).toBeUndefined();
   expect(expectExactLog(at.db)).toBe(1);
+});
+
+it('a resumed run goes on counting what its updates empty, and counts a page once', () => {
+  const at = place();
+  const ids = ['A', 'B', 'C', 'D', 'E', 'F', 'G'];
+  apply(
+    at,
+    captured(
+      at,
+      ids.map((vbid) => product(vbid, '1')),
+    ),
+  );
+  const empty = (page: number, ...some: string[]) =>
+    captured(
+      at,
+      some.map((vbid) => product(vbid, '')),
+      { page },
+    );
+  apply(at, empty(2, 'A', 'B'), empty(3, 'C'));
+  expect(at.store.runs.unusual(0)).toBeUndefined();
+  // As another process, which has read the last page before the first one ended.
+  const resumed = { ...at, applier: applierOf(at.store, at.runId, at.leased) };
+  expect(apply(resumed, empty(3, 'C', 'D'))).toEqual([]);
+  expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: { title: 3 }, unusual: null });
+  const from = at.store.changes.lastSeq() + 1;
+  apply(resumed, captured(at, [product('D', '2')], { page: 4 }), empty(5, 'D', 'E'));
+  const unusual = { from, field: 'title', key: 'title', products: 5, living: 7 };
+  expect(at.store.runs.unusual(0)).toEqual({ ...unusual, run: at.runId });
+  apply(resumed, empty(6, 'F'));
+  expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: { title: 6 }, unusual: { ...unusual, products: 6 } });
+  expect(at.store.runs.unusual(at.runId)).toBeUndefined();
+  expect(at.store.runs.lastUnusual()).toBe(at.runId);
+});
+
+it('a transaction that fails counts nothing that its updates empty', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1'), product('B', '1')]));
+  at.applier.take(captured(at, [product('A', '')], { page: 2 }));
+  execute(at.db, "CREATE TRIGGER refuse BEFORE UPDATE OF emptied ON runs BEGIN SELECT RAISE(ABORT, 'no'); END");
+  expect(() => at.applier.flush()).toThrow();
+  execute(at.db, 'DROP TRIGGER refuse');
+  expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: null, unusual: null });
+  expect(titleOf(at, 'A')).toBe('1');
+});
+
+it('a product that is restored without a field was not emptied by an update', () => {
+  const at = place();
+  apply(at, captured(at, [product('A', '1')]));
+  at.leased.write(({ removals }) => removals.remove([1], at.runId, 1));
+  expect(apply(at, captured(at, [product('A', '')], { page: 2 }))).toMatchObject([{ restored: 1, updated: 0 }]);
+  expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: null, unusual: null });
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { CatchwordError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
 import { sourceIdentity } from '../../src/catalog/source-identity.ts';
 import { createBinaryJson } from '../../src/store/history/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
@@ -44,7 +45,13 @@ function applied(
   try {
     if (hasIndexes) ensureLookups(leased);
     const clock = { ...systemClock, now: () => 5_000 };
-    const settings = { ignoreFields: [], withdrawnAs, overlapMs: 300_000 };
+    const settings = {
+      ignoreFields: [],
+      withdrawnAs,
+      overlapMs: 300_000,
+      lossLimit: { percent: 5 },
+      log: createLog('fatal'),
+    };
     const applier = createApplier({ ...settings, store, clock, runId: run.id, leased });
     const checkpoints = pages.flatMap((items, at) => {
       const window = { page: at + 1, perPage: PER_PAGE };

@@ -120,12 +120,15 @@ function range(from: number, to: number): number[] {
   return Array.from({ length: to - from + 1 }, (_, index) => from + index);
 }
 
-it('pruning keeps runs that are held or unfinished, and runs that a decision or a kept change names', async () => {
+it('pruning keeps runs that are held, unusual or unfinished, and runs that a decision or a kept change names', async () => {
   const bench = open();
   const [held = 0] = addRuns(bench, { count: 1, kind: 'full', state: 'held', ageMs: 300 * DAY_MS });
   const unfinished = write(bench, ({ runs }) =>
     runs.create({ kind: 'full', from: null, startedAt: NOW - 299 * DAY_MS, tick: null, selection: SELECTION }),
   );
+  const [unusual = 0] = addRuns(bench, { count: 1, ageMs: 298 * DAY_MS });
+  const losses = { from: 1, field: 'title', key: 'title', products: 1, living: 1 };
+  write(bench, ({ runs }) => runs.noteLosses(unusual, { title: 1 }, losses));
   const old = addRuns(bench, { count: 200, ageMs: 200 * DAY_MS });
   const [decided = 0, changing = 0, superseded = 0] = old;
   addRuns(bench, { count: 100, ageMs: 5 * DAY_MS });
@@ -139,14 +142,14 @@ it('pruning keeps runs that are held or unfinished, and runs that a decision or 
 
   const prune = pruningOf(bench);
   expect(await prune()).toBe(197);
-  expect(idsIn(bench, 'runs', 'id').slice(0, 5)).toEqual([held, unfinished, decided, changing, superseded]);
+  expect(idsIn(bench, 'runs', 'id').slice(0, 6)).toEqual([held, unfinished, unusual, decided, changing, superseded]);
   // Once the log drops the older version, nothing names its run; so few runs are not worth a look at the whole log.
   write(bench, ({ changes }) => changes.prune(changes.lastSeq()));
   expect(await prune()).toBe(0);
   addRuns(bench, { count: 100, ageMs: 200 * DAY_MS });
   addRuns(bench, { count: 100, ageMs: 4 * DAY_MS });
   expect(await prune()).toBe(101);
-  expect(idsIn(bench, 'runs', 'id').slice(0, 4)).toEqual([held, unfinished, decided, changing]);
+  expect(idsIn(bench, 'runs', 'id').slice(0, 5)).toEqual([held, unfinished, unusual, decided, changing]);
 });
 
 it('pruning keeps rejected items for 30 days, or as long as runs if that is shorter', async () => {

@@ -38,7 +38,7 @@ export function createKeptRunReader({ row, rows, values, number }: Queries) {
      UNION ALL SELECT at, bytes FROM newest`,
   );
   const old = values<[{ before: number }], number>(
-    `SELECT id FROM runs WHERE max(started_at, finished_at) < :before AND state <> 'held'
+    `SELECT id FROM runs WHERE max(started_at, finished_at) < :before AND state <> 'held' AND unusual IS NULL
        AND id NOT IN (${newestOf('full')} UNION ALL ${newestOf('delta')})
        AND id NOT IN (SELECT max(id) FROM runs WHERE state = 'complete' GROUP BY kind)
        AND CAST(id AS TEXT) NOT IN (SELECT target FROM actions) ORDER BY id`,

@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { ChangeOp, ListEvidence, NotedSeams, Run, RunCounts, RunState } from '../../catalog/run-types.ts';
+import type { ChangeOp, ListEvidence, NotedSeams, Run, RunCounts, RunState, Unusual } from '../../catalog/run-types.ts';
 import { getTableColumns, sql } from '../schema/drizzle.ts';
 import { onFirstUse, type Queries } from '../schema/queries.ts';
 import { checkpoints, passes, runs } from '../schema/schema.ts';
@@ -49,6 +49,8 @@ const {
 
 const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
+/** SQLite would not choose the index, and read every later run. */
+const UNUSUAL = 'FROM runs INDEXED BY runs_unusual WHERE unusual IS NOT NULL';
 type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
@@ -72,6 +74,9 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
   const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
+  const unusualAfter = tuple<[number], [run: number, unusual: string]>(
+    `SELECT id, unusual ${UNUSUAL} AND id > ? ORDER BY id LIMIT 1`,
+  );
   const settleWait = row<[number], SettleWait>(
     `SELECT settles_at AS until, settle_left AS leftMs FROM runs
      WHERE id = ? AND settles_at IS NOT NULL AND settle_left IS NOT NULL`,
@@ -111,6 +116,13 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     /** Which products the run reads (`selectionText`); null for a run that is not kept. */
     selectionOf: value<[id: number], string>('SELECT selection FROM runs WHERE id = ?'),
     unfinished: (): Run | undefined => unfinished().all().map(runOf)[0],
+    /** The oldest unusual run with a higher number. It takes microseconds: the relay asks before each batch. */
+    unusual: (afterRun: number): (Unusual & { readonly run: number }) | undefined => {
+      const [run = 0, unusual] = unusualAfter(afterRun) ?? [];
+      return unusual === undefined ? undefined : { run, ...(JSON.parse(unusual) as Unusual) };
+    },
+    /** The number of the newest unusual run; 0 if there is none. */
+    lastUnusual: number<[]>(`SELECT max(id) ${UNUSUAL}`),
     hasTick: (tick: string) => runOfTick(tick) !== null,
     /** The wait as it was last noted; null while the run does not wait. */
     settleWait: (id: number) => settleWait(id) ?? null,

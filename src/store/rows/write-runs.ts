@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { Evidence, ListEvidence, Run, RunCounts } from '../../catalog/run-types.ts';
+import type { Evidence, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
 import { eq } from '../schema/drizzle.ts';
 import type { Queries } from '../schema/queries.ts';
 import { passes, runs } from '../schema/schema.ts';
@@ -79,6 +79,9 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       update(id, { ...end, ...counts, settlesAt: null, settleLeft: null }),
     /** Notes how the lists that the run has read are joined. They stay if it fails; `end` replaces them otherwise. */
     noteSeams: (id: number, lists: readonly ListEvidence[]) => update(id, { evidence: { lists } }),
+    /** Notes of how many products the run emptied each field, and what of that is unusual. */
+    noteLosses: (id: number, emptied: Readonly<Record<string, number>>, unusual: Unusual | null) =>
+      update(id, { emptied, unusual }),
     /** Changes a run that has ended. */
     amend: (
       id: number,

@@ -1,4 +1,4 @@
-import type { Evidence, NotedSeams } from '../../catalog/run-types.ts';
+import type { Evidence, NotedSeams, Unusual } from '../../catalog/run-types.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
@@ -97,8 +97,7 @@ export const products = sqliteTable(
     index('products_e_isbn').on(table.eIsbn).where(sql`e_isbn IS NOT NULL`),
     // `catalog` by changed_seq: products that a reader has not seen yet.
     index('products_changed_seq').on(table.changedSeq),
-    // `catalog` by changed_at: see the index on the view's expression in drizzle/0000_mirror.sql. drizzle-kit writes
-    // expressions with commas wrongly.
+    // `catalog` by changed_at: in drizzle/0000_mirror.sql, because drizzle-kit writes expressions with commas wrongly.
   ],
 );
 
@@ -146,6 +145,7 @@ export const eras = sqliteTable('eras', {
  * - evidence: of a run that has read everything; before, and for good if it fails, only the seams that it has noted
  * - settle_left: how much of the wait until settles_at is left, in milliseconds, counted by timers
  * - used_bytes: of the file when the run ended, without its free pages; null if it did not complete
+ * - emptied, unusual: JSON, noted with the pages (sync/loss-brake.ts); the index runs_unusual is in drizzle/0000_mirror.sql
  * - counts are set when the run ends; until then the checkpoints have them, but `missing` is the number so far
  */
 export const runs = sqliteTable('runs', {
@@ -172,6 +172,8 @@ export const runs = sqliteTable('runs', {
   rejected: integer('rejected').notNull().default(0),
   requests: integer('requests').notNull().default(0),
   error: text('error'),
+  emptied: text('emptied', { mode: 'json' }).$type<Readonly<Record<string, number>>>(),
+  unusual: text('unusual', { mode: 'json' }).$type<Unusual>(),
   evidence: text('evidence', { mode: 'json' }).$type<Evidence | NotedSeams>(),
   usedBytes: integer('used_bytes'),
 });
