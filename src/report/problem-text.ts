@@ -3,7 +3,7 @@ import { isUntold } from '../catalog/run-types.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
-import { restlessText } from './run-text.ts';
+import { restlessText, unusualText } from './run-text.ts';
 import { adviceFor } from './run-words.ts';
 import { duration, plural, time } from './text.ts';
 
@@ -50,6 +50,12 @@ function updatesText({ restless }: MirrorState): ProblemText {
   return { title: `Run ${restless.id} ${title}`, advice: `${advice} See: npx catchword run ${restless.id}` };
 }
 
+function unusualProblem({ unusual }: MirrorState): ProblemText {
+  if (unusual === undefined) throw new Error('no run is unusual');
+  const { title, advice } = unusualText(unusual);
+  return { title: `Run ${unusual.run} ${title}`, advice: `${advice} See: npx catchword run ${unusual.run}` };
+}
+
 /** There may be many removals, so they are counted only for the message. */
 function heldText({ held }: MirrorState, store: Store): ProblemText {
   const removals = held.reduce((sum, id) => sum + store.removals.heldCount(id), 0);
@@ -90,6 +96,7 @@ const WORDS: Record<Exclude<Topic, 'sink' | 'behind'>, (state: MirrorState, stor
   }),
   untold: untoldText,
   updates: updatesText,
+  unusual: unusualProblem,
   held: heldText,
   pause: ({ pause }) => ({
     title: `The service asked catchword to wait until ${time(pause?.until ?? 0)}`,

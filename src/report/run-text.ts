@@ -1,5 +1,5 @@
 import { printable } from '../base/printable.ts';
-import type { Run } from '../catalog/run-types.ts';
+import type { Run, Unusual } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { heldFacts } from './held-report.ts';
@@ -40,6 +40,24 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
+/** Says which field an unusual run emptied, and what an operator can do about it. */
+export function unusualText({ field, products, living }: Pick<Unusual, 'field' | 'products' | 'living'>) {
+  const title = `is unusual: it emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
+  const advice =
+    'The mirror took the changes, because it is a copy. Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.';
+  return { title, advice };
+}
+
+/** Says which share of the products a run updated, and of how many it emptied which field; null if it updated none. */
+export function updatesText({ updated, evidence, emptied }: Pick<Run, 'updated' | 'evidence' | 'emptied'>) {
+  const fields = Object.entries(emptied ?? {}).map(([field, products]) => `${field} of ${plural(products, 'product')}`);
+  const texts = fields.length === 0 ? [] : [`emptied ${fields.join(', ')}`];
+  if (evidence !== null && updated > 0) {
+    texts.unshift(`${Math.round(1e4 * evidence.updatedShare) / 100}% of the products`);
+  }
+  return texts.join('; ') || null;
+}
+
 /** Says that other settings may be why a run updated products; empty if they did not change. */
 export function settingsText({ evidence }: Run): string[] {
   const changes = evidence?.changedSettings;
@@ -58,6 +76,9 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
     `  read     ${plural(run.items, 'product')}, ${plural(run.pages, 'page')}, ${plural(run.requests, 'request')}`,
     `  changes  ${counts.join(', ')}`,
   ];
+  const updates = updatesText(run);
+  if (updates !== null) lines.push(`  updated  ${updates}`);
+  if (run.unusual !== null) lines.push(`  ${c.yellow(`It ${Object.values(unusualText(run.unusual)).join('. ')}`)}`);
   const field = run.evidence?.commonChange;
   if (field !== undefined) lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
   lines.push(...settingsText(run).map((text) => `  ${text}`));

@@ -3,7 +3,7 @@ import { MOST_MISSED } from '../catalog/tick.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { type channelStatuses, channelText, type episodesJson } from './notices-report.ts';
-import { openText, restlessText, settlingText } from './run-text.ts';
+import { openText, restlessText, settlingText, unusualText } from './run-text.ts';
 import type { sinkStatuses } from './sink-report.ts';
 import { errorText } from './sink-text.ts';
 import type { Missed, statusOf } from './status-report.ts';
@@ -118,6 +118,8 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
     settling: last && settlingText(last),
     open: open && yellow(openText({ ...open, id: open.run })),
     updates: restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`),
+    unusual:
+      state.unusual && yellow(`run ${state.unusual.run} ${Object.values(unusualText(state.unusual)).join('. ')}`),
     next: plannedText(status),
     missed: missedTexts(status, status.timezone).map(yellow),
     held: held.map(yellow),

@@ -1,5 +1,6 @@
 import type { Run } from '../catalog/run-types.ts';
 import { type Disk, diskOf } from '../store/file/disk-space.ts';
+import type { EndedRun } from '../store/rows/recent-runs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
@@ -56,6 +57,12 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
   return nowMs - asOf > maxAgeMs ? 'stale' : 'fresh';
 }
 
+/** The unusual run that is still a problem: no usual run has read everything since. */
+function unusualRun({ runs }: Store, ended: readonly EndedRun[]) {
+  const newest = ended.find(({ state }) => state !== 'failed');
+  return runs.unusual((newest?.id ?? 0) - 1);
+}
+
 /** How far a sink is behind. */
 export function sinkState(store: Store, row: SinkRow, nowMs: number) {
   const lagRecords = store.changes.lastSeq() - row.cursor;
@@ -100,6 +107,7 @@ export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, 
     open: inARow(fulls, ({ proof }) => proof !== 'sealed'),
     /** The newest run of about a day that updated nearly every product. */
     restless: recentRuns.restless(nowMs - RESTLESS_MS),
+    unusual: unusualRun(store, ended),
     /** Runs whose removals wait for a decision. */
     held: recentRuns.heldIds(),
     /** Configured sinks. */

@@ -12,6 +12,7 @@ export const TOPICS = [
   'open',
   'untold',
   'updates',
+  'unusual',
   'held',
   'sink',
   'behind',
@@ -64,7 +65,7 @@ function diskProblems({ disk: { free, size }, isDiskLow }: MirrorState): Found[]
 
 /** Everything that is wrong now. */
 export function problemsOf(state: MirrorState): Problem[] {
-  const { failed, retry, open, full, restless, held, sinks, pause } = state;
+  const { failed, retry, open, full, restless, unusual, held, sinks, pause } = state;
   const found: Found[] = [];
   if (isOutdated(state)) found.push({ topic: 'stale', forMs: LASTING_MS });
   // One failure may pass by itself.
@@ -73,6 +74,8 @@ export function problemsOf(state: MirrorState): Problem[] {
   if (open >= TWICE) found.push({ topic: 'open' });
   if (full?.reasons.some(isUntold) === true) found.push({ topic: 'untold' });
   if (restless !== undefined) found.push({ topic: 'updates' });
+  // At once: it does not pass by itself.
+  if (unusual !== undefined) found.push({ topic: 'unusual', forMs: 0 });
   if (held.length > 0) found.push({ topic: 'held' });
   found.push(...sinks.flatMap(sinkProblems));
   if (pause !== null && pause.until - pause.since >= LONG_PAUSE_MS) found.push({ topic: 'pause' });

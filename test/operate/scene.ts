@@ -65,6 +65,13 @@ export function mirrorScene() {
     });
   }
 
+  /** Adds a complete run that emptied prices. */
+  function unusual(): void {
+    const about = { from: 1, field: 'prices', key: 'variants', products: 2_400, living: 40_000 };
+    const id = ended({});
+    writeUnder(store.keeperLease, clock.now(), ({ runs }) => runs.noteLosses(id, { prices: 2_400 }, about));
+  }
+
   /** Adds a sink, or changes its state. */
   function sink(name: string, state: 'running' | 'stopped', error = ''): void {
     writeUnder(store.relayLease, clock.now(), ({ sinks }) => {
@@ -111,7 +118,7 @@ export function mirrorScene() {
     });
     products.insert(rows, clock.now());
   });
-  return { db, clock, store, lines, disk, completed, ended, sink, start };
+  return { db, clock, store, lines, disk, completed, ended, unusual, sink, start };
 }
 
 /** A mirror whose sink has stopped, so that an episode is open and its message on its way. */

@@ -87,6 +87,26 @@ const STATES: Record<string, Row> = {
     problems: ['held'],
     page: /Run 1 would remove 2 products/,
   },
+  'an unusual run': {
+    arrange: (scene) => scene.unusual(),
+    problems: ['unusual'],
+    page: /Run 1 is unusual: it emptied prices of 2,400 of 40,000 products/,
+  },
+  'a usual run after an unusual one': {
+    arrange: (scene) => {
+      scene.unusual();
+      end(scene, {});
+    },
+    page: /Up to date/,
+  },
+  'a run that failed after an unusual one': {
+    arrange: (scene) => {
+      scene.unusual();
+      end(scene, failed);
+    },
+    problems: ['unusual'],
+    page: /Run 1 is unusual/,
+  },
   'a sink that is stopped': {
     arrange: (scene) => scene.sink('shop', 'stopped', 'answered 410'),
     problems: ['sink:shop'],

@@ -3,7 +3,7 @@ import { holdOf, type Run } from '../../catalog/run-types.ts';
 import { recordEnded } from '../../operate/decisions/decision-record.ts';
 import { cancel } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
-import { heldText, runSummary, settingsText } from '../../report/run-text.ts';
+import { heldText, runSummary, settingsText, unusualText } from '../../report/run-text.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
 import { duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
@@ -29,7 +29,10 @@ function row(run: Run, nowMs: number): (string | number)[] {
 function listRuns({ clock }: CommandContext, runs: readonly Run[]): Result {
   const rows = runs.map((run) => row(run, clock.now()));
   const none = 'no run yet; start one with: npx catchword sync';
-  const notes = runs.flatMap((run) => settingsText(run).map((text) => `run ${run.id}: ${text}`));
+  const notes = runs.flatMap((run) => {
+    const texts = run.unusual === null ? [] : [`It ${unusualText(run.unusual).title}.`];
+    return [...texts, ...settingsText(run)].map((text) => `run ${run.id}: ${text}`);
+  });
   return { json: runs.map(runJson), text: rows.length === 0 ? none : [table(HEAD, rows), ...notes] };
 }
 

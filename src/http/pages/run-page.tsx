@@ -2,7 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
 import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
-import { restlessText, settingsText, settlingText } from '../../report/run-text.ts';
+import { restlessText, settingsText, settlingText, unusualText, updatesText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
@@ -148,6 +148,7 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
           </>
         ),
         Changes: changesText(run),
+        Updated: updatesText(run),
         Requests: isOver && count(run.requests),
         'Requests in the last minute': !isOver && (
           <>
@@ -196,6 +197,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       {!isOver && <Waiting scene={scene} />}
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
+      {run.unusual !== null && <p class="note warn">{`It ${Object.values(unusualText(run.unusual)).join('. ')}`}</p>}
       <Restless run={run} />
       {settingsText(run).map((text) => (
         <p class="note">{text}</p>

@@ -32,6 +32,7 @@ const TONES: Record<Run['state'], string> = {
 };
 
 export function StateMark({ run }: { readonly run: Run }) {
+  if (run.unusual !== null) return <Mark word={`${stateName(run)}, unusual`} tone="warn" />;
   return <Mark word={stateName(run)} tone={TONES[run.state]} />;
 }
 
