@@ -80,7 +80,8 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   if (updates !== null) lines.push(`  updated  ${updates}`);
   if (run.unusual !== null) lines.push(`  ${c.yellow(`It ${Object.values(unusualText(run.unusual)).join('. ')}`)}`);
   const field = run.evidence?.commonChange;
-  if (field !== undefined) lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
+  if (field !== undefined && run.unusual === null)
+    lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
   lines.push(...settingsText(run).map((text) => `  ${text}`));
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);

@@ -42,6 +42,9 @@ it('a wrong currency, which empties the prices of the whole mirror, makes the ru
 
   expect((await printed(['run', '2'])).stdout).toContain(lines);
   expect((await printed(['runs'])).stdout).toContain(`\nrun 2: It ${title}.\n`);
+  // It would end the brake for prices.
+  const wrongAdvice = 'CATCHWORD_IGNORE_FIELDS';
+  for (const verb of ['run 2', 'status']) expect((await printed(verb.split(' '))).stdout).not.toContain(wrongAdvice);
   expect((await printed(['status'])).stdout).toMatch(new RegExp(`\nunusual +run 2 ${title}`));
   const [newest, first] = JSON.parse((await printed(['runs', '--json'])).stdout) as Record<string, unknown>[];
   const json = { unusual, emptied: { prices: 2_400 }, evidence: { updated_share: 1 } };
@@ -50,6 +53,7 @@ it('a wrong currency, which empties the prices of the whole mirror, makes the ru
   const get = async (path: string) => await (await fetch(`${web.url}${path}`)).text();
   expect(JSON.parse(await get('/api/runs'))).toMatchObject([json, { unusual: null }]);
   expect(await get('/runs/2')).toContain(`It ${title}. ${advice}`);
+  expect(await get('/runs/2')).not.toContain(wrongAdvice);
   expect((await get('/runs')).match(/>complete, unusual</g)).toHaveLength(1);
   expect(await get('/')).toContain(`Run 2 ${title}`);
   expect(await get('/metrics')).toContain('\ncatchword_problems{topic="unusual"} 1\n');

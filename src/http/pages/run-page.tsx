@@ -173,10 +173,10 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Says that the run updated nearly every product, and which field changed. */
+/** Says that the run updated nearly every product, and which field changed; not of an unusual run, which says more. */
 function Restless({ run }: { readonly run: Run }) {
   const field = run.evidence?.commonChange;
-  if (field === undefined) return null;
+  if (field === undefined || run.unusual !== null) return null;
   const { title, advice } = restlessText({ ...run, field });
   return <p class="note warn">{`It ${title}. ${advice}`}</p>;
 }
