@@ -1,3 +1,7 @@
 import { defineConfig } from 'drizzle-kit';
 
-export default defineConfig({ dialect: 'sqlite', schema: './src/store/schema/schema.ts', out: './drizzle' });
+export default defineConfig({
+  dialect: 'sqlite',
+  schema: ['./src/store/schema/schema.ts', './src/store/schema/sink-tables.ts'],
+  out: './drizzle',
+});

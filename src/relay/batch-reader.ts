@@ -41,7 +41,9 @@ export function createBatchReader(
     cursor: number,
     skipped: readonly number[] = [],
   ): Generator<undefined, Batch | null> {
-    const most = { events: mostEvents(batch), chars: batch.chars, upTo: Number.MAX_SAFE_INTEGER };
+    // From an unusual run on, a decision is needed.
+    const upTo = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
+    const most = { events: mostEvents(batch), chars: batch.chars, upTo };
     const viewed = viewedChanges(store, sink, cursor, prepare, history);
     const blocked = store.sinks.blocked(sink.id);
     const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);

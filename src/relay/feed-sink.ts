@@ -4,7 +4,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
 import { closeSession, type Feed, isFatal, onFailure } from './feed-failure.ts';
 import { deliverReady, parkWaiting } from './parked-events.ts';
-import { settleView } from './settle-view.ts';
+import { holdForRun, settleView } from './settle-view.ts';
 import { announcePause, untilRetry } from './sink-pause.ts';
 import { openSession, type Session } from './sink-session.ts';
 
@@ -49,14 +49,12 @@ async function deliverNext(context: FeedContext, session: Session, row: SinkRow)
 
 /** Takes one turn. @returns whether there was something to do */
 async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
-  const { leased, row, acks } = context;
+  const { store, leased, row, acks } = context;
   leased.check();
   const before = row();
-  if (before.state !== 'running' && before.state !== 'held') {
-    await closeSession(context, feed);
-    return false;
-  }
-  if (feed.session !== undefined && feed.session.generation !== before.generation) await closeSession(context, feed);
+  const isOther = feed.session !== undefined && feed.session.generation !== before.generation;
+  if (before.state !== 'running' || isOther) await closeSession(context, feed);
+  if (before.state !== 'running' && before.state !== 'held') return false;
   if (feed.session === undefined) {
     const settled = await settleView(context, row());
     // Those of a forecast are told with it.
@@ -69,6 +67,7 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   const now = row();
   if (now.generation !== session.generation) return true;
   const current = acks.current(now);
+  if (now.approvedRun < store.runs.lastUnusual() && holdForRun(context, current)) return true;
   if ((await deliverReady(context, session, current)) || (await deliverNext(context, session, current))) return true;
   if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
   await session.endFill();

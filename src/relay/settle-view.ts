@@ -8,7 +8,7 @@ function isSame(a: ViewText, b: ViewText): boolean {
   return a.where === b.where && a.fields === b.fields;
 }
 
-/** Writes unless delivery has restarted meanwhile. */
+/** Writes unless delivery has restarted, or moved, meanwhile. */
 function writeIf(
   context: FeedContext,
   { generation, cursor }: SinkRow,
@@ -49,6 +49,20 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'view', ...wanted, forecast, isApproved: false }));
   const { has, removed } = counts;
   const reason = `its view was changed, and would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
+  log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
+  return true;
+}
+
+/** Holds the sink if the changes of an unusual run come next. @returns whether it is held */
+export function holdForRun(context: FeedContext, row: SinkRow): boolean {
+  const { store, config, log, acks } = context;
+  const unusual = store.runs.unusual(row.approvedRun);
+  const isFilling = row.cursor < row.backfillTo && unusual !== undefined && row.backfillTo >= unusual.from;
+  if (unusual === undefined || (!isFilling && row.cursor < unusual.from - 1)) return false;
+  const { run, field, products, living } = unusual;
+  const reason = `run ${run}, which comes next, emptied ${field} of ${products} of ${living} products`;
+  acks.flush();
+  writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'run', run, reason }));
   log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
   return true;
 }

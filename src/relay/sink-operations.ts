@@ -1,10 +1,11 @@
 import { CatchwordError } from '../base/errors.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import { createHistory } from '../store/history/history.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { type HeldSink, heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RequestWriter } from '../store/schema/writers.ts';
 import { sinkConfig } from './sink-config.ts';
+import { viewAt } from './store-contents.ts';
 
 /*
  * What an operator changes about a sink. Each function runs in a write transaction of its caller, and throws
@@ -24,6 +25,37 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
 export function pauseSink({ sinks }: RequestWriter, { id, name, state }: SinkRow): void {
   if (state !== 'running') throw new CatchwordError('USAGE', `${name} is not running: it is ${state}`);
   sinks.setState(id, 'paused');
+}
+
+/** @throws CatchwordError USAGE if the sink is held: only an approval lets it go on */
+export function requireNotHeld({ name, state }: SinkRow): void {
+  if (state !== 'held') return;
+  throw new CatchwordError('USAGE', `${name} is held`, {
+    hint: `See why: npx catchword sink list. To let it go on: npx catchword sink approve ${name}.`,
+  });
+}
+
+/**
+ * Lets a held sink go on.
+ * @param newest after an unusual run: sends each product once, as it is now, and only where what the store has differs
+ * @returns why it was held
+ */
+export function approveSink({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): HeldSink {
+  const { id, name, state, generation } = sink;
+  const held = heldOf(sink);
+  if (state !== 'held' || held === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
+  if (held.why === 'run') {
+    if (newest) sinks.sendNewest(sink, viewAt(sinks.views(id), generation));
+    sinks.approveRuns(id);
+  } else if (newest) {
+    const hint = `To send what the changed view changes: npx catchword sink approve ${name}.`;
+    throw new CatchwordError(
+      'USAGE',
+      `--newest is for a sink that an unusual run holds, and ${name} has another view`,
+      { hint },
+    );
+  } else sinks.approveView(id);
+  return held;
 }
 
 /** Redelivers from a change on, or every product as it is now (0), and then what follows. */

@@ -70,7 +70,7 @@ export function sinkState(store: Store, row: SinkRow, nowMs: number) {
   return {
     row,
     /** Whether the sink gets nothing until somebody decides about it. */
-    isHalted: row.state === 'stopped' || row.state === 'disabled',
+    isHalted: row.state === 'stopped' || row.state === 'disabled' || row.state === 'held',
     lagRecords,
     /** How long the oldest change that was not delivered has waited, seconds; null if that is not known. */
     lagSeconds: since === null ? null : Math.max(0, Math.round((nowMs - since) / 1000)),

@@ -100,6 +100,12 @@ export function sinkCommand(context: CommandContext): Command {
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
   addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');
   addDecision('retry', 'redeliver the events that a sink refused, and resume it');
+  add('approve', 'let a held sink go on: with its changed view, or with the changes of an unusual run')
+    .argument('<name>')
+    .option('--newest', 'after an unusual run: send each product once, as it is now, where what the store has differs')
+    .action((name: string, { newest }: { newest?: boolean }) =>
+      decide(context, newest === true ? 'release-newest' : 'release', name),
+    );
   const start = (value: string): number => (value === 'beginning' ? 0 : wholeNumber('--from', 0)(value));
   const from = new Option('--from <seq>', 'redeliver from this change, or: beginning');
   add('replay', 'redeliver from a change, or all current products')

@@ -1,6 +1,7 @@
 import { CatchwordError } from '../../base/errors.ts';
 import type { Service } from '../../base/lifecycle.ts';
 import { configuredSource } from '../../catalog/event.ts';
+import { limitOf } from '../../catalog/product-limit.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
 import { sourceId } from '../../catalog/source-identity.ts';
 import { checkExposure } from '../../http/listen.ts';
@@ -26,7 +27,6 @@ import { watchMirror } from '../../store/file/watch-file.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
-import { removalLimitOf } from '../../sync/sweep.ts';
 import { httpConfig } from './http-config.ts';
 import { lookUpHeld } from './look-up-held.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
@@ -89,7 +89,7 @@ function notifierOf(store: Store, leased: LeasedDaemon, { config, clock, log }: 
 
 function relayOf(store: Store, { config, clock, log }: RoleOptions<Config>): Service {
   const source = configuredSource(config.baseUrl);
-  const removalLimit = (products: number): number => removalLimitOf(config, products);
+  const removalLimit = (products: number): number => limitOf(config.removalLimit, products);
   return startRelay({ store, sinks: config.sinks.map(sinkConfig), clock, log, source, removalLimit });
 }
 

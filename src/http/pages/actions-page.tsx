@@ -40,6 +40,8 @@ const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => strin
   replay: (from) => (from ? `replay % from change ${from}` : 'replay % with all current products'),
   skip: (seq) => `skip event ${seq} of %`,
   'skip-all': () => 'skip every refused event of %',
+  release: () => 'let % go on',
+  'release-newest': () => 'send % what differs now',
 };
 
 function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {

@@ -5,7 +5,16 @@ import { usageError } from '../../base/errors.ts';
 export const RUN_ACTIONS = ['approve', 'reject', 'check', 'undo', 'cancel'] as const;
 
 /** Decisions about a sink; the target is its name. */
-export const SINK_ACTIONS = ['pause', 'resume', 'retry', 'replay', 'skip', 'skip-all'] as const;
+export const SINK_ACTIONS = [
+  'pause',
+  'resume',
+  'retry',
+  'replay',
+  'skip',
+  'skip-all',
+  'release',
+  'release-newest',
+] as const;
 
 /** All decisions, on the page or with a command. The target of `start` is the kind of the run. */
 export const ACTIONS = [...RUN_ACTIONS, 'start', ...SINK_ACTIONS] as const;

@@ -1,4 +1,12 @@
-import { pauseSink, replaySink, requireSink, skipEvent, skipRefused } from '../../relay/sink-operations.ts';
+import {
+  approveSink,
+  pauseSink,
+  replaySink,
+  requireNotHeld,
+  requireSink,
+  skipEvent,
+  skipRefused,
+} from '../../relay/sink-operations.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';
@@ -18,6 +26,13 @@ function skipped(store: RequestWriter, sink: SinkRow, count: number): string {
   return `${plural(count, 'event')} skipped; later ones of the same products ${delivered}`;
 }
 
+function released(store: RequestWriter, sink: SinkRow, newest: boolean): string {
+  const held = approveSink(store, sink, newest);
+  if (held.why === 'view') return `${sink.name} gets what its changed view changes`;
+  const what = newest ? 'each product that differs now, once' : `the changes of run ${held.run}, and what follows`;
+  return `${sink.name} gets ${what}`;
+}
+
 /**
  * Carries out a decision about a sink, in a write transaction of its caller.
  * @param argument of `replay`: the change to start from, 0 for all current products; of `skip`: the event; else null
@@ -33,6 +48,7 @@ export function changeSink(
 ): string {
   const { sinks } = store;
   const sink = requireSink(store, name);
+  if (['resume', 'retry', 'skip', 'skip-all'].includes(action)) requireNotHeld(sink);
   switch (action) {
     case 'pause':
       pauseSink(store, sink);
@@ -51,5 +67,9 @@ export function changeSink(
       return skipped(store, sink, skipEvent(store, sink, argument ?? 0, nowMs));
     case 'skip-all':
       return skipped(store, sink, skipRefused(store, sink, nowMs));
+    case 'release':
+      return released(store, sink, false);
+    case 'release-newest':
+      return released(store, sink, true);
   }
 }

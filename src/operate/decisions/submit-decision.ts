@@ -7,7 +7,7 @@ import { type Decision, isSinkAction } from './decision-types.ts';
 import { changeSink } from './sink-actions.ts';
 
 /*
- *   pause, resume, retry, replay, skip, skip-all, cancel ── carried out at once ─────────► done | failed
+ *   pause, resume, retry, replay, skip, skip-all, release, cancel ── carried out at once ► done | failed
  *   approve, reject, check, undo, start ► asked ── the process that keeps the mirror ─────► done | failed
  *
  * A decision and its record are written in one transaction. The second kind changes what only the holder of the

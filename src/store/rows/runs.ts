@@ -51,6 +51,9 @@ const OF_PASS = 'FROM checkpoints WHERE run_id = ? AND pass = ?';
 const OF_WINDOW = `${OF_PASS} AND page = ? AND per_page = ?`;
 /** SQLite would not choose the index, and read every later run. */
 const UNUSUAL = 'FROM runs INDEXED BY runs_unusual WHERE unusual IS NOT NULL';
+
+/** SQL: the number of the newest unusual run; 0 if there is none. */
+export const LAST_UNUSUAL = `coalesce((SELECT max(id) ${UNUSUAL}), 0)`;
 type OfWindow = [runId: number, pass: number, page: number, perPage: number];
 
 export type RunReader = ReturnType<typeof createRunReader>;
@@ -122,7 +125,7 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
       return unusual === undefined ? undefined : { run, ...(JSON.parse(unusual) as Unusual) };
     },
     /** The number of the newest unusual run; 0 if there is none. */
-    lastUnusual: number<[]>(`SELECT max(id) ${UNUSUAL}`),
+    lastUnusual: number<[]>(`SELECT ${LAST_UNUSUAL}`),
     hasTick: (tick: string) => runOfTick(tick) !== null,
     /** The wait as it was last noted; null while the run does not wait. */
     settleWait: (id: number) => settleWait(id) ?? null,

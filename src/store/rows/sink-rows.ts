@@ -2,7 +2,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
-import { type parked as parkedEvents, type sinkGaps, sinks, type sinkViews } from '../schema/schema.ts';
+import { type parked as parkedEvents, type sinkGaps, sinks, type sinkViews } from '../schema/sink-tables.ts';
 
 /**
  * ```

@@ -1,5 +1,6 @@
 import type { Queries } from '../schema/queries.ts';
 import { LAST_SEQ } from './changes.ts';
+import { LAST_UNUSUAL } from './runs.ts';
 import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
 import { createViewWriter } from './write-sink-views.ts';
 
@@ -64,8 +65,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   );
   const setAside = write('UPDATE sinks SET name = :former, configured = 0 WHERE id = :id');
   const configure = write(
-    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state)
-     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state)
+    `INSERT INTO sinks (name, kind, address, identity, backfill_to, state, approved_run)
+     VALUES (:name, :kind, :address, :identity, ${LAST_SEQ}, :state, ${LAST_UNUSUAL})
      ON CONFLICT (name) DO UPDATE SET configured = 1, kind = :kind, address = :address`,
   );
   const configureOnly = write(
@@ -163,7 +164,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 }
 
 const SKIPPED = 'skipped by the operator';
-const APPROVE = `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`;
+const APPROVE_VIEW = `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`;
 
 /** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
@@ -224,7 +225,11 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       return freeAll({ id });
     },
     /** Approves a changed view. The relay begins it. */
-    approveView: write<[id: number]>(APPROVE),
+    approveView: write<[id: number]>(APPROVE_VIEW),
+    /** Approves the unusual runs so far. */
+    approveRuns: write<[id: number]>(
+      `UPDATE sinks SET state = 'running', held = NULL, approved_run = ${LAST_UNUSUAL} WHERE id = ?`,
+    ),
     sendNewest,
     rename: (id: number, name: string) => rename(name, id),
     /** Removes a sink with all its parked events. */

@@ -1,0 +1,117 @@
+import { integer, primaryKey, real, sqliteTable, text } from './drizzle.ts';
+
+/* The tables of sinks; see schema.ts for the others. */
+
+/**
+ * A downstream store, by the name in its setting. Kept when the settings drop it, so that it can resume later.
+ * - address: kind and place without credentials
+ * - identity: a sink with another identity is another store
+ * - generation: grows when delivery restarts (a replay, freed events); fences of an older generation do not count
+ * - began_generation, began_cursor: where delivery last restarted; confirmations of a later generation still count
+ * - opened: whether this store was opened since it was configured or moved
+ * - cursor: newest `seq` confirmed by the store
+ * - backfill_to: up to this seq only each product's newest change is delivered; 0 for none
+ * - backfill_removed: tombstones are delivered too; a new store does not need them
+ * - take_over: the store's content may be replaced although another mirror delivered it
+ * - delivered, rate: events confirmed so far, and recent ones per second
+ * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
+ * - held: JSON of HeldSink: why the sink is held; kept while an approval of it is to be carried out
+ * - approved_run: unusual runs up to this one are delivered
+ * - view_failures, view_failure: how often an expression failed for a product, and the last time
+ */
+export const sinks = sqliteTable('sinks', {
+  id: integer('id').primaryKey(),
+  name: text('name').notNull().unique('sinks_name'),
+  kind: text('kind').notNull(),
+  address: text('address').notNull(),
+  identity: text('identity').notNull(),
+  configured: integer('configured', { mode: 'boolean' }).notNull().default(true),
+  state: text('state', { enum: ['running', 'paused', 'stopped', 'disabled', 'held'] })
+    .notNull()
+    .default('running'),
+  generation: integer('generation').notNull().default(1),
+  beganGeneration: integer('began_generation').notNull().default(1),
+  beganCursor: integer('began_cursor').notNull().default(0),
+  opened: integer('opened', { mode: 'boolean' }).notNull().default(false),
+  cursor: integer('cursor').notNull().default(0),
+  backfillTo: integer('backfill_to').notNull().default(0),
+  backfillRemoved: integer('backfill_removed', { mode: 'boolean' }).notNull().default(false),
+  takeOver: integer('take_over', { mode: 'boolean' }).notNull().default(false),
+  delivered: integer('delivered').notNull().default(0),
+  rate: real('rate').notNull().default(0),
+  ackedAt: integer('acked_at'),
+  error: text('error'),
+  errorAt: integer('error_at'),
+  retryAt: integer('retry_at'),
+  stoppedAt: integer('stopped_at'),
+  held: text('held'),
+  approvedRun: integer('approved_run').notNull().default(0),
+  viewFailures: integer('view_failures').notNull().default(0),
+  viewFailure: text('view_failure'),
+});
+
+/**
+ * The views of a sink: each from a generation on, until the next one. Before the first, it gets every product whole.
+ * - where_sql, fields: see view/view.ts
+ * - tag: names the view in the ids of events; null while the sink never had a view
+ * - from_generation, from_cursor: the store has what that generation delivered up to that cursor; only products that differ
+ *   are sent, up to `to_cursor`. Null if every product is sent
+ * - from_backfill, from_removed: `backfill_to` and `backfill_removed` of that generation: before the end of a fill, the store
+ *   has an unknown rest; nothing if the fill was that of a new store
+ * - exact: false if the store may have got more than `from_cursor`, because it does not keep its position
+ * - unsure: JSON list of products of which the store may have an older version
+ */
+export const sinkViews = sqliteTable(
+  'sink_views',
+  {
+    sinkId: integer('sink_id')
+      .notNull()
+      .references(() => sinks.id, { onDelete: 'cascade' }),
+    generation: integer('generation').notNull(),
+    where: text('where_sql'),
+    fields: text('fields'),
+    tag: text('tag'),
+    fromGeneration: integer('from_generation'),
+    fromCursor: integer('from_cursor').notNull().default(0),
+    fromBackfill: integer('from_backfill').notNull().default(0),
+    fromRemoved: integer('from_removed', { mode: 'boolean' }).notNull().default(false),
+    exact: integer('exact', { mode: 'boolean' }).notNull().default(true),
+    toCursor: integer('to_cursor').notNull().default(0),
+    unsure: text('unsure').notNull().default('[]'),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.generation] })],
+);
+
+/**
+ * Events that a sink refused permanently, and later ones of the same products.
+ * - state: refused; waiting for an earlier event of its product; ready to be delivered; delivered, and kept while the
+ *   sink might lose it; skipped (never delivered)
+ * - freed: the generation in which it became ready
+ * - change: JSON of RecordedChange, because the log may be pruned meanwhile
+ */
+export const parked = sqliteTable(
+  'parked',
+  {
+    sinkId: integer('sink_id').notNull(),
+    seq: integer('seq').notNull(),
+    vbid: text('vbid').notNull(),
+    state: text('state', { enum: ['refused', 'waiting', 'ready', 'delivered', 'skipped'] }).notNull(),
+    reason: text('reason').notNull(),
+    at: integer('at').notNull(),
+    freed: integer('freed').notNull().default(0),
+    change: text('change').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.seq] })],
+);
+
+/** Records that a sink missed, because they were pruned while it did not hold the log: after `after`, up to `up_to`. */
+export const sinkGaps = sqliteTable(
+  'sink_gaps',
+  {
+    sinkId: integer('sink_id').notNull(),
+    after: integer('after').notNull(),
+    upTo: integer('up_to').notNull(),
+    at: integer('at').notNull(),
+  },
+  (table) => [primaryKey({ columns: [table.sinkId, table.after] })],
+);
