@@ -74,7 +74,11 @@ export function createFeedContext(options: FeedOptions) {
     if (!write || found === 0) return;
     leased.write(({ sinks }) => sinks.noteViewFailures(found, last, row().id));
     const reason = `${found} products; the last: ${last}`;
-    log.warn({ code: 'VIEW_FAILED', sink: config.name, reason }, 'an expression of the view failed');
+    const isFirst = row().viewFailures === found;
+    log[isFirst ? 'warn' : 'debug'](
+      { code: 'VIEW_FAILED', sink: config.name, reason },
+      'an expression of the view failed',
+    );
   }
 
   function markAt({ generation }: SinkRow, cursor: number, late = 0): Mark {

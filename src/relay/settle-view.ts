@@ -83,7 +83,11 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
     return 'changed';
   }
   const isJudged = heldView !== null && isSame(heldView, wanted);
-  if (isJudged && !heldView.isApproved) return 'held';
+  if (isJudged && !heldView.isApproved) {
+    // It was disabled and resumed meanwhile.
+    if (row.state === 'running') writeIf(context, row, ({ sinks }) => sinks.hold(row.id, heldView));
+    return 'held';
+  }
   const text = { where: wanted.where, fields: wanted.fields };
   if (!row.opened && row.cursor === 0) {
     writeIf(context, row, ({ sinks }) => sinks.beginView(row, text));
