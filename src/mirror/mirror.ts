@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { setImmediate as otherWork } from 'node:timers/promises';
 import { withAbort } from '../base/abort.ts';
 import { systemClock } from '../base/clock.ts';
 import { CatchwordError, hasCode, usageError } from '../base/errors.ts';
@@ -9,12 +10,14 @@ import type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
 import { CHANGE_OPS, type ChangeFilter, type Run } from '../catalog/run-types.ts';
 import type { CatchwordEvent } from '../events/events.ts';
 import { completeAt } from '../state/mirror-state.ts';
-import { createHistory, requireKnownSeq } from '../store/history/history.ts';
+import { requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, MISPLACED } from '../store/history/log-position.ts';
 import { findProduct } from '../store/rows/find-product.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { createViewReader } from '../view/read-view.ts';
+import { type GivenView, readerView, type View } from '../view/view.ts';
 
 /*
  * The mirror for programs in Node.js: `import { openMirror } from 'catchword/mirror'`. It opens the file for reading only,
@@ -59,8 +62,8 @@ export interface MirrorStatus {
   > | null;
 }
 
-/** `op` and `field` name the changes that are read; default: all. */
-export interface ChangesOptions extends ChangeFilter {
+/** `op` and `field` name the changes that are read; default: all. With `where` or `fields`, they judge the events that these make. */
+export interface ChangesOptions extends Pick<ChangeFilter, 'op' | 'field'>, GivenView {
   /**
    * The number of a change, or the `id` of an event: start after it. Default 0: from the beginning. Keep ids rather than
    * numbers: an id of another mirror, or of changes that were lost when a backup was restored, is recognized.
@@ -74,7 +77,8 @@ export interface ChangesOptions extends ChangeFilter {
   readonly signal?: AbortSignal;
 }
 
-export interface ProductsOptions {
+/** With `where` or `fields`, `product` and `body` are what these yield, and batches may be smaller. */
+export interface ProductsOptions extends GivenView {
   /** Products per batch, 1 to 10,000; default 500. */
   readonly batch?: number;
   /** Start after this key. Default: the first product. */
@@ -142,6 +146,12 @@ function requireFilter({ op, field }: ChangeFilter, since: Date): void {
   if (unknown !== undefined) throw usageError(`op: ${String(unknown)} is not valid`, `Use ${CHANGE_OPS.join(', ')}.`);
 }
 
+function viewOf({ where = '', fields = '' }: GivenView): View | null {
+  requireText('where', where);
+  requireText('fields', fields);
+  return readerView({ where, fields });
+}
+
 const dateOf = (ms: number | null): Date | null => (ms === null ? null : new Date(ms));
 
 function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...row }: ProductRow): MirrorProduct {
@@ -192,7 +202,7 @@ function startOf(store: Store, after: number | string): number {
 export function openMirror(path: string): Mirror {
   requireText('path', path);
   const store = openStore(path, { mustExist: true, readOnly: true });
-  const history = createHistory(store);
+  const reader = createViewReader(store);
   const closing = new AbortController();
 
   /** Reads one state of the file, after checking that it is still the mirror at its path. */
@@ -211,13 +221,14 @@ export function openMirror(path: string): Mirror {
   async function* changeTexts(options: ChangesOptions = {}) {
     const { after = 0, since = new Date(0), follow = false, signal, ...filter } = options;
     requireFilter(filter, since);
+    const view = viewOf(filter);
     const isOver = () => signal?.aborted === true;
     let cursor = read(() => Math.max(startOf(store, after), store.changes.seqAt(Number(since))));
     while (!isOver()) {
       const { texts, to } = read(() => {
         // Events of a mirror that has not noted its service have no address.
         const source = eventSource(store.source, '/v4/products');
-        const found = history.matching(cursor, CHANGES_AT_ONCE, filter);
+        const found = reader.changes(cursor, CHANGES_AT_ONCE, CHANGES_AT_ONCE, filter, view);
         return { texts: found.changes.map((change) => eventText(change, store.incarnation, source)), to: found.to };
       });
       for (const text of texts) {
@@ -226,6 +237,7 @@ export function openMirror(path: string): Mirror {
       }
       const isRead = to === cursor;
       cursor = to;
+      if (texts.length === 0) await otherWork();
       if (!isRead) continue;
       if (!follow) return;
       const ends = signal === undefined ? [closing.signal] : [closing.signal, signal];
@@ -233,15 +245,16 @@ export function openMirror(path: string): Mirror {
     }
   }
 
-  async function* products({ batch = 500, after = '' }: ProductsOptions = {}) {
+  async function* products({ batch = 500, after = '', ...text }: ProductsOptions = {}) {
     const limit = between('batch', batch, 1, MAX_BATCH);
     requireText('after', after);
-    for (let last = after; ; ) {
-      const found = read(() => store.products.livingPage(last, limit));
-      const final = found.at(-1);
-      if (final === undefined) return;
-      yield found.map(productOf);
-      last = final.vbid;
+    const view = viewOf(text);
+    for (let next: string | null = after; next !== null; ) {
+      const last: string = next;
+      const found = read(() => reader.products(last, limit, limit, view));
+      if (found.products.length > 0) yield found.products.map(productOf);
+      else await otherWork();
+      next = found.next;
     }
   }
 

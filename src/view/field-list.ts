@@ -3,7 +3,8 @@ import { objectMembers, objectText } from '../catalog/json-text.ts';
 /** A list of members of a product: the names that paths begin with, each with the rest of the paths; null: the whole member. */
 type Wanted = ReadonlyMap<string, Wanted | null>;
 
-const LIST = /^\s*[A-Za-z_][\w-]*(\.[\w-]+)*(\s*,\s*[A-Za-z_][\w-]*(\.[\w-]+)*)*\s*$/;
+/** A path has at most 32 names. For safety: reading it calls itself for each. */
+const LIST = /^\s*[A-Za-z_][\w-]*(\.[\w-]+){0,31}(\s*,\s*[A-Za-z_][\w-]*(\.[\w-]+){0,31})*\s*$/;
 
 /** Whether a choice of fields is a list such as `title, metadata.description`; else it is an expression. */
 export function isFieldList(text: string): boolean {

@@ -15,6 +15,14 @@ export interface ViewText {
   readonly fields: string | null;
 }
 
+/** What a reader gives who chooses its view itself. */
+export interface GivenView {
+  /** Only products for which this is true: an SQL expression over the columns of the view `catalog`, and `body`. */
+  readonly where?: string | undefined;
+  /** Members of a product, such as `title, variants`, or an SQL expression that yields a JSON object. */
+  readonly fields?: string | undefined;
+}
+
 /** V: what a reader gets of a product. A function of the product alone. */
 export interface View extends ViewText {
   /** The top-level members that it reads; null: all. A change of others cannot make it look different. */
@@ -104,6 +112,16 @@ export function compileView(
     },
     failures: () => ({ count: failed, last }),
   };
+}
+
+/**
+ * The view of a reader who chooses it itself; null for whole products.
+ * @param prefix of the names of the two, for errors
+ * @throws CatchwordError USAGE
+ */
+export function readerView({ where, fields }: GivenView, prefix = ''): View | null {
+  const text = viewText(where, fields);
+  return isWhole(text) ? null : compileView(text, { where: `${prefix}where`, fields: `${prefix}fields` }, 'USAGE');
 }
 
 /** A text that is empty counts as absent. */

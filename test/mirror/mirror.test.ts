@@ -265,3 +265,63 @@ it('openMirror gives each product as the client of the service does, and when it
     }
   }
 });
+
+it('a mirror reads products and changes as a view shows them', async () => {
+  const { db, settings, directory, sandbox } = await filled({ items: 300, details: true, withdrawnForMs: 0 });
+  const mirror = open(db);
+  const [middle] = (await all(mirror.products())).flat().slice(150);
+  const where = `vbid >= '${middle?.vbid}'`;
+  const selected = query<{ vbid: string; body: string }>(
+    db,
+    `SELECT vbid, body FROM catalog WHERE ${where} ORDER BY vbid`,
+  );
+  expect(selected.length).toBeGreaterThan(0);
+  const whole = (await all(mirror.products({ where, batch: 7 }))).flat();
+  expect(whole.map(({ vbid, body }) => ({ vbid, body }))).toEqual(selected);
+  const few = (await all(mirror.products({ where, fields: 'title' }))).flat();
+  expect(few.map(({ body }) => body)).toEqual(whole.map(({ vbid, title }) => JSON.stringify({ vbid, title })));
+  expect(few[0]?.product).toEqual({ vbid: whole[0]?.vbid, title: whole[0]?.title });
+  expect(await all(mirror.products({ where: '0' }))).toEqual([]);
+
+  const start = mirror.lastSeq();
+  sandbox.catalog.mutate({ update: 10, remove: 4, seed: 1 });
+  await load(settings, 'full');
+  const view = { where, fields: 'title' };
+  const texts = await all(mirror.changeTexts(view));
+  const args = ['changes', '--where', where, '--fields', 'title'];
+  expect((await runHere(args, settings, directory)).stdout).toBe(texts.map((text) => `${text}\n`).join(''));
+  const events = await all(mirror.changes(view));
+  expect(events.every(({ id }) => /_[0-9a-f]{12}\.[0-9a-f]{12}:\d+$/.test(id))).toBe(true);
+  // An id of an event of a view is a position, too.
+  const last = events.findLast(({ sequence }) => Number(sequence) <= start);
+  const later = await all(mirror.changes({ ...view, after: last?.id ?? '', op: ['removed'] }));
+  expect(later).toEqual(events.filter(({ sequence, data }) => Number(sequence) > start && data.op === 'removed'));
+  expect(later.length).toBeGreaterThan(0);
+
+  const ending = new AbortController();
+  const found: string[] = [];
+  for await (const { id } of mirror.changes({ ...view, follow: true, signal: ending.signal })) {
+    if (found.push(id) === events.length) ending.abort();
+  }
+  expect(found).toEqual(events.map(({ id }) => id));
+});
+
+it('a mirror rejects an invalid view with an error that names it', async () => {
+  const { db, settings, directory } = await filled({ items: 3 });
+  const mirror = open(db);
+  for (const [options, message] of [
+    [{ where: 'titel = 1' }, 'where: no such column: titel'],
+    [{ fields: 'now()' }, 'fields: no such function: now'],
+    [{ where: 7 }, 'where: 7 is not a text'],
+  ] as const) {
+    const given = options as ChangesOptions;
+    await expect(mirror.changes(given).next()).rejects.toMatchObject({ code: 'USAGE', message });
+    await expect(mirror.products(given as object).next()).rejects.toMatchObject({ code: 'USAGE', message });
+  }
+  const refused = await runHere(['changes', '--where', 'titel = 1'], settings, directory);
+  expect(refused).toMatchObject({ code: 2, stdout: '' });
+  expect(refused.stderr).toContain('--where: no such column: titel');
+  const failing = await runHere(['changes', '--fields', 'title || vbid'], settings, directory);
+  expect(failing).toMatchObject({ code: 0, stdout: '' });
+  expect(failing.stderr).toMatch(/^failures of --where or --fields: 3, last \S+: the fields are not a JSON object\n$/);
+});

@@ -1,10 +1,13 @@
 import { Command, Option } from 'commander';
+import { printable } from '../../base/printable.ts';
 import { configuredSource, eventText } from '../../catalog/event.ts';
 import { CHANGE_OPS, type ChangeFilter } from '../../catalog/run-types.ts';
 import type { Config } from '../../settings/config.ts';
-import { createHistory, requireKnownSeq } from '../../store/history/history.ts';
+import { requireKnownSeq } from '../../store/history/history.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
+import { createViewReader } from '../../view/read-view.ts';
+import { type GivenView, readerView } from '../../view/view.ts';
 import { withMirror } from '../roles/open-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
@@ -17,7 +20,7 @@ const BATCH = 500;
 /** How often `--follow` looks for new changes; milliseconds. */
 const FOLLOW_MS = 500;
 
-interface Options extends ChangeFilter {
+interface Options extends ChangeFilter, GivenView {
   readonly after: number;
   readonly since?: number;
   readonly limit?: number;
@@ -31,13 +34,14 @@ async function printChanges(
   { baseUrl }: Config,
 ): Promise<void> {
   requireKnownSeq('--after', after, store.changes.lastSeq());
-  const history = createHistory(store);
+  const view = readerView(filter, '--');
+  const reader = createViewReader(store);
   const source = eventSource(store.source, configuredSource(baseUrl));
   const readerIsGone = follow ? await watchReader(context.stdout) : () => false;
   let cursor = Math.max(after, store.changes.seqAt(since));
   let left = limit;
   while (left > 0 && !context.signal.aborted) {
-    const { changes, to } = history.matching(cursor, Math.min(BATCH, left), filter);
+    const { changes, to } = reader.changes(cursor, BATCH, left, filter, view);
     for (const change of changes) {
       const hasRoom = context.stdout.write(`${eventText(change, store.incarnation, source)}\n`);
       if (!hasRoom) await drained(context);
@@ -47,10 +51,12 @@ async function printChanges(
     const isRead = to === cursor;
     cursor = to;
     if (!isRead) continue;
-    if (!follow || readerIsGone()) return;
+    if (!follow || readerIsGone()) break;
     store.check();
     await context.clock.sleep(FOLLOW_MS, context.signal).catch(() => {});
   }
+  const { count = 0, last } = view?.failures() ?? {};
+  if (count > 0) context.stderr.write(`failures of --where or --fields: ${count}, last ${printable(`${last}`)}\n`);
 }
 
 export function changesCommand(context: CommandContext): Command {
@@ -59,6 +65,8 @@ export function changesCommand(context: CommandContext): Command {
     .option('--since <time>', 'print only changes since this time (ISO 8601, UTC by default)', isoMoment('--since'))
     .addOption(new Option('--op <op...>', 'print only these').choices(CHANGE_OPS))
     .option('--field <name...>', 'print only changes of one of these fields, such as variants')
+    .option('--where <sql>', 'print what a reader sees of the products for which this is true')
+    .option('--fields <list>', 'print only these members, or what an SQL expression yields')
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')

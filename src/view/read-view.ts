@@ -1,0 +1,55 @@
+import type { RecordedChange } from '../catalog/event.ts';
+import { objectMembers } from '../catalog/json-text.ts';
+import type { ChangeFilter } from '../catalog/run-types.ts';
+import { createHistory } from '../store/history/history.ts';
+import type { ProductRow } from '../store/rows/product-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { View } from './view.ts';
+import { viewedChange } from './viewed-change.ts';
+
+/** Whether a filter wants an event of a reader with a view. It judges the event, not the record of the log. */
+function isWanted({ op, before, added }: RecordedChange, filter: ChangeFilter): boolean {
+  if (filter.op?.includes(op) === false) return false;
+  if (filter.field === undefined) return true;
+  const changed = op === 'updated' ? [...objectMembers(before ?? '{}').keys(), ...added] : [];
+  return filter.field.some((name) => changed.includes(name.replace(/^\//, '')));
+}
+
+/**
+ * Reads what a reader gets who keeps its own position: over HTTP, in Node.js, of the command `changes`. A view that is null
+ * yields whole products. `limit` is what is returned at most, `atOnce` what is read at most: each may have a megabyte.
+ */
+export function createViewReader(store: Reader) {
+  const history = createHistory(store);
+
+  return {
+    /** Of the changes after `seq`, oldest first, what the reader gets; what was read for it; and how far the log was searched. */
+    changes: (seq: number, atOnce: number, limit: number, filter: ChangeFilter, view: View | null) =>
+      store.read(() => {
+        if (view === null) {
+          const found = history.matching(seq, Math.min(atOnce, limit), filter);
+          return { ...found, read: found.changes };
+        }
+        // Up to here, the log no longer holds every change: the reader may have missed that a product left.
+        const prunedTo = store.changes.prunedTo();
+        const { changes: read, to } = history.matching(seq, atOnce, { keys: seq < prunedTo ? null : view.keys });
+        const changes: RecordedChange[] = [];
+        for (const record of read) {
+          const change = viewedChange(view, record, view.digest, record.seq <= prunedTo);
+          if (change === null || !isWanted(change, filter) || changes.push(change) < limit) continue;
+          return { changes, to: change.seq, read };
+        }
+        return { changes, to, read };
+      }),
+    /** Of the living products after a key, by key, what the reader gets, as `body`; what was read; and the key after which to continue, if any. */
+    products: (after: string, atOnce: number, limit: number, view: View | null) => {
+      const read = store.products.livingPage(after, atOnce);
+      const products: ProductRow[] = [];
+      for (const row of read) {
+        const body = view === null ? row.body : view.of(row.vbid, row.body);
+        if (body !== null && products.push({ ...row, body }) === limit) return { products, read, next: row.vbid };
+      }
+      return { products, read, next: read.length < atOnce ? null : (read.at(-1)?.vbid ?? null) };
+    },
+  };
+}
