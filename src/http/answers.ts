@@ -201,9 +201,18 @@ function columns<T>(fields: readonly Field[]) {
 
 const KEY = { vbid: text('The key of the product.') };
 
+const FAILED = count('With `where` or `fields`: how often one failed, which counts as nothing.').exactOptional();
+
 export const HITS = z
   .array(z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }))
   .meta({ description: 'Products that match, the best first.' });
+
+export const PRODUCTS = object('Products as `where` and `fields` yield them, ordered by key.', {
+  products: z.array(z.looseObject({})).meta({ description: 'Whole; with `fields`, `vbid` and what they yield.' }),
+  next: textOrNull('Pass this as `after` to read on, also after an empty page; null: you have all of them.'),
+  position: text('The position in the change log when this page was begun: what changed since comes after it.'),
+  failed: FAILED,
+});
 
 export const MIRRORED_PRODUCT = object('A product of the mirror.', {
   ...KEY,
@@ -222,6 +231,7 @@ export const CHANGES = object('A page of the change log. When `next` equals `las
   next: count('The number of the last change here.'),
   last: count('The number of the newest change.'),
   next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),
+  failed: FAILED,
 });
 
 export const ALIVE = object('The process is alive.', {

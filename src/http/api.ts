@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
-import { CatchwordError } from '../base/errors.ts';
+import { CatchwordError, usageError } from '../base/errors.ts';
 import { parseIsoTime } from '../base/iso-time.ts';
 import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
@@ -9,12 +9,14 @@ import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { findProduct } from '../store/rows/find-product.ts';
-import { CHANGES, HITS, MIRRORED_PRODUCT, RUNS, STATUS } from './answers.ts';
+import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { sendPieces } from './change-page.ts';
 import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
+import { productPieces } from './product-list.ts';
+import { type ReaderViews, VIEW_PARAMETERS } from './reader-views.ts';
 import type { RouteParts } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
 import type { Search } from './search-subprocess.ts';
@@ -38,18 +40,22 @@ const RUNS_ROUTE = answering(RUNS, {
   querystring: parameters({ limit: LIMIT }),
   errors: [400],
 });
-const SEARCH_ROUTE = answering(HITS, {
+const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
   operationId: 'searchProducts',
-  summary: 'Search products',
+  summary: 'Search products, or list those that match',
   description:
-    'Finds products that are not removed. Of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503.',
+    'Finds products that are not removed. With `q`, it searches: of more than 5,000 that match, the best of the first 5,000 come. A search that takes longer than two seconds is refused with 503. With `where`, `fields` or both, it lists products by key: a page judges about 5,000 products, so it may have fewer than `limit`, even none; continue with `after` = `next` until that is null. For an exact copy, read all pages, then /api/changes after the `position` of the first page, with the same `where` and `fields`.',
   tags: ['mirror'],
   querystring: parameters({
     q: textParameter(
       'Words of title, contributors, publisher or identifiers, at most 16; all must match. `hist*` matches words with this beginning. Or a key or an ISBN.',
       (text) => text.trim() !== '',
       'Use /api/products?q=words.',
-    ).meta({ example: 'history bridges' }),
+    )
+      .meta({ example: 'history bridges' })
+      .optional(),
+    ...VIEW_PARAMETERS,
+    after: z.string().optional().meta({ description: 'With `where` or `fields`: only products after this key.' }),
     limit: LIMIT,
   }),
   errors: [400],
@@ -90,6 +96,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
       (text) => text !== '',
       'Use names such as title,variants.',
     ).optional(),
+    ...VIEW_PARAMETERS,
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
   errors: [400, 409],
@@ -98,10 +105,12 @@ const CHANGES_ROUTE = sending(CHANGES, {
 interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans'> {
   readonly search: Search;
   readonly changes: ChangeFeed;
+  readonly views: ReaderViews;
 }
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
-export function addApi(app: FastifyInstance, { store, state, search, changes, plans, ...parts }: ApiOptions): void {
+export function addApi(app: FastifyInstance, options: ApiOptions): void {
+  const { store, state, search, changes, views, plans, ...parts } = options;
   const routes = app.withTypeProvider<ZodTypeProvider>();
 
   routes.get('/api/status', { schema: STATUS_ROUTE }, async () =>
@@ -115,9 +124,17 @@ export function addApi(app: FastifyInstance, { store, state, search, changes, pl
     store.read(() => store.runs.list(query.limit).map(runJson)),
   );
 
-  routes.get('/api/products', { schema: SEARCH_ROUTE }, async ({ query }) =>
-    (await search(query.q, query.limit)).map(hitJson),
-  );
+  routes.get('/api/products', { schema: PRODUCTS_ROUTE }, async ({ query }, reply) => {
+    const { q, after, limit } = query;
+    const { view } = views.of(query);
+    if (q !== undefined && view === null && after === undefined) return (await search(q, limit)).map(hitJson);
+    if (q !== undefined || view === null) {
+      const problem = q === undefined ? 'q is missing' : 'q: it does not go together with where, fields and after';
+      throw usageError(problem, 'Use /api/products?q=words, or where, fields and after.');
+    }
+    await sendPieces(reply, productPieces(store, view, after ?? '', limit), parts);
+    return reply;
+  });
 
   routes.get('/api/products/:vbid', { schema: PRODUCT_ROUTE }, async ({ params: { vbid } }, reply) => {
     const row = findProduct(store, vbid);
@@ -138,7 +155,7 @@ export function addApi(app: FastifyInstance, { store, state, search, changes, pl
     }
     const from = Math.max(found.seq, store.changes.seqAt(parseIsoTime(since ?? '') ?? 0));
     const filter = { op: op?.split(',') as ChangeOp[] | undefined, field: field?.split(',') };
-    await sendPieces(reply, changes.page(from, limit, filter), parts);
+    await sendPieces(reply, changes.page(from, limit, filter, views.of(query).view), parts);
     return reply;
   });
 }

@@ -2,10 +2,12 @@ import { unlessAborted } from '../base/abort.ts';
 import type { Clock } from '../base/clock.ts';
 import { eventId, eventText } from '../catalog/event.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
-import { createHistory, requireKnownSeq } from '../store/history/history.ts';
+import { requireKnownSeq } from '../store/history/history.ts';
 import { findPosition, idAt } from '../store/history/log-position.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
+import { createViewReader } from '../view/read-view.ts';
+import type { View } from '../view/view.ts';
 import { streamStart } from './start-position.ts';
 
 /*
@@ -21,6 +23,8 @@ const BATCH_CHARACTERS = 65_536;
 const KEPT_BYTES = 4_000_000;
 /** A page ends after the batch that reaches this many characters; `next` says where to continue. For safety. */
 const PAGE_CHARACTERS = 8_000_000;
+/** And after so many changes that a view judged, which takes a second at most. */
+const PAGE_JUDGED = 10_000;
 
 /** Events as messages of a stream, ready to be written by any number of readers. */
 export interface Batch {
@@ -29,32 +33,33 @@ export interface Batch {
   readonly bytes: Buffer;
 }
 
-/** Keeps the batches that were used last, by the number that they follow. */
+/** Keeps the batches of all views that were used last, by the view and the number that they follow. */
 function createKeptBatches() {
-  const kept = new Map<number, Batch>();
+  const kept = new Map<string, Batch>();
   let bytes = 0;
 
-  function drop(seq: number): void {
-    bytes -= kept.get(seq)?.bytes.length ?? 0;
-    kept.delete(seq);
+  function drop(key: string): void {
+    bytes -= kept.get(key)?.bytes.length ?? 0;
+    kept.delete(key);
   }
 
-  function keep(seq: number, batch: Batch): void {
-    drop(seq);
-    kept.set(seq, batch);
+  function keep(key: string, batch: Batch): void {
+    drop(key);
+    kept.set(key, batch);
     bytes += batch.bytes.length;
     // The batch that was just kept stays, however large: other readers share it.
     for (const old of kept.keys()) {
-      if (bytes <= KEPT_BYTES || old === seq) break;
+      if (bytes <= KEPT_BYTES || old === key) break;
       drop(old);
     }
   }
 
   return {
     /** The batch after `seq`; `read` makes it if it is not kept. What has been recorded never changes. */
-    after: (seq: number, read: (seq: number) => Batch | null): Batch | null => {
-      const batch = kept.get(seq) ?? read(seq);
-      if (batch !== null) keep(seq, batch);
+    after: (seq: number, view: View | null, read: (seq: number, view: View | null) => Batch | null): Batch | null => {
+      const key = `${view?.digest ?? ''}:${seq}`;
+      const batch = kept.get(key) ?? read(seq, view);
+      if (batch !== null) keep(key, batch);
       return batch;
     },
   };
@@ -85,28 +90,32 @@ function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
 
 /** Reads events after a change, as many as fit a batch. */
 function createEventReader(store: Store, fallback: string) {
-  const history = createHistory(store);
-  /** Size of an event of the batch before: events next to each other are alike. */
-  let eventCharacters = BATCH_CHARACTERS / BATCH;
+  const { changes: changesOf } = createViewReader(store);
+  /** Size of a change of the batch before: changes next to each other are alike. */
+  let changeCharacters = BATCH_CHARACTERS / BATCH;
 
-  /** @returns the events, and how far the log was searched */
-  return (seq: number, limit = BATCH, filter: ChangeFilter = {}) =>
+  /** @returns the events, how far the log was searched, how many records were read, and how often a view failed */
+  return (seq: number, view: View | null, limit = BATCH, filter: ChangeFilter = {}) =>
     store.read(() => {
       // A mirror that was restored meanwhile has other changes at the same numbers.
       store.check();
       const source = eventSource(store.source, fallback);
-      const fitting = Math.ceil(BATCH_CHARACTERS / eventCharacters);
+      const fitting = Math.ceil(BATCH_CHARACTERS / changeCharacters);
       const events = [];
       let characters = 0;
-      const { changes, to } = history.matching(seq, Math.min(limit, BATCH, fitting), filter);
+      const failures = (): number => view?.failures().count ?? 0;
+      const before = failures();
+      const { changes, read, ...found } = changesOf(seq, Math.min(BATCH, fitting), limit, filter, view);
       for (const change of changes) {
         const text = eventText(change, store.incarnation, source);
         events.push({ seq: change.seq, id: eventId(store.incarnation, change), text });
         characters += text.length;
         if (characters >= BATCH_CHARACTERS) break;
       }
-      if (events.length > 0) eventCharacters = characters / events.length;
-      return { events, to: events.length < changes.length ? (events.at(-1)?.seq ?? seq) : to };
+      const readCharacters = read.reduce((sum, { body, before: was }) => sum + (body ?? was ?? '').length, 0);
+      if (read.length > 0) changeCharacters = Math.max(characters / (events.length || 1), readCharacters / read.length);
+      const to = events.length < changes.length ? (events.at(-1)?.seq ?? seq) : found.to;
+      return { events, to, read: read.length, failed: failures() - before };
     });
 }
 
@@ -126,18 +135,29 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
   const eventsAfter = createEventReader(store, fallback);
   const kept = createKeptBatches();
 
-  function readBatch(seq: number): Batch | null {
-    const { events, to } = eventsAfter(seq);
+  function readBatch(seq: number, view: View | null): Batch | null {
+    const { events, to } = eventsAfter(seq, view);
     if (to === seq) return null;
-    return { to, bytes: Buffer.from(events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`).join('')) };
+    const blocks = events.map(({ id, text }) => `id: ${id}\ndata: ${text}\n\n`);
+    // Otherwise a reader that is cut off would let the same changes be judged again.
+    if (view !== null && events.at(-1)?.seq !== to) blocks.push(`id: ${idAt(store, to)}\n\n`);
+    return { to, bytes: Buffer.from(blocks.join('')) };
   }
 
-  function* pieces(after: number, limit: number, last: number, filter: ChangeFilter): Generator<string, void> {
-    let next = after;
-    let count = 0;
+  /**
+   * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that are
+   * read one by one.
+   * @throws the first piece: CatchwordError USAGE if `after` is beyond the newest change; each: MIRROR_REPLACED
+   */
+  function* page(after: number, limit: number, filter: ChangeFilter, view: View | null): Generator<string, void> {
+    const last = store.changes.lastSeq();
+    const sum = { count: 0, characters: 0, read: 0, failed: 0 };
+    const isFull = (): boolean =>
+      sum.count >= limit || sum.characters >= PAGE_CHARACTERS || (view !== null && sum.read >= PAGE_JUDGED);
+    let next = requireKnownSeq('after', after, last);
     let head = '{"events":[';
-    for (let characters = 0; count < limit && characters < PAGE_CHARACTERS && next < last; ) {
-      const { events: found, to } = eventsAfter(next, limit - count, filter);
+    while (next < last && !isFull()) {
+      const { events: found, to, read, failed } = eventsAfter(next, view, limit - sum.count, filter);
       const events = found.filter(({ seq }) => seq <= last);
       next = Math.min(to, last);
       // The texts are inserted unparsed, so that no number is rounded.
@@ -145,14 +165,17 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
       // An empty piece lets others have their turn.
       yield events.length === 0 ? '' : head + text;
       if (events.length > 0) head = ',';
-      count += events.length;
-      characters += text.length;
+      sum.count += events.length;
+      sum.characters += text.length;
+      sum.read += read;
+      sum.failed += failed;
     }
     const nextId = store.read(() => {
       store.check();
       return idAt(store, next);
     });
-    yield `${count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"}`;
+    const failures = view === null ? '' : `,"failed":${sum.failed}`;
+    yield `${sum.count === 0 ? head : ''}],"next":${next},"last":${last},"next_id":"${nextId}"${failures}}`;
   }
 
   return {
@@ -160,16 +183,8 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     find: (position: string) => store.read(() => findPosition(store, position)),
     start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
     /** Events after `seq`, oldest first; null if there are none. */
-    batch: (seq: number) => kept.after(seq, readBatch),
+    batch: (seq: number, view: View | null = null) => kept.after(seq, view, readBatch),
     polled: createPoll(store, clock, pollMs),
-    /**
-     * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that
-     * are read one by one.
-     * @throws CatchwordError USAGE if `after` is beyond the newest change; a piece MIRROR_REPLACED
-     */
-    page: (after: number, limit: number, filter: ChangeFilter): Iterator<string, void> => {
-      const last = store.changes.lastSeq();
-      return pieces(requireKnownSeq('after', after, last), limit, last, filter);
-    },
+    page,
   };
 }

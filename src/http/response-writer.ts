@@ -17,6 +17,7 @@ const MESSAGES = {
   SLOW_READER: 'the reader took too little data for too long; reconnect with the last id',
   INTERNAL: "the mirror could not be read; see catchword's log",
   TOO_MANY_STREAMS: 'as many streams are open as are allowed; reconnect later',
+  TOO_MANY_VIEWS: 'open streams have as many different views as are allowed; reconnect later',
   OVERLOADED: 'too much data waits for slow readers; reconnect later',
   NOT_FOUND: 'this page does not exist any more',
   OVER: 'this page changes no more; load it once more',

@@ -15,6 +15,7 @@ import { addMetrics } from './metrics-route.ts';
 import { addDescribed } from './openapi-document.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { addPages } from './pages/pages.ts';
+import { createReaderViews } from './reader-views.ts';
 import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
 import { addDrain } from './shutdown.ts';
 import { addWaiting } from './slow-readers.ts';
@@ -68,7 +69,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const drain = addDrain(app);
     const waiting = addWaiting(app, { clock, log, limits });
     const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
-    const readers = { changes, clock, log, limits, waiting };
+    const readers = { changes, views: createReaderViews(), clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
       addHealth(to, { ...options, store, state }, log);
       addApi(to, { ...options, ...readers, store, state, search });

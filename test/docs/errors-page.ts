@@ -67,6 +67,10 @@ const HTTP: Readonly<Record<keyof typeof STATUS, readonly [meaning: string, reme
   RESTORED: ['`after` is from before the mirror was restored.', STREAM],
   TOO_MANY_WRONG_TOKENS: ['This address sent too many wrong tokens.', 'Wait as long as `Retry-After` says.'],
   INTERNAL: ['The request failed inside catchword: a defect.', 'Report what the log says.'],
+  TOO_MANY_VIEWS: [
+    'Open streams have as many different views (`where` and `fields`) as are allowed.',
+    'Use the view of another stream, or wait as long as `Retry-After` says.',
+  ],
   TOO_MANY_STREAMS: ['As many streams are open as are allowed.', 'Wait as long as `Retry-After` says.'],
   MIRROR_BUSY: ['Another program locks the mirror.', 'Ask again.'],
   MIRROR_UNUSABLE: ['The mirror cannot be read.', 'See its row above.'],

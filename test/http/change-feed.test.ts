@@ -88,7 +88,7 @@ it('the feed polls once for all readers that wait, and not at all for none', asy
 
 it('the feed does not continue a page with the changes of another mirror', async () => {
   const { feed, db } = await feedOf({ items: 300 });
-  const pieces = feed.page(0, 300, {});
+  const pieces = feed.page(0, 300, {}, null);
   expect(pieces.next().value).toContain('{"events":[');
   // As SQLite's `.restore` into the open file does.
   execute(db, `UPDATE mirror SET incarnation = 'other'`);

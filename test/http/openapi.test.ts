@@ -97,10 +97,13 @@ it('the description has the parameters as the routes take them', async () => {
     { name: 'since', type: 'string' },
     { name: 'op', type: 'string' },
     { name: 'field', type: 'string' },
+    { name: 'where', type: 'string' },
+    { name: 'fields', type: 'string' },
     { name: 'limit', type: 'integer', minimum: 1, maximum: 10_000, default: 1000 },
   ]);
   expect(of('/api/status')).toBeUndefined();
-  expect(of('/api/products')?.[1]).toMatchObject({ name: 'limit', maximum: 1_000 });
+  expect(of('/api/products')?.at(-1)).toMatchObject({ name: 'limit', maximum: 1_000 });
+  expect(of('/api/changes/stream')?.map(({ name }) => name)).toEqual(['after', 'where', 'fields']);
 });
 
 it('the description has every answer of a server exactly', async () => {
@@ -118,6 +121,8 @@ it('the description has every answer of a server exactly', async () => {
   expect(status).toMatchObject({ last_run: { evidence: { lists: [expect.anything()] } } });
   await check(web.url, '/api/runs', '/api/runs');
   await check(web.url, '/api/products?q=history', '/api/products');
+  await check(web.url, '/api/products?where=true&fields=vbid,title', '/api/products');
+  await check(web.url, '/api/changes?after=2990&where=true&fields=title', '/api/changes');
   await check(web.url, `/api/products/${living?.vbid}`, '/api/products/{vbid}');
   const gone = await check(web.url, `/api/products/${removed}`, '/api/products/{vbid}');
   expect(gone.value).toMatchObject({ body: null, removed_at: expect.any(String) as string });

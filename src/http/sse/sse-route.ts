@@ -7,15 +7,17 @@ import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed } from '../change-feed.ts';
 import { createOpenStreams } from '../open-streams.ts';
 import { parameters, textParameter } from '../parameters.ts';
+import { type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
 import type { StreamLimits } from '../stream-limits.ts';
-import { accepts, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
 import { streamChanges } from './sse-stream.ts';
 
 interface SseOptions extends RouteParts {
   readonly limits: StreamLimits;
   readonly changes: ChangeFeed;
+  readonly views: ReaderViews;
 }
 
 const MAX_LOGGED = 80;
@@ -26,6 +28,7 @@ const QUERY = parameters({
     (text) => text === 'latest' || isPosition(text),
     'Use the number of a change, an id of this stream, or latest.',
   ).default('0'),
+  ...VIEW_PARAMETERS,
 });
 const BODY = body(
   'Server-sent events. `data` of a message is one event of the change log, and `id` its position. Other types, each with JSON: `start`; `reset`: discard what you have, the stream goes on after `after`; `end`: `code` says why.',
@@ -46,7 +49,7 @@ const SCHEMA = sending(BODY, {
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
  *   message, or are gone
  */
-export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions): () => Promise<void> {
+export function addSseRoute(app: FastifyInstance, { log, views, ...parts }: SseOptions): () => Promise<void> {
   const { changes, limits } = parts;
   const streams = createOpenStreams(parts, {
     most: limits.maxStreams,
@@ -60,15 +63,17 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
    * @throws CatchwordError USAGE for a position beyond the newest change. A standard EventSource
    *   gets `event: reset` for such a position, because it reconnects with the address it first used.
    */
-  function readRequest({ after }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
+  function readRequest({ after, ...text }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
     const wantsPast = after !== 'latest';
+    const reading = views.of(text);
     const lastId = headers['last-event-id'];
-    if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast };
+    if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast, reading };
     if (/^\d+$/.test(after) && !accepts(headers)) requireKnownSeq('after', Number(after), changes.lastSeq());
-    return { position: after, wantsPast };
+    return { position: after, wantsPast, reading };
   }
 
-  async function open(reply: FastifyReply, { position, wantsPast }: ReturnType<typeof readRequest>): Promise<void> {
+  async function open(reply: FastifyReply, given: ReturnType<typeof readRequest>): Promise<void> {
+    const { position, wantsPast, reading } = given;
     const after = position.slice(0, MAX_LOGGED);
     const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
     const begin = () => {
@@ -76,7 +81,11 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
       if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
       return start;
     };
-    const ended = streams.begin(reply, (response, ending) => streamChanges(response, begin, ending, parts, onError));
+    const own = { ...parts, changes: { ...changes, batch: (seq: number) => changes.batch(seq, reading.view) } };
+    const ended = streams.begin(reply, (response, ending) => {
+      reading.streams++;
+      return streamChanges(response, begin, ending, own, onError).finally(() => reading.streams--);
+    });
     log.info({ after, streams: streams.count() }, 'stream started');
     log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
   }
@@ -92,6 +101,7 @@ export function addSseRoute(app: FastifyInstance, { log, ...parts }: SseOptions)
         const given = readRequest(request.query, request.headers);
         const refusal = streams.refusal(request, reply);
         if (refusal !== null) return refusal;
+        if (!views.mayStream(given.reading)) return refuse(request, reply, parts.clock, TOO_MANY_VIEWS);
         if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
         void open(reply, given);
         return reply;
