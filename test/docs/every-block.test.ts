@@ -48,6 +48,10 @@ const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
     /^\d{4}-\S+Z\|\d{13}\|\w+\|[A-Z]{3}\|[\d.]+\|[\d.]+$/m,
     /^(\d{13} was .+\n){2}988 products, read up to \d+$/m,
   ],
+  'docs/views.md': [
+    /^(\{"specversion":.*"product":\{"vbid":"\d{13}","title":"[^"]+","variants":\[.*"view":"entered"\}\}\n){3}/m,
+    /^\{"products":\[\{"vbid":"\d{13}","title":"[^"]+","variants":\[.*\],"next":"\d{13}","position":".*","failed":0\}[1-9]\d*\n[1-9]\d*\n(\{"spec.*\n){6}$/m,
+  ],
 };
 
 describe.skipIf(!canRun)('the documents', () => {
