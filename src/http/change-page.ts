@@ -29,7 +29,7 @@ export async function sendPieces(
       if (!signal.aborted) piece = pieces.next();
     }
   } catch (error) {
-    parts.log.error(errorFields(error), 'a page of changes could not be read to its end');
+    parts.log.error(errorFields(error), 'a page could not be read to its end');
     ending.abort('INTERNAL' satisfies EndCode);
   }
   if (!signal.aborted) raw.end();

@@ -21,7 +21,6 @@ function isWanted({ op, before, added }: RecordedChange, filter: ChangeFilter): 
  */
 export function createViewReader(store: Reader) {
   const history = createHistory(store);
-
   return {
     /** Of the changes after `seq`, oldest first, what the reader gets; what was read for it; and how far the log was searched. */
     changes: (seq: number, atOnce: number, limit: number, filter: ChangeFilter, view: View | null) =>

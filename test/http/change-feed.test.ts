@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { expect, it } from 'vitest';
 import { type Batch, createChangeFeed } from '../../src/http/change-feed.ts';
+import { readerView } from '../../src/view/view.ts';
 import { reading } from '../operate/daemon.ts';
 import { filled } from '../support/place.ts';
 import { execute } from '../support/sqlite.ts';
@@ -41,6 +42,20 @@ it('the feed reads a batch once for all readers at the same place', async () => 
   const second = [0, ...first.slice(0, -1).map(({ to }) => to)].map((seq) => feed.batch(seq));
   expect(second.every((batch, nth) => batch === first[nth])).toBe(true);
   expect(() => feed.batch(7)).toThrow(/no such table/);
+});
+
+it('the feed keeps batches for each view by itself, within one bound', async () => {
+  const { feed } = await feedOf({ items: 5_000, details: true });
+  const [few, none] = [{ fields: 'title' }, { where: '0' }].map((given) => readerView(given));
+  const batches = [undefined, few, none].map((view) => feed.batch(0, view));
+  expect([undefined, few, none].map((view) => feed.batch(0, view))).toEqual(batches);
+  expect(feed.batch(0, few)).toBe(batches[1]);
+  expect(new Set(batches.map((batch) => batch?.bytes.toString())).size).toBe(3);
+  expect(batches[1]?.bytes.toString()).toMatch(/"product":\{"vbid":"\d+","title":"[^"]+"\},"before":null/);
+  expect(batches[2]?.bytes.toString()).toMatch(/^id: \S+\n\n$/);
+  // What readers of whole products read drops the batches of the views, too.
+  batchesOf(feed);
+  expect(feed.batch(0, few)).not.toBe(batches[1]);
 });
 
 it('the feed does not keep batches without limit', async () => {

@@ -670,4 +670,25 @@ export const SABOTAGES: readonly Sabotage[] = [
     'emptied[field] = (emptied[field] ?? 0) + some;',
     'emptied[field] = some;',
   ),
+  bugFor(
+    'test/mirror/viewed-log.test.ts',
+    'a reader with a view is not told what it may have missed in a pruned log',
+    'src/view/read-view.ts',
+    'record.seq <= prunedTo',
+    'false',
+  ),
+  bugFor(
+    'test/mirror/viewed-log.test.ts',
+    'a reader with a view skips the newest of several changes of which the log dropped the others',
+    'src/view/read-view.ts',
+    'seq < prunedTo ? null : view.keys',
+    'view.keys',
+  ),
+  bugFor(
+    'test/http/reader-views.test.ts',
+    'an event of a reader with a view has the id of the change',
+    'src/view/read-view.ts',
+    'viewedChange(view, record, view.digest,',
+    'viewedChange(view, record, undefined as unknown as string,',
+  ),
 ];
