@@ -2,9 +2,9 @@ import { type EventSpan, eventId, eventText, type RecordedChange } from '../cata
 import type { ChangeOp } from '../catalog/run-types.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { ViewedLog } from '../view/viewed-change.ts';
 import type { LineBuffer } from './line-buffers.ts';
 import type { EventLines, SinkEvent } from './sink.ts';
-import type { ViewedChanges } from './viewed-changes.ts';
 
 /** Events of one delivery. */
 export interface Delivery {
@@ -91,7 +91,7 @@ function nextChanges(
   at: number,
   end: number | null,
   room: number,
-  viewed: ViewedChanges | null,
+  viewed: ViewedLog | null,
 ): { readonly changes: readonly RecordedChange[]; readonly to: number } {
   const { changes, to } =
     end !== null
@@ -124,7 +124,7 @@ export function* readBatch(
   most: ReadLimits,
   blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
-  viewed: ViewedChanges | null,
+  viewed: ViewedLog | null,
 ): Generator<undefined, Batch | null> {
   const events: SinkEvent[] = [];
   const waiting: RecordedChange[] = [];

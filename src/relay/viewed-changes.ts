@@ -1,20 +1,11 @@
-import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { View } from '../view/view.ts';
-import { changeBetween, viewedChange } from '../view/viewed-change.ts';
+import { changeBetween, type ViewedLog, viewedChange, viewedLog } from '../view/viewed-change.ts';
 import { createContents, type PreparedViews, transitionAt, viewAt } from './store-contents.ts';
 
-/** How a sink with a view gets changes. */
-export interface ViewedChanges {
-  /** The members that can make a difference; null: all, or every product is sent. */
-  readonly keys: View['keys'];
-  /** The change as the sink gets it; null: not at all. */
-  readonly of: (change: RecordedChange) => RecordedChange | null;
-}
-
 /**
+ * How a sink with a view gets changes.
  * @param cursor where reading starts
  * @returns null if the sink gets every change as it is
  */
@@ -24,7 +15,7 @@ export function viewedChanges(
   cursor: number,
   prepare: PreparedViews,
   history: Pick<History, 'asOf'>,
-): ViewedChanges | null {
+): ViewedLog | null {
   const views = sinks.views(sink.id);
   const current = viewAt(views, sink.generation);
   if (current === undefined) return null;
@@ -56,7 +47,5 @@ export function viewedChanges(
       },
     };
   }
-  // Where the log does not hold every change, the sink may have missed that a product left.
-  const keys = cursor < prunedTo ? null : view.keys;
-  return { keys, of: (change) => viewedChange(view, change, tag, change.seq <= prunedTo) };
+  return viewedLog(view, tag, cursor, prunedTo);
 }

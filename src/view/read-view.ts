@@ -5,7 +5,7 @@ import { createHistory } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { View } from './view.ts';
-import { viewedChange } from './viewed-change.ts';
+import { viewedLog } from './viewed-change.ts';
 
 /** Whether a filter wants an event of a reader with a view. It judges the event, not the record of the log. */
 function isWanted({ op, before, added }: RecordedChange, filter: ChangeFilter): boolean {
@@ -29,12 +29,11 @@ export function createViewReader(store: Reader) {
           const found = history.matching(seq, Math.min(atOnce, limit), filter);
           return { ...found, read: found.changes };
         }
-        // Up to here, the log no longer holds every change: the reader may have missed that a product left.
-        const prunedTo = store.changes.prunedTo();
-        const { changes: read, to } = history.matching(seq, atOnce, { keys: seq < prunedTo ? null : view.keys });
+        const viewed = viewedLog(view, view.digest, seq, store.changes.prunedTo());
+        const { changes: read, to } = history.matching(seq, atOnce, { keys: viewed.keys });
         const changes: RecordedChange[] = [];
         for (const record of read) {
-          const change = viewedChange(view, record, view.digest, record.seq <= prunedTo);
+          const change = viewed.of(record);
           if (change === null || !isWanted(change, filter) || changes.push(change) < limit) continue;
           return { changes, to: change.seq, read };
         }

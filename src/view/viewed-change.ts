@@ -68,3 +68,17 @@ export function viewedChange(
   const of = (body: string | null): string | null => (body === null ? null : view.of(change.vbid, body));
   return changeBetween(change, of(bodyBefore(change)), of(change.body), tag, always);
 }
+
+/** How a reader with a view reads the log after a position. */
+export interface ViewedLog {
+  /** Of updates, only those of these members can make a difference; null: of all. */
+  readonly keys: View['keys'];
+  /** The change as the reader gets it; null: not at all. */
+  readonly of: (change: RecordedChange) => RecordedChange | null;
+}
+
+/** @param prunedTo up to there, the log does not hold every change: the reader may have missed that a product left */
+export function viewedLog(view: Pick<View, 'of' | 'keys'>, tag: string, after: number, prunedTo: number): ViewedLog {
+  const keys = after < prunedTo ? null : view.keys;
+  return { keys, of: (change) => viewedChange(view, change, tag, change.seq <= prunedTo) };
+}

@@ -673,22 +673,22 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/mirror/viewed-log.test.ts',
     'a reader with a view is not told what it may have missed in a pruned log',
-    'src/view/read-view.ts',
-    'record.seq <= prunedTo',
+    'src/view/viewed-change.ts',
+    'change.seq <= prunedTo',
     'false',
   ),
   bugFor(
     'test/mirror/viewed-log.test.ts',
     'a reader with a view skips the newest of several changes of which the log dropped the others',
-    'src/view/read-view.ts',
-    'seq < prunedTo ? null : view.keys',
+    'src/view/viewed-change.ts',
+    'after < prunedTo ? null : view.keys',
     'view.keys',
   ),
   bugFor(
     'test/http/reader-views.test.ts',
     'an event of a reader with a view has the id of the change',
     'src/view/read-view.ts',
-    'viewedChange(view, record, view.digest,',
-    'viewedChange(view, record, undefined as unknown as string,',
+    'viewedLog(view, view.digest,',
+    'viewedLog(view, undefined as unknown as string,',
   ),
 ];
