@@ -58,6 +58,8 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@opentelemetry/sdk-metrics': ['operate'],
   '@opentelemetry/exporter-prometheus': ['operate'],
   'csv-parse': ['cli'],
+  'csv-stringify': ['cli'],
+  'hyparquet-writer': ['cli'],
   commander: ['cli'],
 };
 

@@ -27,7 +27,7 @@ const CODES = {
   MIRROR_DISK_LOW: { exit: 1, retryable: false },
   /** Another file is at the path of the open one: it was deleted, moved, replaced or restored. */
   MIRROR_REPLACED: { exit: 1, retryable: false },
-  /** A backup could not be written or put back; the mirror was not changed. */
+  /** A backup or an export could not be written, or a backup put back; the mirror was not changed. */
   BACKUP_FAILED: { exit: 1, retryable: false },
   /** Another live process holds the lease, or has the file open. */
   MIRROR_BUSY: { exit: 1, retryable: true },

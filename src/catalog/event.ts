@@ -63,7 +63,7 @@ export function sequenceText(seq: number): string {
 }
 
 /** Replaces line breaks, which JSON allows only between tokens: inside strings they are escaped. */
-function oneLine(json: string | null): string {
+export function oneLine(json: string | null): string {
   if (json === null) return 'null';
   // Nearly no body has one, and searching takes a fraction of replacing.
   return json.includes('\n') || json.includes('\r') ? json.replace(/[\r\n]+/g, ' ') : json;

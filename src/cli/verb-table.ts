@@ -12,6 +12,7 @@ const verify = async () => (await import('./commands/verify-command.ts')).verify
 const adopt = async () => (await import('./commands/adopt-command.ts')).adoptCommand;
 const status = async () => (await import('./commands/status-command.ts')).statusCommand;
 const changes = async () => (await import('./commands/changes-command.ts')).changesCommand;
+const exports = async () => (await import('./commands/export/export-command.ts')).exportCommand;
 const sink = async () => (await import('./commands/sink-command.ts')).sinkCommand;
 const notify = async () => (await import('./commands/notify-command.ts')).notifyCommand;
 const book = async () => (await import('./commands/book-command.ts')).bookCommand;
@@ -52,6 +53,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['product', 'show one product, its changes, or an earlier version of it', products],
     ['search', 'search products by words and identifiers; word* for prefixes', products],
     ['changes', 'print the change log as CloudEvents, one per line', changes],
+    ['export', 'write the products, as of one change, as NDJSON, CSV or Parquet', exports],
   ],
   Deliver: [
     ['sink', 'manage the sinks that receive the change log', sink],

@@ -501,6 +501,20 @@ export const SABOTAGES: readonly Sabotage[] = [
     'return recordedAt === null || recordedAt > 0;',
   ),
   bugFor(
+    'test/store/changes-up-to.test.ts',
+    'an export does not notice that its position was pruned',
+    'src/store/history/history.ts',
+    'if (store.changes.prunedTo() > seq) throw',
+    'if (store.changes.prunedTo() < 0) throw',
+  ),
+  bugFor(
+    'test/store/changes-up-to.test.ts',
+    'an export takes products as they are at each step',
+    'src/store/history/history.ts',
+    'history.newest(at, Math.min(at + 20_000, seq), seq, STEP)',
+    'history.newest(at, Math.min(at + 20_000, seq), store.changes.lastSeq(), STEP)',
+  ),
+  bugFor(
     'test/relay/contract.test.ts',
     'later events of a parked product do not wait for it',
     'src/relay/read-batch.ts',

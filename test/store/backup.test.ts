@@ -105,9 +105,9 @@ it('catchword backup never replaces a file, and says why it cannot use a target'
   symlinkSync(join(directory, 'not-mounted', 'b.db'), join(directory, 'dangling.db'));
   mkdirSync(join(directory, 'folder'));
   const wrong: Record<string, RegExp> = {
-    mine: /exists; a backup never replaces a file/,
+    mine: /exists; catchword never replaces a file/,
     folder: /exists/,
-    'dangling.db': /exists; a backup never replaces a file/,
+    'dangling.db': /exists; catchword never replaces a file/,
     'catalog.db': /belongs to the mirror itself/,
     'catalog.db-wal': /belongs to the mirror itself/,
     'catalog.db-shm': /belongs to the mirror itself/,

@@ -17,7 +17,7 @@ interface CopyOptions {
 export async function withOwnFile<T>(path: string, work: () => Promise<T>): Promise<T> {
   const release = holdFile(path);
   if (release === null) {
-    throw usageError(`${path} is being written by another backup or restore`, `Wait until it ends. ${NO_LOCKS}`);
+    throw usageError(`${path} is being written by another command`, `Wait until it ends. ${NO_LOCKS}`);
   }
   try {
     return await work();
@@ -40,13 +40,13 @@ export async function withCopy<T>(from: string, part: string, options: CopyOptio
   }
 }
 
-/** The name of a backup that is not complete. */
-function partOf(target: string): string {
+/** The name of a file that is not complete. */
+export function partOf(target: string): string {
   return `${target}.part`;
 }
 
-/** @returns where to write, without links. @throws CatchwordError USAGE */
-function checkedTarget(file: string, db: string): string {
+/** @returns where to write a new file, without links. @throws CatchwordError USAGE */
+export function checkedTarget(file: string, db: string): string {
   const path = resolve(file);
   const directory = dirname(path);
   const hint = 'Name a file that does not exist yet, in a directory that this user can write.';
@@ -62,7 +62,7 @@ function checkedTarget(file: string, db: string): string {
   }
   // A link that leads nowhere exists too: it may name a disk that is not mounted.
   const found = lstatSync(real, { throwIfNoEntry: false });
-  if (found !== undefined) throw usageError(`${file} exists; a backup never replaces a file`, hint);
+  if (found !== undefined) throw usageError(`${file} exists; catchword never replaces a file`, hint);
   return real;
 }
 

@@ -29,6 +29,8 @@ function* membersBack(
 
 /** How many changes are read at once that may be of any length. */
 const FEW = 25;
+/** Changes per step of `changesUpTo`, which takes a few milliseconds. It searches up to 20,000 records for them. */
+const STEP = 100;
 
 export type History = ReturnType<typeof createHistory>;
 
@@ -174,8 +176,12 @@ function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | u
     const hint = `It was created with change ${oldest?.seq}.`;
     return new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, { hint });
   }
+  return pruned(store, vbid, seq);
+}
+
+function pruned(store: Reader, what: string, seq: number): CatchwordError {
   const hint = `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
-  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${vbid} as of change ${seq}`, { hint });
+  return new CatchwordError('NOT_FOUND', `the change log no longer holds ${what} as of change ${seq}`, { hint });
 }
 
 /**
@@ -196,6 +202,26 @@ export function productAsOf(store: Reader, row: ProductRow, at: number): Product
     return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
   }
   throw notHeld(store, row.vbid, at, oldest);
+}
+
+/**
+ * The changes after `after` up to `seq`, oldest first; without `after`, each product's newest one as of `seq`: together the
+ * mirror as it was then, whatever changes meanwhile. Each step is a transaction of its own, because a long one would keep
+ * the WAL from being reused.
+ * @throws CatchwordError NOT_FOUND if the log was pruned beyond `seq`, also meanwhile: until then all of them are there
+ */
+export function* changesUpTo(store: Reader, seq: number, after?: number): Generator<readonly RecordedChange[]> {
+  const history = createHistory(store);
+  for (let at = after ?? 0; at < seq; ) {
+    const { changes, to } = store.read(() => {
+      if (store.changes.prunedTo() > seq) throw pruned(store, 'the mirror', seq);
+      if (after === undefined) return history.newest(at, Math.min(at + 20_000, seq), seq, STEP);
+      const next = history.after(at, STEP).filter((change) => change.seq <= seq);
+      return { changes: next, to: next.at(-1)?.seq ?? seq };
+    });
+    yield changes;
+    at = to;
+  }
 }
 
 const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup was restored. Read again from 0.';

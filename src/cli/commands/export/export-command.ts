@@ -1,0 +1,150 @@
+import { resolve } from 'node:path';
+import { Command, Option } from 'commander';
+import { usageError } from '../../../base/errors.ts';
+import { printableLines } from '../../../base/printable.ts';
+import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
+import { plural, size } from '../../../report/text.ts';
+import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts';
+import { idAt } from '../../../store/history/log-position.ts';
+import { eventSource } from '../../../store/rows/source-state.ts';
+import type { Store } from '../../../store/store.ts';
+import { compileView, isWhole, type View, viewText } from '../../../view/view.ts';
+import { withMirror } from '../../roles/open-mirror.ts';
+import { loadSettings } from '../shared/checked-settings.ts';
+import type { CommandContext } from '../shared/command-context.ts';
+import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
+import { type Chunks, printChunks, writeNewFile } from './export-output.ts';
+import { csvChunks, tableOf } from './export-table.ts';
+import { parquetChunks } from './parquet-chunks.ts';
+
+const FORMATS = ['ndjson', 'csv', 'parquet'] as const;
+type Format = (typeof FORMATS)[number];
+
+interface Options extends JsonOption {
+  readonly format?: Format;
+  readonly at?: number;
+  readonly where?: string;
+  readonly fields?: string;
+  readonly changes?: { readonly after: number; readonly upTo: number | undefined };
+  readonly excel?: boolean;
+}
+
+const HELP = `
+Writes every product as of one change, which it prints: continue from there with catchword changes --after SEQ.
+
+  catchword export catalog.csv --where "format = 'epub'" --fields vbid,title,publisher
+  catchword export --changes 1200.. | jq .subject`;
+
+function rangeOf(text: string): Options['changes'] {
+  const [, from, to] = /^(\d{1,15})\.\.(\d{1,15})?$/.exec(text) ?? [];
+  const range = { after: Number(from), upTo: to === undefined ? undefined : Number(to) };
+  if (from !== undefined && range.after <= (range.upTo ?? range.after)) return range;
+  throw usageError(
+    `--changes: ${JSON.stringify(text)} is not a range`,
+    'Write FROM.. or FROM..TO, such as 1200..1300.',
+  );
+}
+
+/** What a file name and the options say of the form of the data. @throws CatchwordError USAGE */
+function formOf(file: string | undefined, { format: given, changes, excel }: Options) {
+  const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(file ?? '') ?? [];
+  const format = given ?? FORMATS.find((one) => one === end) ?? 'ndjson';
+  const wrong = [
+    changes !== undefined && format !== 'ndjson' && `--changes cannot be written as ${format}: events are nested`,
+    excel === true && format !== 'csv' && `--excel is not for ${format}`,
+    format === 'parquet' && (file === undefined || zip !== undefined) && 'parquet needs a file, without .gz',
+  ].find((one) => one !== false);
+  if (wrong !== undefined) throw usageError(wrong, 'See: npx catchword export --help.');
+  return { format, isZipped: zip !== undefined };
+}
+
+/** What is exported, up to which change, and how many products or events so far. */
+interface Export {
+  readonly store: Store;
+  readonly seq: number;
+  readonly source: string;
+  readonly view: View | null;
+  count: number;
+}
+
+/** The products that match, as their JSON or what the view makes of it. */
+function* textsOf(job: Export) {
+  for (const changes of changesUpTo(job.store, job.seq)) {
+    const texts = changes.flatMap(({ vbid, body }) => {
+      const text = body === null || job.view === null ? body : job.view.of(vbid, body);
+      return text === null ? [] : [{ vbid, text }];
+    });
+    job.count += texts.length;
+    if (texts.length > 0) yield texts;
+  }
+}
+
+function* productLines(job: Export): Chunks {
+  for (const texts of textsOf(job)) yield texts.map(({ text }) => `${oneLine(text)}\n`).join('');
+}
+
+function* eventLines(job: Export, after: number): Chunks {
+  for (const changes of changesUpTo(job.store, job.seq, after)) {
+    job.count += changes.length;
+    yield changes.map((change) => `${eventText(change, job.store.incarnation, job.source)}\n`).join('');
+  }
+}
+
+function chunksOf(job: Export, format: Format, { changes, excel = false }: Options): Chunks {
+  if (changes !== undefined) return eventLines(job, changes.after);
+  if (format === 'ndjson') return productLines(job);
+  const { store, seq, source, view } = job;
+  const { where = null, fields = null } = view ?? {};
+  const table = tableOf(fields, format === 'parquet');
+  const rows = (function* () {
+    for (const texts of textsOf(job)) yield texts.map(({ vbid, text }) => table.row(vbid, text));
+  })();
+  if (format === 'csv') return csvChunks(rows, table, excel);
+  const { incarnation } = store;
+  return parquetChunks(rows, table, { seq: String(seq), id: idAt(store, seq), incarnation, source, where, fields });
+}
+
+async function exportTo(context: CommandContext, file: string | undefined, options: Options): Promise<void> {
+  const { at, changes } = options;
+  const { format, isZipped } = formOf(file, options);
+  const text = viewText(options.where, options.fields);
+  const view = isWhole(text) ? null : compileView(text, { where: '--where', fields: '--fields' }, 'USAGE');
+  const config = loadSettings(context, 'nothing');
+  await withMirror(config, true, async (store) => {
+    const newest = store.changes.lastSeq();
+    const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
+    const seq = requireKnownSeq(changes === undefined ? '--at' : '--changes', last, newest);
+    const source = eventSource(store.source, configuredSource(config.baseUrl));
+    const job: Export = { store, seq, source, view, count: 0 };
+    const chunks = chunksOf(job, format, options);
+    if (file === undefined) await printChunks(context, chunks);
+    const bytes = file === undefined ? 0 : await writeNewFile(file, config.db, chunks, isZipped, context.signal);
+    const { count: failed = 0, last: failure = null } = view?.failures() ?? {};
+    const warning = `${plural(failed, 'product')} left out, because an expression failed; the last: ${failure}`;
+    if (failed > 0) context.stderr.write(`${printableLines(warning)}\n`);
+    const [what, as] = changes === undefined ? ['product', 'as of'] : ['change', 'up to'];
+    const id = idAt(store, seq);
+    const done = `${plural(job.count, what)} ${as} change ${seq} (${id})`;
+    if (file === undefined) return void context.stderr.write(`${done}\n`);
+    const json = { file: resolve(file), format, bytes, [`${what}s`]: job.count, seq, id, source, left_out: failed };
+    print(context, options, { json, text: `${file}: ${done}, ${size(bytes)}` });
+  });
+}
+
+export function exportCommand(context: CommandContext): Command {
+  return new Command('export')
+    .argument('[file]', 'the new file, which must not exist; omit it to print. NAME.gz is compressed')
+    .addOption(new Option('--format <format>', 'default: from the name of the file, else ndjson').choices(FORMATS))
+    .option('--at <seq>', 'the products as of this change (default: the newest)', wholeNumber('--at', 0))
+    .option('--where <expression>', 'only products for which this is true: SQL over the columns of the view catalog')
+    .option('--fields <list>', 'only these members, or an SQL expression that yields a JSON object')
+    .addOption(
+      new Option('--changes <range>', 'the changes after FROM, instead of products: FROM.. or FROM..TO')
+        .argParser(rangeOf)
+        .conflicts(['at', 'where', 'fields']),
+    )
+    .option('--excel', 'CSV for Excel: byte order mark, semicolons, no formulas')
+    .option('--json', 'print one JSON document about the file')
+    .addHelpText('after', HELP)
+    .action((file: string | undefined, options: Options) => exportTo(context, file, options));
+}

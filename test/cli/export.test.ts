@@ -1,0 +1,331 @@
+import { execFile } from 'node:child_process';
+import { existsSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { gunzipSync } from 'node:zlib';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { parse } from 'csv-parse/sync';
+import { expect, it, onTestFinished } from 'vitest';
+import { eventId } from '../../src/catalog/event.ts';
+import { COLUMNS } from '../../src/catalog/fields.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
+import { CLI, run, runProcess, start } from '../support/cli.ts';
+import { type Printed, runHere } from '../support/in-process.ts';
+import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
+import { filled } from '../support/place.ts';
+import { query } from '../support/sqlite.ts';
+import { expectFailure } from './failure.ts';
+
+const python = promisify(execFile);
+
+/** Products that a writer of files may stumble over. */
+const HOSTILE: readonly (readonly [vbid: string, members: string])[] = [
+  ['=1+1', '"title":"=cmd|\' /C calc\'!A0","subtitle":"a;b,c"'],
+  ['k'.repeat(255), '"title":"two\\nlines\\r\\nand \\"quotes\\"","kind":"book"'],
+  ['emoji', '"title":"\u{1F4DA} Ünï — “x”","edition":12345678901234567890,"price":10.50,"distributable":false'],
+  ['empty', '"title":"","subtitle":null,"sales_rights":["DE","AT"],"metadata":{"page_count":7,"description":"+49"}'],
+  ['spaced', '"title":"in\ttabs" ,\n "publisher":{"name":"@ p"}'],
+  ['minus', '"title":"-1","contributors":["A","B"]'],
+];
+
+const bodyOf = ([vbid, members]: (typeof HOSTILE)[number]): string => `{"vbid":${JSON.stringify(vbid)},${members}}`;
+
+function hostileMirror(): TestMirror {
+  const mirror = temporaryMirror();
+  mirror.change(HOSTILE.map((one) => ({ vbid: one[0], body: bodyOf(one).replace('\t', '\\t') })));
+  return mirror;
+}
+
+/** Runs `catchword export` in a directory of its own. */
+function exporter({ store }: TestMirror) {
+  const directory = temporaryDirectory();
+  const command = (...args: string[]): Promise<Printed> => runHere(args, { CATCHWORD_DB: store.path }, directory);
+  return {
+    directory,
+    command,
+    text: (file: string) => readFileSync(join(directory, file), 'utf8'),
+    save: async (...args: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await command('export', ...args, '--json');
+      expect([code, stderr]).toEqual([0, '']);
+      return stdout;
+    },
+  };
+}
+
+/** What a query of DuckDB returns. */
+async function duck(sql: string): Promise<Record<string, unknown>[]> {
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  onTestFinished(() => {
+    connection.closeSync();
+    instance.closeSync();
+  });
+  return (await connection.runAndReadAll(sql)).getRowObjectsJson();
+}
+
+const NAMES = ['vbid', ...COLUMNS.map(({ column }) => column)];
+
+/** The rows of the view `catalog`, in the order of an export. */
+function viewRows(db: string): Record<string, string | number | null>[] {
+  return query(db, `SELECT ${NAMES.join(', ')} FROM catalog ORDER BY changed_seq`);
+}
+
+it('export writes NDJSON with the bytes of each product, a line each, and tells the position', async () => {
+  const mirror = hostileMirror();
+  const { command, save, text } = exporter(mirror);
+  const printed = JSON.parse(await save('a.ndjson')) as object;
+  const [last] = mirror.events(HOSTILE.length - 1);
+  const id = last && eventId(mirror.store.incarnation, last);
+  expect(printed).toMatchObject({ format: 'ndjson', products: HOSTILE.length, seq: HOSTILE.length, id, left_out: 0 });
+  const lines = HOSTILE.map((one) => `${bodyOf(one).replace('\t', '\\t').replace('\n', ' ')}\n`);
+  expect(text('a.ndjson')).toBe(lines.join(''));
+  const { stdout, stderr } = await command('export');
+  expect(stdout).toBe(lines.join(''));
+  expect(stderr).toBe(`6 products as of change 6 (${id})\n`);
+  expect(JSON.parse(lines[2] ?? '')).toMatchObject({ vbid: 'emoji' });
+  expect(stdout).toContain('12345678901234567890,"price":10.50,');
+});
+
+it('export compresses a file whose name ends with .gz', async () => {
+  const { save, text, directory } = exporter(hostileMirror());
+  for (const name of ['a.ndjson', 'a.csv']) {
+    await save(name);
+    await save(`${name}.gz`);
+    expect(gunzipSync(readFileSync(join(directory, `${name}.gz`))).toString()).toBe(text(name));
+  }
+  await save('a.csv.bak', '--format', 'csv');
+  expect(text('a.csv.bak')).toBe(text('a.csv'));
+});
+
+it('export writes CSV that csv-parse and Python read as the view catalog', async () => {
+  const mirror = hostileMirror();
+  const { save, directory } = exporter(mirror);
+  await save('a.csv');
+  const path = join(directory, 'a.csv');
+  const expected = viewRows(mirror.store.path).map((row) => NAMES.map((name) => String(row[name] ?? '')));
+  expect(expected[2]?.[NAMES.indexOf('distributable')]).toBe('0');
+  const [head, ...rows] = parse(readFileSync(path), { record_delimiter: '\r\n' }) as string[][];
+  expect(head).toEqual(NAMES);
+  expect(rows).toEqual(expected);
+  const script =
+    'import csv, json, sys; print(json.dumps(list(csv.reader(open(sys.argv[1], newline="", encoding="utf-8")))))';
+  const { stdout } = await python('python3', ['-c', script, path]);
+  expect(JSON.parse(stdout)).toEqual([NAMES, ...expected]);
+});
+
+it('export --excel writes a byte order mark and semicolons, and no formula', async () => {
+  const { save, text } = exporter(hostileMirror());
+  await save('a.csv', '--excel', '--fields', 'title,metadata.description');
+  expect(text('a.csv').startsWith('\ufeffvbid;title;metadata.description\r\n')).toBe(true);
+  const rows = parse(text('a.csv'), { bom: true, delimiter: ';', columns: true }) as Record<string, string>[];
+  expect(rows).toMatchObject([
+    { vbid: "'=1+1", title: "'=cmd|' /C calc'!A0" },
+    { title: 'two\nlines\r\nand "quotes"' },
+    { title: '\u{1F4DA} Ünï — “x”' },
+    { title: '', 'metadata.description': "'+49" },
+    { title: 'in\ttabs' },
+    { title: "'-1" },
+  ]);
+});
+
+it('export --fields writes the members of a list or of an expression as columns, with the digits of numbers', async () => {
+  const { save, text, command } = exporter(hostileMirror());
+  await save(
+    'a.csv',
+    '--fields',
+    'edition, price,metadata,sales_rights,metadata.page_count,subtitle,title',
+    '--where',
+    "vbid IN ('emoji', 'empty')",
+  );
+  expect(text('a.csv').split('\r\n')).toEqual([
+    'vbid,edition,price,metadata,sales_rights,metadata.page_count,subtitle,title',
+    'emoji,12345678901234567890,10.50,,,,,\u{1F4DA} Ünï — “x”',
+    'empty,,,"{""page_count"":7,""description"":""+49""}","[""DE"",""AT""]",7,,""',
+    '',
+  ]);
+  await save('b.csv', '--fields', "json_object('name', title, 'eur', body -> '$.price')", '--where', "vbid = 'emoji'");
+  expect(text('b.csv')).toBe('vbid,name,eur\r\nemoji,\u{1F4DA} Ünï — “x”,10.50\r\n');
+  await save('none.csv', '--fields', "json_object('name', title)", '--where', '0');
+  expect(text('none.csv')).toBe('vbid\r\n');
+  const other = "CASE vbid WHEN 'emoji' THEN json_object('b', 1) ELSE json_object('a', 1) END";
+  expectFailure(await command('export', 'c.csv', '--fields', other), 2, 'yields the member "b" for emoji');
+});
+
+it('export --where leaves out a product that an expression fails for, and says so', async () => {
+  const { command, text } = exporter(hostileMirror());
+  const fields = "CASE vbid WHEN 'emoji' THEN title ELSE json_object('title', title) END";
+  const ended = await command('export', 'a.ndjson', '--fields', fields, '--json');
+  expect(ended.stderr).toMatch(/^1 product left out, because an expression failed; the last: emoji: /);
+  expect(JSON.parse(ended.stdout)).toMatchObject({ products: 5, left_out: 1 });
+  expect(text('a.ndjson').split('\n')).toHaveLength(6);
+  expectFailure(await command('export', '--where', 'nothing = 1'), 2, '--where');
+});
+
+it('export writes Parquet that DuckDB reads as the view catalog, with types, nulls and the position', async () => {
+  const mirror = hostileMirror();
+  const { save, directory } = exporter(mirror);
+  const { seq, id } = JSON.parse(await save('a.parquet', '--where', "vbid <> 'minus'")) as Record<string, unknown>;
+  const file = `'${join(directory, 'a.parquet')}'`;
+  const rows = await duck(`SELECT * FROM ${file}`);
+  const expected = viewRows(mirror.store.path).filter(({ vbid }) => vbid !== 'minus');
+  const withoutBody = await duck(`SELECT * EXCLUDE (body) FROM ${file}`);
+  expect(withoutBody).toEqual(expected.map((row) => ({ ...row, distributable: row.distributable === 1 })));
+  expect(rows.map(({ body }) => body)).toEqual(
+    HOSTILE.filter(([vbid]) => vbid !== 'minus').map((one) => bodyOf(one).replace('\t', '\\t')),
+  );
+  const types = await duck(`DESCRIBE SELECT vbid, title, distributable, sales_rights, body FROM ${file}`);
+  expect(types.map(({ column_type: type }) => type)).toEqual(['VARCHAR', 'VARCHAR', 'BOOLEAN', 'JSON', 'JSON']);
+  const schema = await duck(`SELECT name FROM parquet_schema(${file}) WHERE repetition_type = 'REQUIRED'`);
+  expect(schema.map(({ name }) => name)).toEqual(['vbid', 'distributable', 'body']);
+  const metadata = await duck(`SELECT decode(key) AS key, decode(value) AS value FROM parquet_kv_metadata(${file})`);
+  expect(Object.fromEntries(metadata.map(({ key, value }) => [key, value]))).toEqual({
+    'catchword.seq': String(seq),
+    'catchword.id': id,
+    'catchword.incarnation': mirror.store.incarnation,
+    'catchword.source': '/v4/products',
+    'catchword.where': "vbid <> 'minus'",
+    'catchword.fields': '',
+  });
+  await save('b.parquet', '--fields', 'title');
+  expect(await duck(`SELECT * FROM '${join(directory, 'b.parquet')}' WHERE title = '-1'`)).toEqual([
+    { vbid: 'minus', title: '-1' },
+  ]);
+  await save('none.parquet', '--where', '0');
+  expect(await duck(`SELECT count(*)::INT AS n FROM '${join(directory, 'none.parquet')}'`)).toEqual([{ n: 0 }]);
+});
+
+it('export writes Parquet in row groups that DuckDB reads together', async () => {
+  const mirror = temporaryMirror();
+  const long = 'x'.repeat(1_000_000);
+  for (let number = 0; number < 20; number++) {
+    const vbid = `P${number}`;
+    mirror.change([{ vbid, body: JSON.stringify({ vbid, title: vbid, long }) }]);
+  }
+  const { save, directory } = exporter(mirror);
+  await save('a.parquet');
+  const file = `'${join(directory, 'a.parquet')}'`;
+  const [found] = await duck(
+    `SELECT count(DISTINCT row_group_id)::INT AS groups, (SELECT count(DISTINCT title)::INT FROM ${file}) AS titles,
+     (SELECT sum(length(body))::INT FROM ${file}) AS chars FROM parquet_metadata(${file})`,
+  );
+  expect(found).toMatchObject({ titles: 20 });
+  expect(Number(found?.groups)).toBeGreaterThan(1);
+  expect(Number(found?.chars)).toBeGreaterThan(20_000_000);
+});
+
+it('export at a position and the changes after it are the mirror as it is now', async () => {
+  const mirror = hostileMirror();
+  const { command, text, save } = exporter(mirror);
+  const change = (vbid: string, title: string | null): void =>
+    mirror.change([{ vbid, body: title === null ? null : JSON.stringify({ vbid, title }) }]);
+  change('emoji', 'changed');
+  change('minus', null);
+  await save('at.ndjson');
+  change('minus', 'again');
+  change('new', 'new');
+  change('empty', null);
+  await save('then.ndjson', '--at', '8');
+  expect(text('then.ndjson')).toBe(text('at.ndjson'));
+  await save('changes.jsonl.gz', '--changes', '8..');
+  const all = await command('changes', '--after', '8');
+  const events = await command('export', '--changes', '8..');
+  expect(events.stdout).toBe(all.stdout);
+  expect(events.stderr).toMatch(/^3 changes up to change 11 \(/);
+  expect((await command('export', '--changes', '8..9')).stdout).toBe(`${all.stdout.split('\n')[0]}\n`);
+  expect((await command('export', '--changes', '11..')).stdout).toBe('');
+  const store = new Map<string, unknown>();
+  for (const line of text('at.ndjson').trimEnd().split('\n')) {
+    const product = JSON.parse(line) as { vbid: string };
+    store.set(product.vbid, product);
+  }
+  for (const line of all.stdout.trimEnd().split('\n')) {
+    const { subject, data } = JSON.parse(line) as { subject: string; data: { product: unknown } };
+    if (data.product === null) store.delete(subject);
+    else store.set(subject, data.product);
+  }
+  const now = [...catalogOf(mirror.store.path)].map(([vbid, body]) => [vbid, JSON.parse(body) as unknown] as const);
+  expect(store).toEqual(new Map(now));
+});
+
+it('export refuses what it cannot do, and writes nothing', async () => {
+  const mirror = hostileMirror();
+  const { command, directory } = exporter(mirror);
+  mirror.change([{ vbid: 'minus', body: null }]);
+  writeUnder(mirror.store.keeperLease, Date.now(), ({ changes }) => changes.prune(7));
+  writeFileSync(join(directory, 'mine.csv'), 'mine');
+  linkSync(mirror.store.path, join(dirname(mirror.store.path), 'hard.db'));
+  symlinkSync(join(directory, 'nowhere'), join(directory, 'dangling.csv'));
+  const wrong: readonly (readonly [string, RegExp])[] = [
+    ['mine.csv', /mine\.csv exists; catchword never replaces a file .*\[USAGE\]/],
+    ['dangling.csv', /dangling\.csv exists; catchword never replaces a file/],
+    ['none/a.csv', /none is not a directory/],
+    [mirror.store.path, /belongs to the mirror itself/],
+    [join(dirname(mirror.store.path), 'hard.db'), /belongs to the mirror itself/],
+    ['--format parquet', /parquet needs a file/],
+    ['a.parquet.gz', /parquet needs a file, without \.gz/],
+    ['a.ndjson --excel', /--excel is not for ndjson/],
+    ['a.csv --at 8', /--at: 8 is beyond the newest change, which is 7/],
+    ['a.csv --at 6', /no longer holds the mirror as of change 6 \[NOT_FOUND\]\nhint {2}Changes up to 7 were pruned/],
+    ['a.csv --changes 1..', /--changes cannot be written as csv/],
+    ['a.ndjson --changes 1..6', /no longer holds the mirror as of change 6 \[NOT_FOUND\]/],
+    ['a.ndjson --changes 8..', /--changes: 8 is beyond the newest change/],
+    ['a.ndjson --changes 3..2', /is not a range/],
+    ['a.ndjson --changes 3', /is not a range/],
+    ['a.ndjson --changes 3.. --where 1', /cannot be used with option/],
+    ['a.ndjson --format xml', /Allowed choices are ndjson, csv, parquet/],
+  ];
+  for (const [args, message] of wrong) {
+    const { code, stdout, stderr } = await command('export', ...args.split(' '));
+    expect([args, code, stdout]).toEqual([args, /NOT_FOUND/.test(message.source) ? 1 : 2, '']);
+    expect(stderr).toMatch(message);
+  }
+  expect(readdirSync(directory).sort()).toEqual(['dangling.csv', 'mine.csv']);
+  // What `changes` prints from a pruned position: the newest change of each product.
+  expect((await command('export', '--changes', '5..')).stdout).toBe((await command('changes', '--after', '5')).stdout);
+  expect((await command('export', '--at', '0')).stdout).toBe('');
+});
+
+it('export leaves no file behind when it is killed, interrupted, or the disk is full', async () => {
+  const { settings, directory } = await filled({ items: 20_000, details: true });
+  const names = (): string[] => readdirSync(directory).filter((name) => !name.startsWith('catalog.db'));
+  const written = (name: string): Promise<void> =>
+    expect
+      .poll(() => existsSync(join(directory, name)) && statSync(join(directory, name)).size > 0, { interval: 2 })
+      .toBe(true);
+  const killed = start(['export', 'a.parquet'], settings, directory);
+  await written('a.parquet.part');
+  await killed.stop('SIGKILL');
+  expect(names()).not.toContain('a.parquet');
+  const interrupted = start(['export', 'b.parquet'], settings, directory);
+  await written('b.parquet.part');
+  expect(await interrupted.stop('SIGINT')).toMatchObject({
+    code: 130,
+    stdout: '',
+    stderr: expect.stringContaining('nothing was written'),
+  });
+  // A shell's limit on a file's size makes a write fail, like one on a full disk.
+  const limited = 'trap "" XFSZ; ulimit -f 1000; exec "$0" "$@"';
+  for (const file of ['a.parquet', 'a.csv', 'a.ndjson', 'a.ndjson.gz']) {
+    const full = await runProcess(['sh', '-c', limited, process.execPath, CLI, 'export', file], settings, directory);
+    expect(full).toMatchObject({ code: 1, stdout: '' });
+    expect(full.stderr).toMatch(/cannot be written: EFBIG.* \[BACKUP_FAILED\]\nhint {2}Free disk space/);
+  }
+  expect(names().filter((name) => !name.endsWith('.lock'))).toEqual([]);
+  expect((await run(['export', 'a.parquet'], settings, directory)).code).toBe(0);
+  expect(statSync(join(directory, 'a.parquet')).mode & 0o777).toBe(0o600);
+});
+
+it('export ends without an error when the reader of stdout goes away, and says that it was interrupted', async () => {
+  const { settings, directory } = await filled({ items: 5_000, details: true });
+  const piped = `"$0" "$@" | head -n 1 | wc -l; echo "\${PIPESTATUS[0]}"`;
+  const ended = await runProcess(['bash', '-c', piped, process.execPath, CLI, 'export'], settings, directory);
+  expect([ended.stdout, ended.stderr]).toEqual(['1\n0\n', '']);
+  const interrupted = start(['export'], settings, directory);
+  // It waits for its reader.
+  interrupted.child.stdout?.pause();
+  await expect.poll(() => interrupted.child.stdout?.readableLength).toBeGreaterThan(0);
+  interrupted.child.kill('SIGINT');
+  interrupted.child.stdout?.resume();
+  expect(await interrupted.ended).toMatchObject({ code: 130, stderr: expect.stringContaining('is not complete') });
+});
