@@ -25,7 +25,8 @@ export function createViewWriter({ write }: Queries) {
   const begin = write(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = 0 WHERE id = ?`,
   );
-  const forgetAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
+  // Skipped ones, too: what the store gets of those products now is something else.
+  const forgetParked = write('DELETE FROM parked WHERE sink_id = ?');
   const placeTransition = write(
     `UPDATE sink_views SET from_cursor = coalesce(:cursor, from_cursor), exact = :cursor IS NOT NULL,
        to_cursor = max(to_cursor, coalesce(:cursor, ${LAST_SEQ})) WHERE sink_id = :id AND generation = :generation`,
@@ -59,7 +60,7 @@ export function createViewWriter({ write }: Queries) {
       const { id, cursor, backfillTo } = sink;
       restart({ id, cursor: 0, to: Math.max(cursor, backfillTo) });
       add({ id, where, fields, tag: newTag(), ...fromOf(sink) });
-      forgetAfter(id, 0);
+      forgetParked(id);
     },
     /** Sends what differs between the products as of the cursor and as they are now. @param view as it is; undefined: none */
     sendNewest: (sink: SinkRow, view: SinkView | undefined): void => {

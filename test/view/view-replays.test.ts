@@ -1,0 +1,49 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
+import { viewAt } from '../../src/relay/store-contents.ts';
+import { compileView, type View } from '../../src/view/view.ts';
+import { memoryReceiver, QUICK } from './memory-receiver.ts';
+
+const SHOP_1 = compileView({ where: "body->>'shop' = 1", fields: null }, { where: 'WHERE', fields: 'FIELDS' });
+
+function book(vbid: string, shop: number, price = 1): Version {
+  return { vbid, body: JSON.stringify({ vbid, shop, price }) };
+}
+
+/** A store of three products, without a view and without a position of its own. */
+async function filledStore() {
+  const mirror = openHarness();
+  onTestFinished(() => mirror.close());
+  const shop = memoryReceiver(false);
+  const { store } = mirror;
+  const isSettled = (view: View | null): boolean => {
+    const { id, generation, cursor } = mirror.sink();
+    const current = viewAt(store.sinks.views(id), generation)?.where ?? null;
+    return current === (view?.where ?? null) && cursor === store.changes.lastSeq() && shop.hasEnded();
+  };
+  mirror.start(shop.config(null), { clock: QUICK });
+  await mirror.caughtUp();
+  mirror.change([book('A', 1), book('B', 2), book('C', 1)]);
+  await mirror.caughtUp();
+  return {
+    ...mirror,
+    shop,
+    keys: () => [...shop.last().products.keys()].sort(),
+    viewTo: async (view: View | null): Promise<void> => {
+      await mirror.stop();
+      mirror.start(shop.config(view), { clock: QUICK });
+      await until('the store has its view', () => store.sinks.get(SINK_NAME)?.opened === true && isSettled(view));
+    },
+  };
+}
+
+it('a product whose event was skipped leaves the store when a changed view leaves it out', async () => {
+  const { shop, change, caughtUp, store, sink, viewTo, keys } = await filledStore();
+  shop.refused.add('B');
+  change([book('B', 2, 2)]);
+  await caughtUp();
+  store.request(({ sinks }) => sinks.skipAll(sink().id, 0));
+  shop.refused.clear();
+  await viewTo(SHOP_1);
+  expect(keys()).toEqual(['A', 'C']);
+});
