@@ -21,7 +21,7 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
     const view = viewAt(store.sinks.views(sink.id), generation);
     const isBegun = view?.generation === generation && view.fromGeneration !== null && cursor === sink.beganCursor;
     // After a crash, the store may have got what it has not confirmed.
-    if (isBegun && cursor < view.fromCursor) store.sinks.placeTransition(sink.id, generation, null);
+    if (isBegun && (cursor < view.fromCursor || cursor === 0)) store.sinks.placeTransition(sink.id, generation, null);
     continueAt(store, sink, generation, cursor);
   } else if (!isOfThisHistory(store, mark)) {
     requireOwnMark(store, sink, mark);
@@ -59,7 +59,9 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
     return true;
   }
   const isWholeFill = sink.beganCursor === 0 && sink.backfillTo > 0;
-  return isWholeFill || viewAt(views, mark.generation)?.generation === view?.generation;
+  // Before the end of its fill, the store may have a part of the products as of an earlier view.
+  const isFilled = view === undefined || mark.cursor >= view.toCursor;
+  return isWholeFill || (isFilled && viewAt(views, mark.generation)?.generation === view?.generation);
 }
 
 /** The option that keeps two mirrors apart in one store, by the kind of the sink. */

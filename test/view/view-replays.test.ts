@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
+import { replaySink } from '../../src/relay/sink-operations.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { memoryReceiver, QUICK } from './memory-receiver.ts';
@@ -44,6 +45,14 @@ it('a product whose event was skipped leaves the store when a changed view leave
   await caughtUp();
   store.request(({ sinks }) => sinks.skipAll(sink().id, 0));
   shop.refused.clear();
+  await viewTo(SHOP_1);
+  expect(keys()).toEqual(['A', 'C']);
+});
+
+it('a store that was replayed from the first change has nothing that its next view leaves out', async () => {
+  const { store, sink, stop, viewTo, keys } = await filledStore();
+  await stop();
+  store.request((writer) => replaySink(writer, sink(), 1));
   await viewTo(SHOP_1);
   expect(keys()).toEqual(['A', 'C']);
 });
