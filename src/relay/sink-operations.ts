@@ -59,7 +59,11 @@ export function approveSink({ sinks }: RequestWriter, sink: SinkRow, newest: boo
 }
 
 /** Redelivers from a change on, or every product as it is now (0), and then what follows. */
-export function replaySink({ sinks, changes }: RequestWriter, { id, name, cursor }: SinkRow, from: number): void {
+export function replaySink(
+  { sinks, changes }: RequestWriter,
+  { id, name, cursor, backfillTo }: SinkRow,
+  from: number,
+): void {
   if (from > cursor + 1) {
     throw new CatchwordError('USAGE', `--from: ${name} has not had ${from} yet: it is at ${cursor}`, {
       hint: 'Replay from a change that was delivered already; later ones follow anyway.',
@@ -68,6 +72,14 @@ export function replaySink({ sinks, changes }: RequestWriter, { id, name, cursor
   const pruned = changes.prunedTo();
   if (from > 0 && from <= pruned) {
     throw new CatchwordError('USAGE', `--from: up to ${pruned}, the log no longer has every change`, {
+      hint: `Use a later one, or: npx catchword sink replay ${name} --from beginning.`,
+    });
+  }
+  const view = sinks.views(id).at(-1);
+  const filledTo = Math.max(backfillTo, view?.toCursor ?? 0);
+  // Other events brought the store to its view: a later replay would not send these again.
+  if (from > 0 && view !== undefined && from <= filledTo) {
+    throw new CatchwordError('USAGE', `--from: ${name} got its view at ${filledTo}`, {
       hint: `Use a later one, or: npx catchword sink replay ${name} --from beginning.`,
     });
   }

@@ -56,3 +56,19 @@ it('a store that was replayed from the first change has nothing that its next vi
   await viewTo(SHOP_1);
   expect(keys()).toEqual(['A', 'C']);
 });
+
+it('a replay begins after the change at which the store got its view, or sends every product', async () => {
+  const { store, sink, change, caughtUp, viewTo, keys } = await filledStore();
+  await viewTo(SHOP_1);
+  const replay = (from: number): void => store.request((writer) => replaySink(writer, sink(), from));
+  const at = store.changes.lastSeq();
+  expect(() => replay(2)).toThrow(`--from: ${SINK_NAME} got its view at ${at}`);
+  change([book('D', 1), book('E', 1)]);
+  await caughtUp();
+  expect(() => replay(at)).toThrow('got its view');
+  replay(at + 1);
+  await caughtUp();
+  replay(0);
+  await caughtUp();
+  expect(keys()).toEqual(['A', 'C', 'D', 'E']);
+});
