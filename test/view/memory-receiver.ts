@@ -28,6 +28,8 @@ interface Content {
   readonly known: ReadonlySet<string>;
   /** The highest `seq` of the events of each product. */
   readonly newest: ReadonlyMap<string, number>;
+  /** The products that came since a fill began; null if none is under way. */
+  readonly filled: ReadonlySet<string> | null;
   readonly mark: Mark | null;
 }
 
@@ -51,6 +53,7 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
     deduplicated: new Map(),
     known: new Set(),
     newest: new Map(),
+    filled: null,
     mark: null,
   };
   let contents: Content[] = [empty];
@@ -86,7 +89,7 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
             if ((texts.get(id) ?? text) !== text) contradictions.push(`${texts.get(id)} and ${text}`);
             texts.set(id, text);
           }
-          const { products, deduplicated, known, newest } = last();
+          const { products, deduplicated, known, newest, filled } = last();
           const fresh = events.filter(({ id, vbid, seq }) => !known.has(id) && seq >= (newest.get(vbid) ?? 0));
           contents.push({
             products: applied(products, events),
@@ -96,11 +99,19 @@ export function memoryReceiver(keepsMark: boolean, batch = 3) {
               ...newest,
               ...events.map(({ vbid, seq }) => [vbid, Math.max(seq, newest.get(vbid) ?? 0)] as const),
             ]),
+            filled: filled && new Set([...filled, ...events.map(({ vbid }) => vbid)]),
             mark,
           });
         },
-        fillEnds: async () => {
+        fillBegins: async () => {
+          contents[contents.length - 1] = { ...last(), filled: new Set() };
+        },
+        fillEnds: async (kept) => {
           hasEnded = true;
+          const { products, filled } = last();
+          if (filled === null) return;
+          const stays = new Map([...products].filter(([vbid]) => filled.has(vbid) || kept.includes(vbid)));
+          contents[contents.length - 1] = { ...last(), products: stays, filled: null };
         },
         close: async () => {},
         check: async () => 'exists',

@@ -1,10 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { messageOf } from '../../src/base/errors.ts';
-import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
-import type { Mark, SinkEvent } from '../../src/relay/sink.ts';
-import type { SinkConfig } from '../../src/relay/sink-config.ts';
+import { CatchwordError } from '../../src/base/errors.ts';
+import { createLog } from '../../src/base/log.ts';
+import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
+import { replaySink } from '../../src/relay/sink-operations.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
+import { heldOf, type SinkRow } from '../../src/store/rows/sink-rows.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { pruneLog } from '../../src/sync/prune-log.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
+import { memoryReceiver, QUICK, randomOf } from './memory-receiver.ts';
 
 const VIEWS: readonly (View | null)[] = [
   null,
@@ -14,93 +18,12 @@ const VIEWS: readonly (View | null)[] = [
       [undefined, 'title'],
       ["body->>'shop' = 1", 'title, price'],
       ["title <> 'a'", "json_object('t', title)"],
+      // Fails for some products, which then count as not matching.
+      ["json(CASE body->>'price' WHEN 2 THEN 'x' ELSE '1' END) = '1'", undefined],
+      [undefined, "CASE body->>'other' WHEN 1 THEN title ELSE json_object('t', title) END"],
     ] as const
   ).map(([where, fields]) => compileView(viewText(where, fields), { where: 'WHERE', fields: 'FIELDS' })),
 ];
-
-/** Waits a millisecond where the relay waits. */
-const QUICK = { ...hastyClock, sleep: (ms: number, signal?: AbortSignal) => hastyClock.sleep(Math.min(ms, 1), signal) };
-
-/** A seeded generator of numbers (mulberry32). */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
-interface Content {
-  readonly products: ReadonlyMap<string, string>;
-  /** As a receiver has it that drops the events whose ids it knows. */
-  readonly deduplicated: ReadonlyMap<string, string>;
-  readonly known: ReadonlySet<string>;
-  readonly mark: Mark | null;
-}
-
-function applied(content: ReadonlyMap<string, string>, events: readonly SinkEvent[]): Map<string, string> {
-  const next = new Map(content);
-  for (const { vbid, body } of events) {
-    if (body === null) next.delete(vbid);
-    else next.set(vbid, body);
-  }
-  return next;
-}
-
-/** A store that keeps what it had after each delivery, so that it can be set back, as from a backup. */
-function receiver(keepsMark: boolean) {
-  const texts = new Map<string, string>();
-  const contradictions: string[] = [];
-  const empty: Content = { products: new Map(), deduplicated: new Map(), known: new Set(), mark: null };
-  let contents: Content[] = [empty];
-  const last = (): Content => contents.at(-1) ?? empty;
-  /** Whether a session that was opened since has delivered everything. */
-  let hasEnded = false;
-  return {
-    last,
-    contradictions,
-    hasEnded: () => hasEnded,
-    deliveries: () => contents.length - 1,
-    setBack: (deliveries: number): void => {
-      hasEnded = false;
-      contents = contents.slice(0, Math.max(1, contents.length - deliveries));
-    },
-    config: (view: View | null): SinkConfig => ({
-      name: SINK_NAME,
-      kind: 'memory',
-      address: 'memory',
-      identity: 'memory',
-      refused: 'park',
-      view,
-      errorText: messageOf,
-      make: async () => ({
-        batch: { events: 3, chars: 1_000_000 },
-        open: async (mark) => (keepsMark ? (last().mark ?? { ...mark, cursor: 0, at: 0, late: 0 }) : null),
-        deliver: async (events, mark) => {
-          for (const { id, text } of events) {
-            if ((texts.get(id) ?? text) !== text) contradictions.push(`${texts.get(id)} and ${text}`);
-            texts.set(id, text);
-          }
-          const { products, deduplicated, known } = last();
-          const fresh = events.filter(({ id }) => !known.has(id));
-          contents.push({
-            products: applied(products, events),
-            deduplicated: applied(deduplicated, fresh),
-            known: new Set([...known, ...fresh.map(({ id }) => id)]),
-            mark,
-          });
-        },
-        fillEnds: async () => {
-          hasEnded = true;
-        },
-        close: async () => {},
-        check: async () => 'exists',
-      }),
-    }),
-  };
-}
 
 function product(random: (below: number) => number): Version {
   const vbid = `P${random(8)}`;
@@ -109,124 +32,244 @@ function product(random: (below: number) => number): Version {
   return { vbid, body: JSON.stringify(body) };
 }
 
-async function history(seed: number, steps: number, keepsMark: boolean): Promise<void> {
+/** A mirror, a relay and a store with a view, and what happened to them. */
+function openScene(seed: number, keepsMark: boolean) {
   const random = randomOf(seed);
   const mirror = openHarness();
   const { store } = mirror;
-  const shop = receiver(keepsMark);
-  let view = VIEWS[random(VIEWS.length)] ?? null;
+  const shop = memoryReceiver(keepsMark);
   const log: string[] = [];
+  let view = VIEWS[random(VIEWS.length)] ?? null;
+
+  const isWanted = ({ where, fields }: { where: string | null; fields: string | null }): boolean =>
+    where === (view?.where ?? null) && fields === (view?.fields ?? null);
 
   function isSettled(): boolean {
     const row = store.sinks.get(SINK_NAME);
-    if (row === undefined) return false;
-    const current = viewAt(store.sinks.views(row.id), row.generation);
-    const isWanted =
-      (current?.where ?? null) === (view?.where ?? null) && (current?.fields ?? null) === (view?.fields ?? null);
-    return isWanted && shop.hasEnded() && row.state === 'running' && row.cursor === store.changes.lastSeq();
+    if (row?.state !== 'running' || row.cursor !== store.changes.lastSeq() || !shop.hasEnded()) return false;
+    const current = viewAt(store.sinks.views(row.id), row.generation) ?? { where: null, fields: null };
+    return isWanted(current) && store.sinks.parked(row.id, 'ready').length === 0;
+  }
+
+  const what = (): string => `seed ${seed}: ${log.join('; ')}`;
+  const settled = (): Promise<void> => until(`the sink is settled (${what()})`, isSettled);
+
+  /** Products of which the store lacks an event that it refused. */
+  function refused(): Set<string> {
+    const parked = store.sinks.parked(mirror.sink().id);
+    const { newest } = shop.last();
+    const lacks = parked.filter(({ state, vbid, seq }) =>
+      state === 'skipped' ? (newest.get(vbid) ?? 0) <= seq : state !== 'delivered',
+    );
+    return new Set(lacks.map(({ vbid }) => vbid));
   }
 
   function check(): void {
+    const ignored = refused();
     const wanted = new Map<string, string>();
     for (const { vbid, body } of store.products.all()) {
       const seen = view === null ? body : view.of(vbid, body);
       if (seen !== null) wanted.set(vbid, seen);
     }
-    const sorted = (content: ReadonlyMap<string, string>): unknown =>
-      Object.fromEntries([...content].map(([vbid, body]) => [vbid, JSON.parse(body) as unknown]));
+    const parsed = (content: ReadonlyMap<string, string>): unknown =>
+      Object.fromEntries(
+        [...content].flatMap(([vbid, body]) => (ignored.has(vbid) ? [] : [[vbid, JSON.parse(body) as unknown]])),
+      );
     const { products, deduplicated } = shop.last();
-    const what = `seed ${seed}: ${log.join('; ')}`;
-    expect(sorted(products), what).toEqual(sorted(wanted));
-    expect(sorted(deduplicated), `${what} (deduplicated)`).toEqual(sorted(wanted));
-    expect(shop.contradictions, what).toEqual([]);
+    expect(parsed(products), what()).toEqual(parsed(wanted));
+    expect(parsed(deduplicated), `${what()} (deduplicated)`).toEqual(parsed(wanted));
+    expect(shop.contradictions, what()).toEqual([]);
   }
 
-  const changes = (): void => mirror.change(Array.from({ length: 1 + random(6) }, () => product(random)));
-  const actions: readonly (readonly [string, () => void | Promise<void>])[] = [
-    ['change', changes],
-    ['change twice', () => [changes(), changes()][0]],
-    [
-      'another view',
-      async () => {
-        await mirror.stop();
-        view = VIEWS[random(VIEWS.length)] ?? null;
-        log.push(`view ${VIEWS.indexOf(view)}`);
-        mirror.start(shop.config(view), { clock: QUICK });
-      },
-    ],
-    [
-      'another view, interrupted',
-      async () => {
-        await mirror.stop();
-        view = VIEWS[random(VIEWS.length)] ?? null;
-        log.push(`view ${VIEWS.indexOf(view)} until`);
-        const before = shop.deliveries();
-        mirror.start(shop.config(view), { clock: QUICK });
-        const many = 1 + random(2);
-        await until('something is delivered', () => shop.deliveries() >= before + many || isSettled());
-        await mirror.stop();
-        view = VIEWS[random(VIEWS.length)] ?? null;
-        log.push(`view ${VIEWS.indexOf(view)}`);
-        mirror.start(shop.config(view), { clock: QUICK });
-      },
-    ],
-    [
-      'set back',
-      async () => {
-        if (!keepsMark) return;
-        await mirror.stop();
-        shop.setBack(1 + random(6));
-        log.push(`to delivery ${shop.deliveries()}`);
-        mirror.start(shop.config(view), { clock: QUICK });
-      },
-    ],
-    [
-      'change and replay',
-      () => {
-        changes();
-        const row = store.sinks.get(SINK_NAME);
-        if (row !== undefined) store.request(({ sinks }) => sinks.replay(row.id, 0, true));
-      },
-    ],
-    [
-      'prune',
-      () => {
-        const row = store.sinks.get(SINK_NAME);
-        const upTo = Math.max(store.changes.prunedTo(), row?.cursor ?? 0);
-        const leased = store.keeperLease.acquire(Date.now());
-        leased.write((writer) => writer.changes.prune(upTo));
-        leased.release();
-      },
-    ],
-    [
-      'crash',
-      async () => {
-        await mirror.stop();
-        changes();
-        const before = shop.deliveries();
-        mirror.start(shop.config(view), { clock: QUICK });
-        await until('something is delivered', () => shop.deliveries() > before || isSettled());
-        await mirror.stop();
-        mirror.start(shop.config(view), { clock: QUICK });
-      },
-    ],
-  ];
-  try {
+  return {
+    ...mirror,
+    random,
+    shop,
+    log,
+    what,
+    isSettled,
+    isWanted,
+    settled,
+    refused,
+    check,
+    view: () => view,
+    row: () => store.sinks.get(SINK_NAME),
+    changes: (): void => mirror.change(Array.from({ length: 1 + random(6) }, () => product(random))),
+    chooseView: (chosen = VIEWS[random(VIEWS.length)] ?? null): void => {
+      view = chosen;
+      log.push(`view ${VIEWS.indexOf(view)}`);
+    },
+    /** Starts a relay with the present view. */
+    begin: (removalLimit = Number.POSITIVE_INFINITY): void =>
+      mirror.start(shop.config(view), { clock: QUICK, removalLimit: () => removalLimit }),
+  };
+}
+
+type Scene = ReturnType<typeof openScene>;
+
+/** Ends the relay after a delivery or two. */
+async function interrupt({ shop, isSettled, random, begin, stop }: Scene): Promise<void> {
+  const before = shop.deliveries();
+  const many = 1 + random(2);
+  begin();
+  await until('something is delivered', () => shop.deliveries() >= before + many || isSettled());
+  await stop();
+}
+
+/** Changes the view where nothing may be removed: a sink that is held gets nothing, until somebody decides. */
+async function hold(scene: Scene): Promise<void> {
+  const { shop, store, random, row, view, log, what } = scene;
+  await scene.settled();
+  await scene.stop();
+  const before = view();
+  const deliveries = shop.deliveries();
+  const ignored = scene.refused();
+  const had = [...shop.last().products.keys()].filter((vbid) => !ignored.has(vbid));
+  const isHeld = (): boolean => row()?.state === 'held';
+  const isJudged = (): boolean => (isHeld() && heldHas(scene, row())) || scene.isSettled();
+  scene.chooseView();
+  scene.begin(0);
+  await until(`the view is judged (${what()})`, isJudged);
+  if (!isHeld()) {
+    expect(
+      had.filter((vbid) => !shop.last().products.has(vbid)),
+      what(),
+    ).toEqual([]);
+    return;
+  }
+  scene.changes();
+  if (random(2) === 0) {
+    log.push('held');
+    await scene.stop();
+    scene.chooseView();
+    scene.begin(0);
+    await until(`the other view is judged (${what()})`, isJudged);
+  }
+  if (!isHeld()) return;
+  expect(shop.deliveries(), what()).toBe(deliveries);
+  const { id } = scene.sink();
+  if (random(2) === 0) {
+    log.push('approved');
+    store.request(({ sinks }) => sinks.approveView(id));
+    return;
+  }
+  log.push('put back');
+  await scene.stop();
+  scene.chooseView(before);
+  scene.begin(0);
+}
+
+/** Whether it is the wanted view that is held. */
+function heldHas({ isWanted }: Scene, row: SinkRow | undefined): boolean {
+  const held = row === undefined ? null : heldOf(row);
+  return held?.why === 'view' && isWanted(held);
+}
+
+const ACTIONS: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> = {
+  change: ({ changes }) => changes(),
+  'change twice': ({ changes }) => {
     changes();
-    mirror.start(shop.config(view), { clock: QUICK });
-    for (let step = 0; step < steps; step++) {
-      const [name, act] = actions[random(actions.length)] ?? actions[0] ?? ['', () => {}];
-      log.push(name);
-      await act();
-      if (random(3) > 0) {
-        await until(`the sink is settled (seed ${seed}: ${log.join('; ')})`, isSettled);
-        check();
-      }
+    changes();
+  },
+  'another view': async ({ stop, chooseView, begin }) => {
+    await stop();
+    chooseView();
+    begin();
+  },
+  'another view, interrupted': async (scene) => {
+    await scene.stop();
+    scene.chooseView();
+    await interrupt(scene);
+    scene.chooseView();
+    scene.begin();
+  },
+  'a view that removes too much': hold,
+  'set back': async ({ shop, stop, random, log, begin }) => {
+    await stop();
+    // A store without a position cannot tell that it was set back.
+    if (shop.keepsMark) shop.setBack(1 + random(6));
+    log.push(`to delivery ${shop.deliveries()}`);
+    begin();
+  },
+  'change and replay': ({ changes, store, sink }) => {
+    changes();
+    store.request(({ sinks }) => sinks.replay(sink().id, 0, true));
+  },
+  'replay from a change': ({ store, sink, random, log }) => {
+    const row = sink();
+    const from = 1 + random(row.cursor + 1);
+    log.push(`${from}`);
+    try {
+      store.request((writer) => replaySink(writer, row, from));
+    } catch (error) {
+      if (!(error instanceof CatchwordError)) throw error;
+      log.push('not possible');
     }
-    await until(`the sink is settled (seed ${seed}: ${log.join('; ')})`, isSettled);
+  },
+  prune: ({ store, row }) => {
+    const upTo = Math.max(store.changes.prunedTo(), row()?.cursor ?? 0);
+    writeUnder(store.keeperLease, Date.now(), (writer) => writer.changes.prune(upTo));
+  },
+  crash: async (scene) => {
+    await scene.stop();
+    scene.changes();
+    await interrupt(scene);
+    scene.begin();
+  },
+  'pause and resume': async ({ store, sink, changes, stop, chooseView, begin, random }) => {
+    store.request(({ sinks }) => sinks.setState(sink().id, 'paused'));
+    changes();
+    if (random(2) === 0) {
+      await stop();
+      chooseView();
+      begin();
+    }
+    store.request(({ sinks }) => sinks.setState(sink().id, 'running'));
+  },
+  'beyond the cap of the log': ({ store, sink, changes, log }) => {
+    store.request(({ sinks }) => sinks.setState(sink().id, 'paused'));
+    changes();
+    changes();
+    const leased = store.keeperLease.acquire(Date.now());
+    const later = Date.now() + 1_000;
+    pruneLog(store, leased, { logRetentionMs: 0, logCap: 0 }, Date.now(), createLog('silent'), later);
+    leased.release();
+    log.push(sink().state);
+    store.request(({ sinks }) => sinks.setState(sink().id, 'running'));
+  },
+  'a product that is refused': ({ shop, random, changes }) => {
+    shop.refused.add(`P${random(8)}`);
+    changes();
+  },
+  'retry what was refused': ({ shop, store, sink }) => {
+    shop.refused.clear();
+    store.request(({ sinks }) => sinks.retry(sink().id));
+  },
+  'skip what was refused': ({ store, sink }) => {
+    store.request(({ sinks }) => sinks.skipAll(sink().id, Date.now()));
+  },
+};
+
+async function history(seed: number, steps: number, keepsMark: boolean): Promise<void> {
+  const scene = openScene(seed, keepsMark);
+  const { random, log, settled, check } = scene;
+  const names = Object.keys(ACTIONS);
+  try {
+    scene.changes();
+    scene.begin();
+    await settled();
+    for (let step = 0; step < steps; step++) {
+      const name = names[random(names.length)] ?? '';
+      log.push(name);
+      await ACTIONS[name]?.(scene);
+      if (random(3) === 0) continue;
+      await settled();
+      check();
+    }
+    await settled();
     check();
   } finally {
-    await mirror.close();
+    await scene.close();
   }
 }
 
