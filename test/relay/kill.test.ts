@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
+import { viewAt } from '../../src/relay/store-contents.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
+import { compileView } from '../../src/view/view.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { prepareAll } from './targets.ts';
@@ -72,4 +74,50 @@ it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, asy
     // Each kill repeats at most one batch.
     expect(seqs.length - expected.length).toBeLessThanOrEqual(KILLS * WEBHOOK_BATCH);
   }
+});
+
+const FILTERS = ["body->>'round' % 2 = 0", "title LIKE 'Book 1%'", "body->>'round' > 0 OR title = 'Book 7'"];
+
+it('brings files and tables to a view that changes at every second kill', { timeout: 900_000 }, async () => {
+  const random = createRandom(5);
+  const harness = openHarness();
+  const names = ['jsonl', 'postgres'];
+  const { targets, settings } = await prepareAll(({ variants }) => variants[0] ?? '', names);
+  onTestFinished(() => harness.close());
+  const directory = temporaryDirectory();
+  const envOf = (where: string): Record<string, string> => ({
+    CATCHWORD_BASE_URL: 'http://service.example',
+    CATCHWORD_DB: harness.store.path,
+    CATCHWORD_REMOVAL_LIMIT: '100%',
+    LOG_LEVEL: 'info',
+    ...settings,
+    ...Object.fromEntries(targets.map(({ kind }) => [`CATCHWORD_SINK_${kind.name.toUpperCase()}_WHERE`, where])),
+  });
+  harness.change(Array.from({ length: PRODUCTS }, (_, index) => version(index + 1, 0)));
+  let where = FILTERS[0] ?? '';
+  for (let killed = 0; killed < KILLS; killed++) {
+    where = FILTERS[Math.floor(killed / 2) % FILTERS.length] ?? '';
+    const relay = start(['relay'], envOf(where), directory);
+    await relay.shows('sink is open');
+    const seen = Math.floor(random() * PRODUCTS);
+    harness.change(Array.from({ length: CHANGES }, (_, index) => version(1 + ((seen + index) % PRODUCTS), killed + 1)));
+    await delay(random() * 300);
+    relay.child.kill('SIGKILL');
+    expect((await relay.ended).signal).toBe('SIGKILL');
+  }
+  const relay = start(['relay'], envOf(where), directory);
+  const last = harness.store.changes.lastSeq();
+  const behind = (): string[] =>
+    harness.store.sinks.list().flatMap((sink) => {
+      const view = viewAt(harness.store.sinks.views(sink.id), sink.generation);
+      return sink.cursor === last && view?.where === where ? [] : JSON.stringify(sink);
+    });
+  await expect.poll(behind, { timeout: 60_000 }).toEqual([]);
+  relay.child.kill('SIGTERM');
+  expect(await relay.ended).toMatchObject({ code: 0 });
+  const { of } = compileView({ where, fields: null }, { where: 'WHERE', fields: 'FIELDS' });
+  const living = [...harness.store.products.all()].filter(({ vbid, body }) => of(vbid, body) !== null);
+  const expected = new Map(living.map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown]));
+  expect(expected.size).toBeGreaterThan(0);
+  for (const { kind, target } of targets) expect((await target.read()).products, kind.name).toEqual(expected);
 });

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,14 +44,17 @@ export function eventsOf(directory: string): Event[] {
   const all = readdirSync(directory).filter((file) => /\.jsonl(\.gz)?$/.test(file));
   // A rotated file exists twice until the plain one is removed.
   const files = all.filter((file) => !all.includes(`${file}.gz`));
-  // `changes-<seq>.jsonl` sorts before `changes.jsonl`.
-  return files.sort().flatMap((file) => {
-    const bytes = readFileSync(join(directory, file));
-    const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
-    const lines = text.split('\n');
-    if (lines.pop() !== '') throw new Error(`${file} ends within a line`);
-    return lines.map((line) => JSON.parse(line) as Event);
-  });
+  // By time, because the numbers in the names restart after a replay and after a change of view.
+  const timeOf = (file: string): number => Math.trunc(statSync(join(directory, file)).mtimeMs);
+  return files
+    .sort((a, b) => timeOf(a) - timeOf(b))
+    .flatMap((file) => {
+      const bytes = readFileSync(join(directory, file));
+      const text = (file.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString('utf8');
+      const lines = text.split('\n');
+      if (lines.pop() !== '') throw new Error(`${file} ends within a line`);
+      return lines.map((line) => JSON.parse(line) as Event);
+    });
 }
 
 /** A store in a directory, which is unreachable while a file is in its place. */
@@ -302,9 +305,12 @@ export interface PreparedTarget {
   readonly target: SinkTarget;
 }
 
-/** Prepares a store of each kind whose server is installed, but not the example, which writes a file for each event. */
-export async function prepareAll(variantOf: (kind: TargetKind) => string) {
-  const kinds = KINDS.filter(({ name, isAvailable }) => isAvailable && name !== 'example');
+/**
+ * Prepares a store of each kind whose server is installed, but not the example, which writes a file for each event.
+ * @param only the names of the kinds; default: all
+ */
+export async function prepareAll(variantOf: (kind: TargetKind) => string, only?: readonly string[]) {
+  const kinds = KINDS.filter(({ name, isAvailable }) => isAvailable && (only?.includes(name) ?? name !== 'example'));
   const prepared = kinds.map(async (kind): Promise<PreparedTarget> => {
     const server = await kind.start();
     const target = await kind.prepare(server.port, variantOf(kind));

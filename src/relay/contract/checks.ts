@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { SinkError } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { viewAt } from '../store-contents.ts';
 import { type Harness, openHarness, SINK_NAME, smallBatches, until, type Version, wrapSink } from './harness.ts';
 
 /*
@@ -49,6 +50,8 @@ interface Scene {
   readonly harness: Harness;
   readonly target: SinkTarget;
   readonly config: SinkConfig;
+  /** The same sink with this filter and these fields. */
+  readonly withView: (where: string, fields: string) => SinkConfig;
   /** Checks that the store has the mirror's products, and the `expected` events (default: every change) in order. */
   readonly expectAll: (expected?: readonly number[]) => Promise<void>;
 }
@@ -57,7 +60,9 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
   const target = await subject.prepare();
   const harness = openHarness();
   try {
-    const config = sinkConfig({ env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret });
+    const setting = { env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret };
+    const config = sinkConfig(setting);
+    const withView = (where: string, fields: string): SinkConfig => sinkConfig({ ...setting, where, fields });
     const expectAll = async (expected: readonly number[] = harness.events().map(({ seq }) => seq)): Promise<void> => {
       await harness.caughtUp();
       const { seqs, products } = await target.read();
@@ -66,11 +71,27 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
       // The first arrival of each event counts.
       assert.deepEqual(subject.effectivelyOnce ? seqs : [...new Set(seqs)], expected);
     };
-    await work({ harness, target, config, expectAll });
+    await work({ harness, target, config, withView, expectAll });
   } finally {
     await harness.close();
     await target.remove();
   }
+}
+
+/** Checks that the store has what a view shows of the mirror's products. */
+async function expectView({ harness, target }: Scene, { view }: SinkConfig): Promise<void> {
+  const { store } = harness;
+  await until('the store has its view', () => {
+    const row = store.sinks.get(SINK_NAME);
+    if (row === undefined || row.cursor !== store.changes.lastSeq()) return false;
+    const current = viewAt(store.sinks.views(row.id), row.generation);
+    return current?.where === view?.where && current?.fields === view?.fields;
+  });
+  const seen = [...store.products.all()].map(({ vbid, body }) => [vbid, view?.of(vbid, body) ?? null] as const);
+  const expected = seen.flatMap(([vbid, json]) =>
+    json === null ? [] : [[vbid, JSON.parse(json) as unknown] as const],
+  );
+  assert.deepEqual((await target.read()).products, new Map(expected));
 }
 
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
@@ -226,6 +247,33 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
     await harness.deliver(books(5, 3));
     assert.deepEqual((await target.read()).products, harness.living());
+  },
+
+  'has what a view shows, and removes what leaves it': async (scene) => {
+    const { harness, withView } = scene;
+    const config = withView("body->>'version' < 3 AND vbid <> 'P1'", 'version');
+    harness.change([...books(40, 1), ...books(20, 3, 40)]);
+    harness.start(config);
+    await expectView(scene, config);
+    // Some change, some leave, some enter, and some are removed.
+    harness.change([...books(10, 2), ...books(10, 3, 10), ...books(5, 1, 40), { vbid: 'P30', body: null }]);
+    await expectView(scene, config);
+  },
+
+  'gets what differs when its view is changed, over crashes': async (scene) => {
+    const { harness, config, withView } = scene;
+    harness.change([...books(40, 1), ...books(40, 2, 40)]);
+    harness.start(config);
+    await harness.caughtUp();
+    for (const version of [1, 2]) {
+      await harness.stop();
+      const viewed = wrapSink(withView(`body->>'version' = ${version}`, 'title'), smallBatches(7));
+      await harness.crash(viewed);
+      harness.start(viewed);
+      await expectView(scene, viewed);
+      harness.change(books(10, version, 35));
+      await expectView(scene, viewed);
+    }
   },
 
   'pauses and resumes': async ({ harness, config, target, expectAll }) => {
