@@ -45,14 +45,17 @@ const HEADED = `SELECT changes.seq, changes.at, changes.run_id, changes.op, prod
   changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body
   FROM changes JOIN products ON products.id = changes.product_id`;
 
+/** SQL: whether a member changed that a list of the filter names. It looks up the members in the list, which may be long. */
+function hasChanged(list: string): string {
+  const names = `IN (SELECT value FROM json_each(:filter, '${list}'))`;
+  return `(EXISTS (SELECT 1 FROM json_each(changes.before) WHERE key ${names})
+    OR EXISTS (SELECT 1 FROM json_each(changes.added) AS added WHERE added.value ${names}))`;
+}
+
 const MATCHING = `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq
   AND (json_type(:filter, '$.op') IS NULL OR changes.op IN (SELECT value FROM json_each(:filter, '$.op')))
-  AND (json_type(:filter, '$.field') IS NULL OR changes.op IN (1, 3) AND EXISTS (
-    SELECT 1 FROM json_each(:filter, '$.field') AS one WHERE one.value IN
-      (SELECT key FROM json_each(changes.before) UNION ALL SELECT value FROM json_each(changes.added))))
-  AND (json_type(:filter, '$.keys') IS NULL OR changes.op <> 1 OR EXISTS (
-    SELECT 1 FROM json_each(:filter, '$.keys') AS one WHERE one.value IN
-      (SELECT key FROM json_each(changes.before) UNION ALL SELECT value FROM json_each(changes.added))))
+  AND (json_type(:filter, '$.field') IS NULL OR changes.op IN (1, 3) AND ${hasChanged('$.field')})
+  AND (json_type(:filter, '$.keys') IS NULL OR changes.op <> 1 OR ${hasChanged('$.keys')})
   ORDER BY changes.seq LIMIT :limit + 0`;
 
 /** Random bytes of an era: two openings of a mirror get the same ones once in 2^48. */
