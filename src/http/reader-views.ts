@@ -2,7 +2,7 @@ import { type GivenView, readerView, type View } from '../view/view.ts';
 import type { HttpError } from './http-error.ts';
 import { textParameter } from './parameters.ts';
 
-/** Views that stay prepared, and different views that open streams may have. For safety: each has a connection to SQLite. */
+/** Views that stay prepared, and different views that open streams may have. For safety: each judges every change. */
 const MOST = 16;
 
 export const TOO_MANY_VIEWS = {

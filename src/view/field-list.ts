@@ -13,7 +13,11 @@ export function isFieldList(text: string): boolean {
 
 function wantedOf(paths: readonly (readonly string[])[]): Wanted {
   const rests = new Map<string, string[][]>();
-  for (const [key = '', ...rest] of paths) rests.set(key, [...(rests.get(key) ?? []), rest]);
+  for (const [key = '', ...rest] of paths) {
+    const others = rests.get(key);
+    if (others === undefined) rests.set(key, [rest]);
+    else others.push(rest);
+  }
   return new Map([...rests].map(([key, all]) => [key, all.some(({ length }) => length === 0) ? null : wantedOf(all)]));
 }
 

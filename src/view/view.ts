@@ -4,6 +4,7 @@ import { messageOf } from '../base/errors.ts';
 import { COLUMNS } from '../catalog/fields.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
+import { onFirstUse } from '../store/schema/queries.ts';
 import { checkExpression, type Expression, type ViewErrorCode } from './check-expression.ts';
 import { fieldList, isFieldList } from './field-list.ts';
 
@@ -44,6 +45,9 @@ function withKey(vbid: string, members: Map<string, string>): string {
   return objectText(members.has('vbid') ? members : new Map([['vbid', JSON.stringify(vbid)], ...members]));
 }
 
+/** One for all views: a connection takes 60 kB, which are not freed before the garbage collector runs. */
+const connection = onFirstUse(() => new Database(':memory:'));
+
 /** SQL: of the parameters (the key, the product), a row as the view `catalog` has it, with these columns. */
 function rowSql(columns: ReadonlySet<string>): string {
   const read = COLUMNS.filter(({ column }) => columns.has(column)).map(
@@ -79,7 +83,7 @@ export function compileView(
   const judge =
     filter === null && made === null
       ? null
-      : new Database(':memory:')
+      : connection()
           .prepare<[string, string], unknown>(
             `SELECT ${value} FROM (${rowSql(columns)}) AS catalog WHERE (\n${where ?? '1'}\n)`,
           )

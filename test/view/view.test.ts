@@ -176,3 +176,21 @@ describe('the members that a view reads', () => {
     expect(view.keys === null ? null : [...view.keys].sort()).toEqual(keys);
   });
 });
+
+it('views that are not used any more take no memory until the garbage collector runs', () => {
+  const prepare = (views: number, from: number): void => {
+    for (let nth = from; nth < from + views; nth++) where(`title <> '${nth}'`);
+  };
+  prepare(100, 0);
+  const before = process.memoryUsage().rss;
+  prepare(1_500, 100);
+  expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(45);
+});
+
+it('a list of thousands of equal members is prepared in time that grows with its length', () => {
+  const start = performance.now();
+  expect(fields(Array.from({ length: 30_000 }, () => 'title').join(',')).of('A', '{"vbid":"A","title":1}')).toBe(
+    '{"vbid":"A","title":1}',
+  );
+  expect(performance.now() - start).toBeLessThan(500);
+});
