@@ -70,3 +70,23 @@ it('changes --follow stops on a signal even if stdout is blocked', async () => {
   expect(written).toBe(1);
   expect(stdout.writableLength).toBeLessThan(2_000);
 });
+
+it('changes stops on a signal while stdout takes everything at once', async () => {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  bench.change(books(1_200, 1));
+  const stopping = new AbortController();
+  let lines = 0;
+  const stdout = new Writable({
+    highWaterMark: 1e9,
+    write: (_chunk, _encoding, done) => {
+      if (lines === 0) setImmediate(() => stopping.abort());
+      lines++;
+      done();
+    },
+  });
+  const environment = { CATCHWORD_DB: bench.store.path };
+  const context = contextWith({ stdout, stderr: stdout, environment, signal: stopping.signal });
+  await changesCommand(context).parseAsync([], { from: 'user' });
+  expect(lines).toBeLessThan(1_200);
+});

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import { printable } from '../../base/printable.ts';
 import { configuredSource, eventText } from '../../catalog/event.ts';
@@ -48,6 +49,8 @@ async function printChanges(
       if (context.signal.aborted) break;
     }
     left -= changes.length;
+    // Lets a signal arrive, also while nothing matches or stdout takes everything at once.
+    await nextTurn();
     const isRead = to === cursor;
     cursor = to;
     if (!isRead) continue;
