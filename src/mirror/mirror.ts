@@ -146,9 +146,8 @@ function requireFilter({ op, field }: ChangeFilter, since: Date): void {
   if (unknown !== undefined) throw usageError(`op: ${String(unknown)} is not valid`, `Use ${CHANGE_OPS.join(', ')}.`);
 }
 
-function viewOf({ where = '', fields = '' }: GivenView): View | null {
-  requireText('where', where);
-  requireText('fields', fields);
+function viewOf({ where, fields }: GivenView): View | null {
+  for (const [name, text] of Object.entries({ where, fields })) if (text !== undefined) requireText(name, text);
   return readerView({ where, fields });
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
-import { messageOf } from '../base/errors.ts';
+import { messageOf, usageError } from '../base/errors.ts';
 import { COLUMNS } from '../catalog/fields.ts';
 import { objectMembers, objectText } from '../catalog/json-text.ts';
 import { columnSql } from '../store/schema/product-views.ts';
@@ -121,9 +121,11 @@ export function compileView(
 /**
  * The view of a reader who chooses it itself; null for whole products.
  * @param prefix of the names of the two, for errors
- * @throws CatchwordError USAGE
+ * @throws CatchwordError USAGE, also for a text that is empty, as that of a variable that is not set: it would choose all
  */
 export function readerView({ where, fields }: GivenView, prefix = ''): View | null {
+  const empty = Object.entries({ where, fields }).find(([, given]) => given?.trim() === '');
+  if (empty !== undefined) throw usageError(`${prefix}${empty[0]} is empty`, 'Omit it to get all.');
   const text = viewText(where, fields);
   return isWhole(text) ? null : compileView(text, { where: `${prefix}where`, fields: `${prefix}fields` }, 'USAGE');
 }

@@ -98,6 +98,14 @@ it('export compresses a file whose name ends with .gz', async () => {
   expect(text('a.csv.bak')).toBe(text('a.csv'));
 });
 
+it('export reads the format from the end of a name in capitals, too', async () => {
+  const { save, directory, text } = exporter(hostileMirror());
+  expect(JSON.parse(await save('A.CSV', '--fields', 'vbid'))).toMatchObject({ format: 'csv' });
+  expect(text('A.CSV')).toMatch(/^vbid\r\n/);
+  await save('B.NDJSON.GZ');
+  expect(gunzipSync(readFileSync(join(directory, 'B.NDJSON.GZ'))).toString()).toContain('"vbid"');
+});
+
 it('export writes CSV that csv-parse and Python read as the view catalog', async () => {
   const mirror = hostileMirror();
   const { save, directory } = exporter(mirror);
@@ -273,6 +281,7 @@ it('export refuses what it cannot do, and writes nothing', async () => {
     ['a.ndjson --changes 3..2', /is not a range/],
     ['a.ndjson --changes 3', /is not a range/],
     ['a.ndjson --changes 3.. --where 1', /cannot be used with option/],
+    ['a.ndjson --where ', /--where is empty \[USAGE\]/],
     ['a.ndjson --format xml', /Allowed choices are ndjson, csv, parquet/],
   ];
   for (const [args, message] of wrong) {

@@ -313,6 +313,7 @@ it('a mirror rejects an invalid view with an error that names it', async () => {
     [{ where: 'titel = 1' }, 'where: no such column: titel'],
     [{ fields: 'now()' }, 'fields: no such function: now'],
     [{ where: 7 }, 'where: 7 is not a text'],
+    [{ fields: ' ' }, 'fields is empty'],
   ] as const) {
     const given = options as ChangesOptions;
     await expect(mirror.changes(given).next()).rejects.toMatchObject({ code: 'USAGE', message });

@@ -8,7 +8,7 @@ import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts'
 import { idAt } from '../../../store/history/log-position.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
-import { compileView, isWhole, type View, viewText } from '../../../view/view.ts';
+import { type GivenView, readerView, type View } from '../../../view/view.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
 import { loadSettings } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
@@ -20,11 +20,9 @@ import { parquetChunks } from './parquet-chunks.ts';
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const;
 type Format = (typeof FORMATS)[number];
 
-interface Options extends JsonOption {
+interface Options extends JsonOption, GivenView {
   readonly format?: Format;
   readonly at?: number;
-  readonly where?: string;
-  readonly fields?: string;
   readonly changes?: { readonly after: number; readonly upTo: number | undefined };
   readonly excel?: boolean;
 }
@@ -47,7 +45,7 @@ function rangeOf(text: string): Options['changes'] {
 
 /** What a file name and the options say of the form of the data. @throws CatchwordError USAGE */
 function formOf(file: string | undefined, { format: given, changes, excel }: Options) {
-  const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(file ?? '') ?? [];
+  const [, end, zip] = /(?:\.(ndjson|jsonl|csv|parquet))?(\.gz)?$/.exec(file?.toLowerCase() ?? '') ?? [];
   const format = given ?? FORMATS.find((one) => one === end) ?? 'ndjson';
   const wrong = [
     changes !== undefined && format !== 'ndjson' && `--changes cannot be written as ${format}: events are nested`,
@@ -107,8 +105,7 @@ function chunksOf(job: Export, format: Format, { changes, excel = false }: Optio
 async function exportTo(context: CommandContext, file: string | undefined, options: Options): Promise<void> {
   const { at, changes } = options;
   const { format, isZipped } = formOf(file, options);
-  const text = viewText(options.where, options.fields);
-  const view = isWhole(text) ? null : compileView(text, { where: '--where', fields: '--fields' }, 'USAGE');
+  const view = readerView(options, '--');
   const config = loadSettings(context, 'nothing');
   await withMirror(config, true, async (store) => {
     const newest = store.changes.lastSeq();
