@@ -24,11 +24,6 @@ const COUNTED: readonly Counted[] = [
   { name: 'prices', path: [MEMBER.variants, '*', MEMBER.prices, '*', 'value'], has: hasPrice },
 ];
 
-/** The member of the item that has a field which `createEmptiedFields` names. */
-export function memberOf(name: string): string {
-  return COUNTED.find((one) => one.name === name)?.path[0] ?? name;
-}
-
 /**
  * Returns what names the known fields that had a value before an update and have none after it: columns of `catalog`, and
  * `prices` for the last price.

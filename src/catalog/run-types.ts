@@ -59,9 +59,8 @@ export interface Evidence extends NotedSeams {
 export interface Unusual {
   /** The `seq` from which on nothing was delivered when the run became unusual. */
   readonly from: number;
-  /** A column of `catalog`, or `prices`; and the member of the item that has it. */
+  /** A column of `catalog`, or `prices`. */
   readonly field: string;
-  readonly key: string;
   /** The products whose field the run emptied, and all products then. */
   readonly products: number;
   readonly living: number;

@@ -98,7 +98,6 @@ export const RUN = named('Run', 'One load of the catalog.', {
     z.object({
       from: count('The first change that was not delivered yet when the run became unusual.'),
       field: text('A column of the view `catalog`, or `prices`.'),
-      key: text('The member of the product that has it.'),
       products: count('Products whose field the run emptied.'),
       living: count('All products then.'),
     }),

@@ -1,4 +1,4 @@
-import { createEmptiedFields, memberOf } from '../catalog/emptied-fields.ts';
+import { createEmptiedFields } from '../catalog/emptied-fields.ts';
 import { limitOf } from '../catalog/product-limit.ts';
 import type { Unusual } from '../catalog/run-types.ts';
 import type { KeeperWriter } from '../store/schema/writers.ts';
@@ -42,7 +42,7 @@ export function noteLosses(
   const [most = ['', 0]] = Object.entries(emptied).sort(([, a], [, b]) => b - a);
   const field = noted?.field ?? most[0];
   const living = noted?.living ?? products.living();
-  const about = { from: noted?.from ?? from, field, key: memberOf(field), products: emptied[field] ?? 0, living };
+  const about = { from: noted?.from ?? from, field, products: emptied[field] ?? 0, living };
   const unusual = about.products > limitOf(lossLimit, living) || noted !== null ? about : null;
   runs.noteLosses(runId, emptied, unusual);
   return noted === null ? unusual : null;

@@ -67,7 +67,7 @@ export function mirrorScene() {
 
   /** Adds a complete run that emptied prices. */
   function unusual(): void {
-    const about = { from: 1, field: 'prices', key: 'variants', products: 2_400, living: 40_000 };
+    const about = { from: 1, field: 'prices', products: 2_400, living: 40_000 };
     const id = ended({});
     writeUnder(store.keeperLease, clock.now(), ({ runs }) => runs.noteLosses(id, { prices: 2_400 }, about));
   }

@@ -34,7 +34,7 @@ it('a wrong currency, which empties the prices of the whole mirror, makes the ru
   expect(synced.stderr).toMatch(/"code":"RUN_UNUSUAL","run":2,"seq":2401,"reason":"it emptied prices of \d+ of 2400 /);
   expect(synced.stderr.split('RUN_UNUSUAL')).toHaveLength(2);
 
-  const unusual = { from: 2_401, field: 'prices', key: 'variants', products: 2_400, living: 2_400 };
+  const unusual = { from: 2_401, field: 'prices', products: 2_400, living: 2_400 };
   const { runs } = reading(db);
   expect(runs.unusual(0)).toEqual({ run: 2, ...unusual });
   expect([runs.unusual(1)?.run, runs.unusual(2), runs.lastUnusual()]).toEqual([2, undefined, 2]);
