@@ -33,8 +33,12 @@ export interface Batch {
   readonly bytes: Buffer;
 }
 
-/** Keeps the batches of all views that were used last, by the view and the number that they follow. */
-function createKeptBatches() {
+/**
+ * Keeps the batches of all views that were used last, by the view and the number that they follow. What has been recorded
+ * never changes.
+ * @param read makes a batch that is not kept
+ */
+function createKeptBatches(read: (seq: number, view: View | null) => Batch | null) {
   const kept = new Map<string, Batch>();
   let bytes = 0;
 
@@ -54,14 +58,11 @@ function createKeptBatches() {
     }
   }
 
-  return {
-    /** The batch after `seq`; `read` makes it if it is not kept. What has been recorded never changes. */
-    after: (seq: number, view: View | null, read: (seq: number, view: View | null) => Batch | null): Batch | null => {
-      const key = `${view?.digest ?? ''}:${seq}`;
-      const batch = kept.get(key) ?? read(seq, view);
-      if (batch !== null) keep(key, batch);
-      return batch;
-    },
+  return (seq: number, view: View | null = null): Batch | null => {
+    const key = `${view?.digest ?? ''}:${seq}`;
+    const batch = kept.get(key) ?? read(seq, view);
+    if (batch !== null) keep(key, batch);
+    return batch;
   };
 }
 
@@ -133,7 +134,6 @@ interface ChangeFeedOptions {
 /** Reads the change log as events. */
 export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedOptions) {
   const eventsAfter = createEventReader(store, fallback);
-  const kept = createKeptBatches();
 
   function readBatch(seq: number, view: View | null): Batch | null {
     const { events, to } = eventsAfter(seq, view);
@@ -183,7 +183,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
     find: (position: string) => store.read(() => findPosition(store, position)),
     start: (requested: string, wantsPast: boolean) => store.read(() => streamStart(store, requested, wantsPast)),
     /** Events after `seq`, oldest first; null if there are none. */
-    batch: (seq: number, view: View | null = null) => kept.after(seq, view, readBatch),
+    batch: createKeptBatches(readBatch),
     polled: createPoll(store, clock, pollMs),
     page,
   };
