@@ -40,9 +40,10 @@ export function isWhole({ where, fields }: ViewText): boolean {
   return where === null && fields === null;
 }
 
-/** The text of an object, with the key of its product. */
+/** The text of an object, with the key of its product, whatever an expression makes of it. */
 function withKey(vbid: string, members: Map<string, string>): string {
-  return objectText(members.has('vbid') ? members : new Map([['vbid', JSON.stringify(vbid)], ...members]));
+  const key = JSON.stringify(vbid);
+  return objectText(members.has('vbid') ? members.set('vbid', key) : new Map([['vbid', key], ...members]));
 }
 
 /** One for all views: a connection takes 60 kB, which are not freed before the garbage collector runs. */
