@@ -1,7 +1,7 @@
 import { heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
 import type { FeedContext } from './feed-context.ts';
-import { transitionAt, viewAt, WHOLE } from './store-contents.ts';
+import { viewAt, WHOLE } from './store-contents.ts';
 import { forecastView } from './view-forecast.ts';
 
 function isSame(a: ViewText, b: ViewText): boolean {
@@ -29,14 +29,11 @@ async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewTex
   const view = prepare(wanted);
   const failedBefore = view?.failures().count ?? 0;
   const of = (vbid: string, body: string): string | null => (view === null ? body : view.of(vbid, body));
-  const isFilling =
-    row.cursor < row.backfillTo && transitionAt(store.sinks.views(row.id), row, row.cursor) === undefined;
   const asOf = Math.max(row.cursor, row.backfillTo);
   const counts = await forecastView(
     store,
     history,
-    // Of the rest of a fill it is not known what the store has: it counts what it will have.
-    isFilling ? { ...row, cursor: asOf } : row,
+    row,
     prepare,
     ({ vbid, body }) => (body === null ? null : of(vbid, body)),
     asOf,

@@ -3,6 +3,7 @@ import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
+import { heldSinkText } from './held-sink.ts';
 import { problemText } from './problem-text.ts';
 import { sinkLag } from './sink-report.ts';
 import { missedRuns } from './status-report.ts';
@@ -31,9 +32,10 @@ function heldOf({ runs, removals }: Store, { held }: MirrorState) {
 
 function sinksOf(store: Store, { sinks }: MirrorState) {
   const rows = sinks.map((sink) => {
-    const { id, name, state, error } = sink.row;
+    const { id, name, state } = sink.row;
+    const error = heldSinkText(sink.row)?.reason ?? sink.row.error;
     const parked = store.sinks.parkedCount(id, COUNTED + 1);
-    return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(sink) };
+    return { name, state, error, parked, isHalted: sink.isHalted, lag: sinkLag(store, sink) };
   });
   const halted = rows.filter(({ isHalted }) => isHalted);
   const troubled = [...halted, ...rows.filter(({ isHalted, parked }) => !isHalted && parked > 0)];

@@ -3,6 +3,7 @@ import { isUntold } from '../catalog/run-types.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
+import { heldSinkText } from './held-sink.ts';
 import { restlessText, unusualText } from './run-text.ts';
 import { adviceFor } from './run-words.ts';
 import { duration, plural, time } from './text.ts';
@@ -52,7 +53,7 @@ function updatesText({ restless }: MirrorState): ProblemText {
 
 function unusualProblem({ unusual }: MirrorState): ProblemText {
   if (unusual === undefined) throw new Error('no run is unusual');
-  const { title, advice } = unusualText(unusual);
+  const { title, advice } = unusualText(unusual, unusual.waiting);
   return { title: `Run ${unusual.run} ${title}`, advice: `${advice} See: npx catchword run ${unusual.run}` };
 }
 
@@ -69,7 +70,11 @@ function heldText({ held }: MirrorState, store: Store): ProblemText {
   return { title, advice: `Nothing was removed. Look at them, then approve or reject the run: ${command}` };
 }
 
-function haltedText({ row: { name, state, error } }: SinkState): ProblemText {
+function haltedText({ row }: SinkState): ProblemText {
+  const { name, state, error } = row;
+  const held = heldSinkText(row);
+  if (held !== null)
+    return { title: `Sink ${name} is held`, advice: `It gets no changes: ${held.reason}. ${held.advice}` };
   const advice = `It gets no changes${quoted(error)}. When the cause is gone: npx catchword sink resume ${name}`;
   return { title: `Sink ${name} is ${state}`, advice };
 }

@@ -3,6 +3,7 @@ import type { Run, Unusual } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { Store } from '../store/store.ts';
 import { heldFacts } from './held-report.ts';
+import { approvalText } from './held-sink.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
 /** Held products that are listed for a person; `--json` lists all. */
@@ -40,12 +41,20 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
-/** Says which field an unusual run emptied, and what an operator can do about it. */
-export function unusualText({ field, products, living }: Pick<Unusual, 'field' | 'products' | 'living'>) {
+/**
+ * Says which field an unusual run emptied, and what an operator can do about it.
+ * @param waiting the sinks that wait for an approval of the run
+ */
+export function unusualText(
+  { field, products, living }: Pick<Unusual, 'field' | 'products' | 'living'>,
+  waiting: readonly string[] = [],
+) {
   const title = `is unusual: it emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
   const advice =
     'The mirror took the changes, because it is a copy. Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.';
-  return { title, advice };
+  const [first] = waiting;
+  const sinks = first === undefined ? '' : ` Waiting for you: ${waiting.join(', ')}. ${approvalText(first)}.`;
+  return { title, advice: `${advice}${sinks}` };
 }
 
 /** Says which share of the products a run updated, and of how many it emptied which field; null if it updated none. */

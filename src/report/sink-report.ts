@@ -1,29 +1,40 @@
 import { iso } from '../base/iso-time.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
+import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import type { ParkedEvent, SinkRow } from '../store/rows/sink-rows.ts';
+import { heldOf, type ParkedEvent, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
+import { heldSinkText } from './held-sink.ts';
 
 /** A rate that was measured longer ago counts as 0. */
 const RATE_MAX_AGE_MS = 30_000;
 
-function stateOf({ configured, state, retryAt, cursor, backfillTo }: SinkRow): string {
+function stateOf({ sinks }: Store, row: SinkRow): string {
+  const { id, configured, state, retryAt, cursor, backfillTo } = row;
   if (!configured) return 'not configured';
   if (state !== 'running') return state;
   if (retryAt !== null) return 'retrying';
-  return cursor < backfillTo ? 'backfill' : 'live';
+  if (cursor >= backfillTo) return 'live';
+  return transitionAt(sinks.views(id), row, cursor) === undefined ? 'backfill' : 'reconciling';
 }
 
 /** The state of a sink in a word, and how far it is behind. */
-export function sinkLag({ row, lagRecords, lagSeconds }: SinkState) {
-  return { state: stateOf(row), lag_records: lagRecords, lag_seconds: lagSeconds };
+export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState) {
+  return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
+}
+
+/** Why a sink is held, for programs and for people; null if it is not. */
+function heldJson(sink: SinkRow) {
+  const text = heldSinkText(sink);
+  return text && { ...heldOf(sink), isApproved: undefined, ...text };
 }
 
 /** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
-  const { id, name, kind, address, identity, cursor, delivered, error } = sink;
-  const { state, lag_records, lag_seconds } = sinkLag(sinkState(store, sink, nowMs));
+  const { id, name, kind, address, identity, cursor, delivered, error, backfillTo } = sink;
+  const { state, lag_records, lag_seconds } = sinkLag(store, sinkState(store, sink, nowMs));
+  const { where = null, fields = null } = viewAt(store.sinks.views(id), sink.generation) ?? {};
   return {
     name,
     kind,
@@ -31,7 +42,15 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     /** Identifies the store: a sink with another identity is filled from the beginning. */
     identity,
     state,
+    /** What the store gets of each product; null: all of every product. */
+    where,
+    fields,
+    held: heldJson(sink),
+    view_failures: sink.viewFailures,
+    view_failure: sink.viewFailure,
     cursor,
+    /** The last change of an initial load, or of a reconciliation; null if neither is under way. */
+    load_to: cursor < backfillTo ? backfillTo : null,
     lag_records,
     lag_seconds,
     delivered,
@@ -62,11 +81,23 @@ export function sinkListJson(
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
 export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number) {
   const known = store.sinks.list().map((row) => {
-    const { name, state, lag_records, lag_seconds, parked, error, error_at, retry_at } = sinkSummary(store, row, nowMs);
-    return { name, state, lag_records, lag_seconds, parked, error, error_at, retry_at };
+    const { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at } = sinkSummary(
+      store,
+      row,
+      nowMs,
+    );
+    return { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
-  const none = { lag_records: null, lag_seconds: null, parked: 0, error: null, error_at: null, retry_at: null };
+  const none = {
+    held: null,
+    lag_records: null,
+    lag_seconds: null,
+    parked: 0,
+    error: null,
+    error_at: null,
+    retry_at: null,
+  };
   return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', ...none }))];
 }
 

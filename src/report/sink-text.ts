@@ -29,9 +29,21 @@ export function sinkListLines(
   const gaps = sinks.flatMap(({ name, gaps }) =>
     gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
   );
+  const held = sinks.flatMap(({ name, held }) =>
+    held === null ? [] : [`${name} is held: ${held.reason}`, `  ${held.advice}`],
+  );
+  const moving = sinks.flatMap(({ name, state, cursor, load_to: to }) =>
+    state === 'reconciling' ? [`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`] : [],
+  );
+  const failures = sinks.flatMap(({ name, view_failures: failed, view_failure: last }) =>
+    failed === 0 ? [] : [`${name}: an expression of its view failed ${failed} times, last on ${last}`],
+  );
   const growing = [...sizes].flatMap(([name, size]) => {
     if (size === null || size.limit !== null) return [];
     return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
   });
-  return [table(head, [...rows, ...freshRows]), ...[...errors, ...gaps, ...growing].map(c.yellow)];
+  return [
+    table(head, [...rows, ...freshRows]),
+    ...[...held, ...moving, ...failures, ...errors, ...gaps, ...growing].map(c.yellow),
+  ];
 }

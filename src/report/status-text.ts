@@ -60,6 +60,7 @@ function sinkText(sink: SinkStatus): string {
   const since = seconds === null ? '' : ` for ${duration(seconds * 1000)}`;
   const behind = lag === 0 ? 'up to date' : `${plural(lag, 'change')} behind${since}`;
   const refused = parked === 0 ? '' : `, ${plural(parked, 'event')} parked (npx catchword sink parked ${name})`;
+  if (sink.held !== null) return `${name}: ${state}, ${behind}${refused}: ${sink.held.reason}. ${sink.held.advice}`;
   return `${name}: ${state}, ${behind}${refused}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
 }
 
@@ -119,7 +120,8 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
     open: open && yellow(openText({ ...open, id: open.run })),
     updates: restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`),
     unusual:
-      state.unusual && yellow(`run ${state.unusual.run} ${Object.values(unusualText(state.unusual)).join('. ')}`),
+      state.unusual &&
+      yellow(`run ${state.unusual.run} ${Object.values(unusualText(state.unusual, state.unusual.waiting)).join('. ')}`),
     next: plannedText(status),
     missed: missedTexts(status, status.timezone).map(yellow),
     held: held.map(yellow),

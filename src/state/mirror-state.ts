@@ -57,10 +57,16 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
   return nowMs - asOf > maxAgeMs ? 'stale' : 'fresh';
 }
 
-/** The unusual run that is still a problem: no usual run has read everything since. */
-function unusualRun({ runs }: Store, ended: readonly EndedRun[]) {
+/**
+ * The unusual run that is still a problem: no usual run has read everything since, or a sink waits for its approval.
+ * @returns it, with the names of the sinks that wait
+ */
+function unusualRun({ runs }: Store, ended: readonly EndedRun[], sinks: readonly SinkRow[]) {
   const newest = ended.find(({ state }) => state !== 'failed');
-  return runs.unusual((newest?.id ?? 0) - 1);
+  const fed = sinks.filter(({ configured, state }) => configured && state !== 'disabled');
+  const found = runs.unusual(Math.min((newest?.id ?? 0) - 1, ...fed.map(({ approvedRun }) => approvedRun)));
+  if (found === undefined) return undefined;
+  return { ...found, waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])) };
 }
 
 /** How far a sink is behind. */
@@ -85,6 +91,7 @@ export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, 
   const ended = recentRuns.ended(null, RUNS);
   const fulls = recentRuns.ended('full', RUNS).filter(({ state }) => state !== 'failed');
   const space = disk === undefined ? diskOf(store.path) : disk();
+  const known = sinks.list();
   return {
     nowMs,
     maxAgeMs,
@@ -107,11 +114,11 @@ export function stateOf(store: Store, nowMs: number, { readyMaxAgeMs: maxAgeMs, 
     open: inARow(fulls, ({ proof }) => proof !== 'sealed'),
     /** The newest run of about a day that updated nearly every product. */
     restless: recentRuns.restless(nowMs - RESTLESS_MS),
-    unusual: unusualRun(store, ended),
+    unusual: unusualRun(store, ended, known),
     /** Runs whose removals wait for a decision. */
     held: recentRuns.heldIds(),
     /** Configured sinks. */
-    sinks: sinks.list().flatMap((row) => (row.configured ? [sinkState(store, row, nowMs)] : [])),
+    sinks: known.flatMap((row) => (row.configured ? [sinkState(store, row, nowMs)] : [])),
     /** The pause that the source asked for. */
     pause: source.pause(nowMs),
     disk: space,

@@ -83,6 +83,15 @@ export function mirrorScene() {
     if (state === 'running') store.request(({ sinks }) => sinks.setState(id, 'running'));
   }
 
+  /** Holds a sink whose view was changed. */
+  function hold(name: string): void {
+    const forecast = { has: 300, matching: 1, created: 0, updated: 0, removed: 299, failed: 0 };
+    writeUnder(store.relayLease, clock.now(), ({ sinks }) => {
+      const held = { why: 'view', where: '0', fields: null, forecast, isApproved: false } as const;
+      sinks.hold(sinks.get(name)?.id ?? 0, held);
+    });
+  }
+
   /** Starts a notifier as the active daemon does. @returns what stops it */
   function start(channels: readonly ChannelConfig[], more: Partial<NotifierOptions> = {}): () => Promise<void> {
     const leased = store.daemonLease.acquire(clock.now());
@@ -118,7 +127,7 @@ export function mirrorScene() {
     });
     products.insert(rows, clock.now());
   });
-  return { db, clock, store, lines, disk, completed, ended, unusual, sink, start };
+  return { db, clock, store, lines, disk, completed, ended, unusual, sink, hold, start };
 }
 
 /** A mirror whose sink has stopped, so that an episode is open and its message on its way. */

@@ -99,6 +99,32 @@ const STATES: Record<string, Row> = {
     },
     page: /Up to date/,
   },
+  'a usual run after an unusual one for which a sink waits': {
+    arrange: (scene) => {
+      scene.sink('shop', 'running');
+      scene.unusual();
+      end(scene, {});
+    },
+    problems: ['unusual'],
+    page: /Run 1 is unusual.*Waiting for you: shop\. To send its changes: npx catchword sink approve shop\..*--newest/,
+  },
+  'a usual run after an unusual one that a sink does not wait for': {
+    arrange: (scene) => {
+      scene.unusual();
+      scene.sink('shop', 'running');
+      end(scene, {});
+    },
+    page: /Up to date/,
+  },
+  'a sink that is held': {
+    arrange: (scene) => {
+      scene.sink('shop', 'running');
+      scene.hold('shop');
+    },
+    problems: ['sink:shop'],
+    unready: /sink shop is held/,
+    page: /The sink shop is held: it receives nothing.*remove 299 of the 300 that the store has/,
+  },
   'a run that failed after an unusual one': {
     arrange: (scene) => {
       scene.unusual();

@@ -15,6 +15,7 @@ import type { Store } from '../../store/store.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { previewSink, type ViewOptions } from './shared/preview-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
@@ -96,6 +97,14 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document')
     .action((name: string, options: JsonOption) =>
       onMirror(context, 'read', options, (store) => listParked(store, name)),
+    );
+  add('preview', 'show what another view would change in a store; sends nothing')
+    .argument('<name>')
+    .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')
+    .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product')
+    .option('--json', 'print one JSON document, with whole products')
+    .action((name: string, options: JsonOption & ViewOptions) =>
+      onMirror(context, 'read', options, (store, config) => previewSink(context, store, config, name, options)),
     );
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
   addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');

@@ -1,7 +1,7 @@
 import { CatchwordError } from '../../base/errors.ts';
 import { sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
-import type { SinkRow } from '../../store/rows/sink-rows.ts';
+import { heldOf, type SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
@@ -28,6 +28,7 @@ function requireSink({ sinks }: Store, name: string): SinkRow {
 
 function State({ sink }: { readonly sink: SinkSummary }) {
   const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
+  const { where, fields, held, view_failures: failures, view_failure: failure } = sink;
   return (
     <>
       <p>
@@ -36,6 +37,12 @@ function State({ sink }: { readonly sink: SinkSummary }) {
       </p>
       <Facts
         known={{
+          'Held because': held !== null && <Shown text={`${held.reason}. ${held.advice}.`} most={2_000} />,
+          'Products, where': <Shown text={where ?? 'every product'} most={2_000} />,
+          Fields: <Shown text={fields ?? 'the whole product'} most={2_000} />,
+          'An expression fails': failures > 0 && (
+            <Shown text={`${count(failures)} times, last on ${failure}`} most={500} />
+          ),
           Behind: lagText(sink),
           Rate: `${count(Math.round(rate))} events a second`,
           'Confirmed up to': (
@@ -76,31 +83,45 @@ function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSu
       label: 'Pause',
       explanation: 'Stops delivering to this sink. The change log keeps what it needs until it is resumed.',
     },
-    (!isRunning || state === 'retrying') && {
+    row.state === 'held' && {
+      action: 'release',
+      label: 'Approve',
+      explanation: 'The sink goes on: its store gets what its changed view changes, or the changes of the unusual run.',
+    },
+    row.state === 'held' &&
+      heldOf(row)?.why === 'run' && {
+        action: 'release-newest',
+        label: 'Approve, and send only what differs now',
+        explanation:
+          'Sends each product once, as it is now, and only where its store has something else. Do this once the source is right again.',
+      },
+    ((!isRunning && row.state !== 'held') || state === 'retrying') && {
       action: 'resume',
       label: 'Resume',
       explanation: isRunning
         ? 'Retries now, not after the pause.'
         : 'Continues after the last confirmed change. Parked events stay parked.',
     },
-    (parked > 0 || state === 'stopped') && {
-      action: 'retry',
-      label: 'Retry parked events',
-      explanation:
-        'Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first.',
-    },
+    row.state !== 'held' &&
+      (parked > 0 || state === 'stopped') && {
+        action: 'retry',
+        label: 'Retry parked events',
+        explanation:
+          'Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first.',
+      },
     stoppedAt !== null && {
       action: 'skip',
       argument: stoppedAt,
       label: `Skip event ${count(stoppedAt)}, at which it stopped`,
       explanation: 'This event is never delivered to this sink. The sink resumes with the next one.',
     },
-    (parked > 0 || stoppedAt !== null) && {
-      action: 'skip-all',
-      label: 'Skip all rejected events',
-      explanation:
-        'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
-    },
+    row.state !== 'held' &&
+      (parked > 0 || stoppedAt !== null) && {
+        action: 'skip-all',
+        label: 'Skip all rejected events',
+        explanation:
+          'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
+      },
   ];
   return <>{forms.map((form) => form && <ActionForm target={name} {...form} />)}</>;
 }

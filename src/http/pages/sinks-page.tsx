@@ -23,6 +23,16 @@ const STATES: Readonly<Record<string, StateWords>> = {
     tone: 'good',
     meaning: 'It is being filled with the current products; then it gets every change.',
   },
+  reconciling: {
+    label: 'reconciling',
+    tone: 'good',
+    meaning: 'It gets only the products of which its store has something else; then it gets every change.',
+  },
+  held: {
+    label: 'held',
+    tone: 'bad',
+    meaning: 'Nothing is delivered before you decide, because the next events may do harm.',
+  },
   retrying: {
     label: 'retrying',
     tone: 'warn',

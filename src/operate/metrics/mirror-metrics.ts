@@ -82,6 +82,9 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
   const delivered = meter.createObservableCounter('catchword_sink_delivered_events_total', {
     description: 'Events that the sink has confirmed.',
   });
+  const viewFailures = meter.createObservableCounter('catchword_sink_view_failures_total', {
+    description: "Products that an expression of the sink's view failed on, since it has this view.",
+  });
   const pages = meter.createObservableCounter('catchword_pages_total', {
     description: 'Pages that all runs of the mirror have applied.',
   });
@@ -130,11 +133,12 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
         for (const one of now.sinks) {
           const { row, lagRecords, lagSeconds } = one;
           const sink = row.name;
-          result.observe(gauges.sinkState, 1, { sink, state: sinkLag(one).state });
+          result.observe(gauges.sinkState, 1, { sink, state: sinkLag(store, one).state });
           result.observe(gauges.sinkLagRecords, lagRecords, { sink });
           if (lagSeconds !== null) result.observe(gauges.sinkLagSeconds, lagSeconds, { sink });
           result.observe(gauges.sinkParked, store.sinks.parkedCount(row.id), { sink });
           result.observe(delivered, row.delivered, { sink });
+          result.observe(viewFailures, row.viewFailures, { sink });
         }
         result.observe(gauges.diskFree, now.disk.free);
         result.observe(gauges.diskSize, now.disk.size);
@@ -142,6 +146,6 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
       result.observe(gauges.fileBytes, fileBytes(store.path));
       result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
     },
-    [...Object.values(gauges), delivered, pages, changes, rejected],
+    [...Object.values(gauges), delivered, viewFailures, pages, changes, rejected],
   );
 }

@@ -1,0 +1,182 @@
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { serve } from '../http/place.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+const body = (at: number, price: string) => `{"vbid":"P${at}","title":"t${at}","price":${price}}`;
+
+/** Products of a shop, each with a price. */
+const shop = (count: number, price: string, from = 0) =>
+  Array.from({ length: count }, (_, at) => ({ vbid: `P${from + at}`, body: body(from + at, price) }));
+
+/** A mirror of 300 products, a sink that stores them in a file, and the commands that look after it. */
+async function scene() {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  const directory = temporaryDirectory();
+  const env: Record<string, string> = {
+    CATCHWORD_BASE_URL: 'http://service.example',
+    CATCHWORD_DB: bench.store.path,
+    CATCHWORD_SINK_SHOP: `jsonl:${join(directory, 'out.jsonl')}`,
+  };
+  const command = (args: readonly string[]) => runHere([...args], env, directory);
+  const row = () => bench.store.sinks.get('shop');
+  bench.change(shop(300, '1'));
+  /** Starts a relay with these settings of the view. */
+  const relay = async (view: Record<string, string> = {}) => {
+    await bench.stop();
+    Object.assign(env, { CATCHWORD_SINK_SHOP_WHERE: '', CATCHWORD_SINK_SHOP_FIELDS: '', ...view });
+    const [setting] = checkedSettings(env, 'nothing').sinks;
+    if (setting === undefined) throw new Error('no sink');
+    bench.start(sinkConfig(setting), { removalLimit: () => 100 });
+  };
+  return {
+    bench,
+    env,
+    row,
+    relay,
+    isAt: (seq: number) => until('the sink is there', () => row()?.cursor === seq && row()?.state === 'running'),
+    isHeld: () => until('the sink is held', () => row()?.state === 'held'),
+    text: async (...args: string[]) => {
+      const { stdout, stderr } = await command(args);
+      return stdout + stderr;
+    },
+    json: async (...args: string[]) => JSON.parse((await command([...args, '--json'])).stdout) as unknown,
+  };
+}
+
+it('sink preview counts what a view would change in a store, and sends and writes nothing', async () => {
+  const { bench, env, relay, isAt, json, text, row } = await scene();
+  const few = ['--where', "title LIKE 't1%'", '--fields', 'title'];
+  const sample = { vbid: 'P1', op: 'created', before: null, after: '{"vbid":"P1","title":"t1"}' };
+  const none = { has: 0, matching: 111, created: 111, updated: 0, removed: 0, failed: 0, failure: null };
+  expect(await json('sink', 'preview', 'shop', ...few)).toMatchObject({ ...none, held: false, judged: 300, of: 300 });
+  await relay();
+  await isAt(300);
+  const before = row();
+  const found = await json('sink', 'preview', 'shop', ...few);
+  const after = { before: body(1, '1'), after: sample.after };
+  expect(found).toMatchObject({ has: 300, matching: 111, created: 0, updated: 111, removed: 189, held: true });
+  expect(found).toMatchObject({
+    removal_limit: 100,
+    samples: [{ vbid: 'P0', op: 'removed', after: null }, { ...after, op: 'updated' }, {}, {}, {}],
+  });
+  const { bytes } = found as { bytes: { before: number; after: number } };
+  expect(bytes.before).toBe(shop(300, '1').reduce((sum, one) => sum + one.body.length, 0));
+  expect(bytes.after).toBe(
+    shop(300, '1')
+      .filter((one) => /^P1/.test(one.vbid))
+      .reduce((sum, { vbid }) => sum + JSON.stringify({ vbid, title: `t${vbid.slice(1)}` }).length, 0),
+  );
+  const said = await text('sink', 'preview', 'shop', ...few);
+  expect(said).toContain(
+    'it would create 0 products, update 111 and remove 189 of the 300 that the store has; 111 match',
+  );
+  expect(said).toContain('it would be held, because CATCHWORD_REMOVAL_LIMIT allows 100 removals');
+  expect(said).toMatch(
+    /P1 updated\n {2}now: {2}\{"vbid":"P1","title":"t1","price":1\}\n {2}then: \{"vbid":"P1","title":"t1"\}\n/,
+  );
+  expect(row()).toEqual(before);
+  expect(await json('sink', 'preview', 'shop')).toMatchObject({ created: 0, updated: 0, removed: 0, samples: [] });
+  env.CATCHWORD_SINK_SHOP_WHERE = "title <> 't7'";
+  expect(await json('sink', 'preview', 'shop')).toMatchObject({ removed: 1, where: env.CATCHWORD_SINK_SHOP_WHERE });
+  expect(await json('sink', 'preview', 'shop', '--where', '')).toMatchObject({ removed: 0, where: null });
+  bench.change(shop(1, '2'));
+});
+
+it('sink preview says on how many products an expression fails, and which option or setting is wrong', async () => {
+  const { env, text, json } = await scene();
+  const failing = ['--where', "abs(CASE title WHEN 't3' THEN -9223372036854775807 - 1 ELSE 1 END)"];
+  expect(await json('sink', 'preview', 'shop', ...failing)).toMatchObject({
+    matching: 299,
+    failed: 1,
+    failure: 'P3: integer overflow',
+  });
+  expect(await text('sink', 'preview', 'shop', ...failing)).toContain(
+    'an expression fails on 1 product, last on P3: integer overflow',
+  );
+  expect(await text('sink', 'preview', 'shop', '--where', 'titel = 1')).toMatch(
+    /--where: no such column: titel \[USAGE\]/,
+  );
+  expect(await text('sink', 'preview', 'shop', '--fields', 'titel || 1')).toMatch(/--fields: .* \[USAGE\]/);
+  expect(await text('sink', 'preview', 'none')).toContain('the mirror has no sink none [NOT_FOUND]');
+  env.CATCHWORD_SINK_SHOP_WHERE = 'titel = 1';
+  expect(await text('sink', 'preview', 'shop')).toMatch(
+    /CATCHWORD_SINK_SHOP_WHERE: no such column: titel \[CONFIG_INVALID\]/,
+  );
+});
+
+it('a sink whose changed view is held is shown with the forecast in sink list, status, the page and metrics', async () => {
+  const { bench, relay, isAt, isHeld, json, text } = await scene();
+  await relay();
+  await isAt(300);
+  await relay({ CATCHWORD_SINK_SHOP_WHERE: "title = 't1'" });
+  await isHeld();
+  const reason = 'create 0 products, update 0 and remove 299 of the 300 that the store has; 1 match';
+  const forecast = { has: 300, matching: 1, created: 0, updated: 0, removed: 299, failed: 0 };
+  const held = { why: 'view', where: "title = 't1'", fields: null, forecast };
+  expect(await json('sink', 'list')).toMatchObject([{ state: 'held', where: null, held }]);
+  expect(await json('status')).toMatchObject({
+    problems: expect.arrayContaining(['sink:shop']),
+    sinks: [{ state: 'held', held }],
+  });
+  for (const said of [await text('sink', 'list'), await text('status')]) {
+    expect(said).toContain(reason);
+    expect(said).toContain('npx catchword sink approve shop; or put CATCHWORD_SINK_SHOP_WHERE and _FIELDS back');
+  }
+  const { web } = await serve(bench.store.path);
+  const get = async (path: string) => await (await fetch(web.url + path)).text();
+  const page = await get('/sinks/shop');
+  expect(page).toContain(reason);
+  expect([...page.matchAll(/name="action" value="([\w-]+)"/g)].map(([, action]) => action)).toEqual([
+    'release',
+    'replay',
+    'replay',
+  ]);
+  const metrics = await get('/metrics');
+  expect(metrics).toMatch(/catchword_sink_state\{sink="shop",state="held"\} 1/);
+  expect(metrics).toContain('catchword_sink_view_failures_total{sink="shop"} 0');
+  expect(await text('sink', 'approve', 'shop')).toContain('shop gets what its changed view changes');
+  await until('the view is there', () => bench.store.sinks.get('shop')?.cursor === 300);
+  await expect.poll(() => json('sink', 'list')).toMatchObject([{ state: 'live', where: "title = 't1'", held: null }]);
+});
+
+it('a sink that an unusual run holds is shown with the run and both ways to approve it', async () => {
+  const { bench, relay, isAt, isHeld, json, text } = await scene();
+  await relay();
+  await isAt(300);
+  writeUnder(bench.store.keeperLease, Date.now(), ({ runs }) => {
+    const id = runs.create({ kind: 'full', from: null, startedAt: 0, tick: null, selection: '{}' });
+    runs.noteLosses(id, { price: 300 }, { from: 301, field: 'price', key: 'price', products: 300, living: 300 });
+  });
+  bench.change(shop(300, 'null'));
+  await isHeld();
+  expect(await json('sink', 'list')).toMatchObject([
+    { held: { why: 'run', reason: expect.stringContaining('emptied price of 300 of 300 products') } },
+  ]);
+  expect(await text('sink', 'list')).toContain('npx catchword sink approve shop --newest');
+  expect(await text('status')).toContain(
+    'Waiting for you: shop. To send its changes: npx catchword sink approve shop.',
+  );
+  const { web } = await serve(bench.store.path);
+  const page = await (await fetch(`${web.url}/sinks/shop`)).text();
+  expect(page).toContain('value="release-newest"');
+});
+
+it('sink list says how far a store is that gets what differs', async () => {
+  const { bench, relay, isAt, text, json, row } = await scene();
+  await relay();
+  await isAt(300);
+  await bench.stop();
+  const before = row();
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) => {
+    if (before !== undefined) sinks.changeView(before, { where: "title <> 't7'", fields: null });
+  });
+  expect(await json('sink', 'list')).toMatchObject([{ state: 'reconciling', cursor: 0, load_to: 300 }]);
+  expect(await text('sink', 'list')).toContain('shop gets only what differs from what its store has: up to 0 of 300');
+});
