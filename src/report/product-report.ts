@@ -1,6 +1,7 @@
 import { iso } from '../base/iso-time.ts';
 import { STORED, type StoredColumns, SUMMARY, type SummaryColumns } from '../catalog/fields.ts';
 import type { ProductRow, SearchHit } from '../store/rows/product-rows.ts';
+import type { SinkProduct } from './sink-product.ts';
 
 /** A product by the names of its columns. */
 function columnsOf<T>(fields: typeof STORED, row: SearchHit) {
@@ -12,8 +13,9 @@ function columnsOf<T>(fields: typeof STORED, row: SearchHit) {
 /**
  * A product as one JSON document. Bodies are inserted as the service sent them, so that no number is rounded.
  * @param history the texts of its change events
+ * @param atSink what the store of a sink has of it
  */
-export function productJson(row: ProductRow, history?: readonly string[]): string {
+export function productJson(row: ProductRow, history?: readonly string[], atSink?: SinkProduct): string {
   const { body, firstSeenAt, changedAt, changedSeq, removedAt } = row;
   const head = JSON.stringify({
     ...columnsOf<StoredColumns>(STORED, row),
@@ -23,7 +25,10 @@ export function productJson(row: ProductRow, history?: readonly string[]): strin
     removed_at: iso(removedAt),
   });
   const tail = history === undefined ? '' : `,"history":[${history.join(',')}]`;
-  return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}}`;
+  const { has, gets, ...rest } = atSink ?? {};
+  const sink =
+    atSink && `,"sink":${JSON.stringify(rest).slice(0, -1)},"has":${has ?? 'null'},"gets":${gets ?? 'null'}}`;
+  return `${head.slice(0, -1)},"body":${removedAt === null ? body : 'null'}${tail}${sink ?? ''}}`;
 }
 
 export function hitJson(hit: SearchHit) {

@@ -81,11 +81,8 @@ export function sinkListJson(
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */
 export function sinkStatuses(store: Store, configured: readonly { name: string }[], nowMs: number) {
   const known = store.sinks.list().map((row) => {
-    const { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at } = sinkSummary(
-      store,
-      row,
-      nowMs,
-    );
+    const sink = sinkSummary(store, row, nowMs);
+    const { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at } = sink;
     return { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));

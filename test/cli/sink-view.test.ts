@@ -55,7 +55,7 @@ it('sink preview counts what a view would change in a store, and sends and write
   const few = ['--where', "title LIKE 't1%'", '--fields', 'title'];
   const sample = { vbid: 'P1', op: 'created', before: null, after: '{"vbid":"P1","title":"t1"}' };
   const none = { has: 0, matching: 111, created: 111, updated: 0, removed: 0, failed: 0, failure: null };
-  expect(await json('sink', 'preview', 'shop', ...few)).toMatchObject({ ...none, held: false, judged: 300, of: 300 });
+  expect(await json('sink', 'preview', 'shop', ...few)).toMatchObject({ ...none, held: false });
   await relay();
   await isAt(300);
   const before = row();
@@ -179,4 +179,56 @@ it('sink list says how far a store is that gets what differs', async () => {
   });
   expect(await json('sink', 'list')).toMatchObject([{ state: 'reconciling', cursor: 0, load_to: 300 }]);
   expect(await text('sink', 'list')).toContain('shop gets only what differs from what its store has: up to 0 of 300');
+});
+
+it('product --sink says what a store has of a product, and why', async () => {
+  const { bench, env, relay, isAt, isHeld, json, text, row } = await scene();
+  const at = async (vbid: string) => ((await json('product', vbid, '--sink', 'shop')) as { sink: unknown }).sink;
+  const whole = { vbid: 'P7', title: 't7', price: 1 };
+  const will = 'the sink was not fed yet; the store will get it';
+  expect(await at('P7')).toMatchObject({ has: null, gets: whole, why: will });
+  const view = { CATCHWORD_SINK_SHOP_WHERE: "title <> 't8'", CATCHWORD_SINK_SHOP_FIELDS: 'title' };
+  await relay(view);
+  await isAt(300);
+  const thin = { vbid: 'P7', title: 't7' };
+  const now = { sink: 'shop', position: 300, known: true, has: thin, gets: thin, why: 'the store has it as it is now' };
+  expect(await at('P7')).toEqual(now);
+  expect(await at('P8')).toMatchObject({ has: null, gets: null, why: 'it does not match' });
+  expect(await text('product', 'P8', '--sink', 'shop')).toMatch(
+    /\nshop, as of change 300: it does not match\nit has:\n {2}nothing\n$/,
+  );
+  await bench.stop();
+  bench.change([
+    { vbid: 'P7', body: '{"vbid":"P7","title":"new"}' },
+    { vbid: 'P9', body: null },
+  ]);
+  const waits = { has: thin, gets: { vbid: 'P7', title: 'new' }, why: 'change 301 of it waits: the sink is at 300' };
+  expect(await at('P7')).toMatchObject(waits);
+  expect(await text('product', 'P7', '--sink', 'shop')).toMatch(/it has:\n.*"t7".*it is to have:\n.*"new"/s);
+  expect(await at('P9')).toMatchObject({ has: { vbid: 'P9' }, gets: null, why: expect.stringMatching(/^change 302/) });
+  env.CATCHWORD_SINK_SHOP_WHERE = "abs(CASE title WHEN 'new' THEN -9223372036854775807 - 1 ELSE 1 END)";
+  expect(await at('P7')).toMatchObject({ has: thin, gets: null });
+  expect(await text('product', 'P7', '--sink', 'none')).toContain('the mirror has no sink none [NOT_FOUND]');
+  await relay(view);
+  await isAt(302);
+  expect(await at('P9')).toMatchObject({ has: null, gets: null, why: 'the product is removed' });
+  await relay({ CATCHWORD_SINK_SHOP_WHERE: "title = 'x'" });
+  await isHeld();
+  expect(await at('P7')).toMatchObject({
+    gets: null,
+    why: expect.stringMatching(/^the sink is held: its view was changed/),
+  });
+  await bench.stop();
+  const [change] = bench.events(301);
+  const id = row()?.id ?? 0;
+  bench.change(shop(1, '5', 7));
+  const newest = bench.events(302)[0];
+  if (change === undefined || newest === undefined) throw new Error('no event');
+  writeUnder(bench.store.relayLease, Date.now(), ({ sinks }) =>
+    sinks.park(id, { seq: 303, reason: 'poison', at: 0, change: newest }),
+  );
+  expect(await at('P7')).toMatchObject({
+    has: { title: 'new' },
+    why: 'event 303 of it is parked: npx catchword sink parked shop',
+  });
 });

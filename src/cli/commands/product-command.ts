@@ -6,7 +6,9 @@ import { SUMMARY } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { hitJson, productJson } from '../../report/product-report.ts';
 import { changeLines } from '../../report/product-text.ts';
+import { type SinkProduct, sinkProduct } from '../../report/sink-product.ts';
 import { moment, plural, table, time } from '../../report/text.ts';
+import type { Config } from '../../settings/config.ts';
 import { createHistory, productAsOf, productChanges } from '../../store/history/history.ts';
 import { findProduct } from '../../store/rows/find-product.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
@@ -15,14 +17,26 @@ import { withMirror } from '../roles/open-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, printLine, wholeNumber } from './shared/output-format.ts';
+import { sinkView } from './shared/preview-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
 interface Options extends JsonOption {
   readonly history?: boolean;
   readonly at?: number;
+  readonly sink?: string;
 }
 
-function printProduct(context: CommandContext, key: string, options: Options, store: Store, baseUrl?: string) {
+/** What the store has of a product, and why. */
+function sinkLines({ sink, position, known, has, gets, why }: SinkProduct): string[] {
+  const shown = (json: string | null): string[] => [json === null ? '  nothing' : indentedJson(json)];
+  return [
+    `${sink}, as of change ${position}: ${why}`,
+    ...(known ? ['it has:', ...shown(has)] : ['what it has is not known']),
+    ...(known && has === gets ? [] : ['it is to have:', ...shown(gets)]),
+  ];
+}
+
+function printProduct(context: CommandContext, key: string, options: Options, store: Store, config: Config) {
   const { history, at, json } = options;
   const found = findProduct(store, key);
   if (found === undefined) {
@@ -31,13 +45,16 @@ function printProduct(context: CommandContext, key: string, options: Options, st
   }
   const row = at === undefined ? found : productAsOf(store, found, at);
   const { vbid, title, removedAt, changedSeq } = row;
+  const name = options.sink;
+  const to = name === undefined ? undefined : sinkView(store, config, name);
+  const atSink = to && sinkProduct(store, name ?? '', to.row, to.view, found);
   if (json) {
     const all = history ? createHistory(store).of(vbid) : undefined;
     const changes = all?.filter(({ seq }) => seq <= changedSeq);
-    const source = eventSource(store.source, configuredSource(baseUrl));
+    const source = eventSource(store.source, configuredSource(config.baseUrl));
     const events = changes?.map((change) => eventText(change, store.incarnation, source));
     // Not by `print`: the document contains the body exactly as the service sent it.
-    context.stdout.write(`${productJson(row, events)}\n`);
+    context.stdout.write(`${productJson(row, events, atSink)}\n`);
     return;
   }
   const c = colours(context);
@@ -51,7 +68,7 @@ function printProduct(context: CommandContext, key: string, options: Options, st
     `${c.bold(vbid)}${title === null ? '' : ` ${printable(title)}`}${state}`,
     `first seen ${time(row.firstSeenAt)}, changed ${time(row.changedAt)}, seq ${changedSeq}`,
     ...(at === undefined ? [] : [`as of change ${at}`]),
-    removedAt === null ? indentedJson(row.body) : 'it is removed',
+    ...(atSink === undefined ? [removedAt === null ? indentedJson(row.body) : 'it is removed'] : sinkLines(atSink)),
     ...(changes.length === 0 ? [] : ['', ...changes]),
   ];
   printLine(context, lines.join('\n'));
@@ -62,10 +79,11 @@ function productCommand(context: CommandContext): Command {
     .argument('<vbid>', 'its key, or an ISBN')
     .option('--history', 'print its changes, newest first')
     .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
+    .option('--sink <name>', 'show what the store of this sink has of it, and why')
     .option('--json', 'print one JSON document')
     .action((key: string, options: Options) => {
       const config = loadSettings(context, 'nothing');
-      return withMirror(config, true, (store) => printProduct(context, key, options, store, config.baseUrl));
+      return withMirror(config, true, (store) => printProduct(context, key, options, store, config));
     });
 }
 

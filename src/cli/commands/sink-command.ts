@@ -12,10 +12,11 @@ import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { GivenView } from '../../view/view.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
-import { previewSink, type ViewOptions } from './shared/preview-sink.ts';
+import { previewSink } from './shared/preview-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
@@ -103,7 +104,7 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')
     .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product')
     .option('--json', 'print one JSON document, with whole products')
-    .action((name: string, options: JsonOption & ViewOptions) =>
+    .action((name: string, options: JsonOption & GivenView) =>
       onMirror(context, 'read', options, (store, config) => previewSink(context, store, config, name, options)),
     );
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');

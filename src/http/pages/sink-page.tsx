@@ -72,56 +72,57 @@ function State({ sink }: { readonly sink: SinkSummary }) {
   );
 }
 
+function Approvals({ row }: { readonly row: SinkRow }) {
+  const all = 'Its store gets what its changed view changes, or the changes of the unusual run, and then what follows.';
+  const newest =
+    'Once the source is right again: sends each product as it is now, and only where its store has something else.';
+  return (
+    <>
+      <ActionForm action="release" target={row.name} label="Approve" explanation={all} />
+      {heldOf(row)?.why === 'run' && (
+        <ActionForm action="release-newest" target={row.name} label="Send only what differs now" explanation={newest} />
+      )}
+    </>
+  );
+}
+
 /** Offers the decisions of this state. The section changes only with the state, so that an open form stays. */
 function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSummary }) {
   const { name, stoppedAt } = row;
   const { state, parked } = sink;
   const isRunning = row.state === 'running';
+  if (row.state === 'held') return <Approvals row={row} />;
   const forms: (false | Omit<ActionFormProps, 'target'>)[] = [
     isRunning && {
       action: 'pause',
       label: 'Pause',
       explanation: 'Stops delivering to this sink. The change log keeps what it needs until it is resumed.',
     },
-    row.state === 'held' && {
-      action: 'release',
-      label: 'Approve',
-      explanation: 'The sink goes on: its store gets what its changed view changes, or the changes of the unusual run.',
-    },
-    row.state === 'held' &&
-      heldOf(row)?.why === 'run' && {
-        action: 'release-newest',
-        label: 'Approve, and send only what differs now',
-        explanation:
-          'Sends each product once, as it is now, and only where its store has something else. Do this once the source is right again.',
-      },
-    ((!isRunning && row.state !== 'held') || state === 'retrying') && {
+    (!isRunning || state === 'retrying') && {
       action: 'resume',
       label: 'Resume',
       explanation: isRunning
         ? 'Retries now, not after the pause.'
         : 'Continues after the last confirmed change. Parked events stay parked.',
     },
-    row.state !== 'held' &&
-      (parked > 0 || state === 'stopped') && {
-        action: 'retry',
-        label: 'Retry parked events',
-        explanation:
-          'Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first.',
-      },
+    (parked > 0 || state === 'stopped') && {
+      action: 'retry',
+      label: 'Retry parked events',
+      explanation:
+        'Redelivers all parked events, in order, and resumes the sink. Fix what the sink rejected them for first.',
+    },
     stoppedAt !== null && {
       action: 'skip',
       argument: stoppedAt,
       label: `Skip event ${count(stoppedAt)}, at which it stopped`,
       explanation: 'This event is never delivered to this sink. The sink resumes with the next one.',
     },
-    row.state !== 'held' &&
-      (parked > 0 || stoppedAt !== null) && {
-        action: 'skip-all',
-        label: 'Skip all rejected events',
-        explanation:
-          'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
-      },
+    (parked > 0 || stoppedAt !== null) && {
+      action: 'skip-all',
+      label: 'Skip all rejected events',
+      explanation:
+        'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
+    },
   ];
   return <>{forms.map((form) => form && <ActionForm target={name} {...form} />)}</>;
 }
