@@ -232,3 +232,17 @@ it('product --sink says what a store has of a product, and why', async () => {
     why: 'event 303 of it is parked: npx catchword sink parked shop',
   });
 });
+
+it('doctor names the view of a sink, and members that no product has', async () => {
+  const { env, json } = await scene();
+  const view = async () => ((await json('doctor')) as { check: string }[]).filter(({ check }) => check === 'view');
+  expect(await view()).toEqual([]);
+  env.CATCHWORD_SINK_SHOP_WHERE = "title <> 't8'";
+  env.CATCHWORD_SINK_SHOP_FIELDS = 'titel, price, price.eur';
+  const text = "shop gets titel, price, price.eur, where title <> 't8'";
+  const found = 'Of the first 300 products: no product has titel: did you mean title?; no product has price.eur';
+  const hint = `${found}. Correct CATCHWORD_SINK_SHOP_FIELDS.`;
+  expect(await view()).toEqual([{ check: 'view', level: 'note', text, hint }]);
+  env.CATCHWORD_SINK_SHOP_FIELDS = 'title, vbid';
+  expect(await view()).toMatchObject([{ level: 'ok', text: "shop gets title, vbid, where title <> 't8'" }]);
+});

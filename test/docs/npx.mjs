@@ -14,7 +14,7 @@ const [verb = ''] = args;
 function areSinksFilled() {
   const { stdout } = spawnSync(process.execPath, [cli, 'sink', 'list', '--json'], { encoding: 'utf8' });
   return JSON.parse(stdout).every(
-    ({ state, lag_records: lag }) => state === 'not configured' || (state === 'live' && lag === 0),
+    ({ state, lag_records: lag }) => ['not configured', 'held'].includes(state) || (state === 'live' && lag === 0),
   );
 }
 

@@ -17,6 +17,7 @@ import { mirrorExists } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
+import { absentMembers, isFieldList } from '../../../view/field-list.ts';
 import { openMirrorIfAny, withMirror } from '../../roles/open-mirror.ts';
 import { checkedSettings, settingProblems } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
@@ -26,6 +27,8 @@ import { examine, type Finding, failed, note, ok, type Result } from './finding.
 import { examineSource } from './source-check.ts';
 
 const SINK_TIMEOUT_MS = 10_000;
+/** Products in which members are looked for. */
+const LOOKED_AT = 1_000;
 
 interface Options extends JsonOption {
   readonly integrity?: boolean;
@@ -114,6 +117,17 @@ async function checkSink(setting: SinkSetting, mirror: Store | null | undefined)
   }
 }
 
+/** Names what a sink gets, and members that it is to get and that no product has. */
+function examineView(setting: SinkSetting, mirror: Store | null | undefined): Finding[] {
+  const { where = '', fields = '', name } = setting;
+  if (where + fields === '') return [];
+  const bodies = mirror?.products.livingPage('', LOOKED_AT).map(({ body }) => body) ?? [];
+  const absent = bodies.length > 0 && isFieldList(fields) ? absentMembers(fields, bodies) : [];
+  const text = `${name} gets ${fields || 'the whole product'}, where ${where || 'every product'}`;
+  const hint = `Of the first ${plural(bodies.length, 'product')}: ${absent.join('; ')}. Correct ${setting.env}_FIELDS.`;
+  return [{ check: 'view', ...(absent.length === 0 ? ok(text) : note(text, hint)) }];
+}
+
 /** Sends nothing. */
 async function checkChannel(setting: SinkSetting): Promise<Result> {
   const config = channelConfig(setting);
@@ -159,7 +173,8 @@ async function examineAll(context: CommandContext, { integrity = false }: Option
   findings.push(await examine('Redis', () => checkRedis(config)));
   const opened = openedMirror(config);
   try {
-    for (const sink of config.sinks) findings.push(await examine('sink', () => checkSink(sink, opened)));
+    for (const sink of config.sinks)
+      findings.push(await examine('sink', () => checkSink(sink, opened)), ...examineView(sink, opened));
     for (const channel of config.channels) findings.push(await examine('channel', () => checkChannel(channel)));
     if (config.baseUrl === undefined || config.apiKey === undefined) return findings;
     return [...findings, ...(await examineMirroredSource(context, requireSource(config), opened ?? null))];
