@@ -13,13 +13,14 @@ export function forecastText({ has, matching, created, updated, removed, failed 
   return `it would ${change}; ${count(matching)} match${failing}`;
 }
 
-/** Why a sink is held, and what to do; null if it is not. */
+/** Why a sink is held, for programs and for people, and what to do; null if it is not. */
 export function heldSinkText(row: Pick<SinkRow, 'name' | 'state' | 'held'>) {
   const held = row.state === 'held' ? heldOf(row) : null;
   if (held === null) return null;
   const { name } = row;
-  if (held.why === 'run') return { reason: held.reason, advice: approvalText(name) };
+  if (held.why === 'run') return { ...held, advice: approvalText(name) };
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
   const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
-  return { reason: `its view was changed: ${forecastText(held.forecast)}`, advice };
+  const { isApproved: _isNot, ...view } = held;
+  return { ...view, reason: `its view was changed: ${forecastText(held.forecast)}`, advice };
 }

@@ -53,7 +53,7 @@ function updatesText({ restless }: MirrorState): ProblemText {
 
 function unusualProblem({ unusual }: MirrorState): ProblemText {
   if (unusual === undefined) throw new Error('no run is unusual');
-  const { title, advice } = unusualText(unusual, unusual.waiting);
+  const { title, advice } = unusualText(unusual);
   return { title: `Run ${unusual.run} ${title}`, advice: `${advice} See: npx catchword run ${unusual.run}` };
 }
 

@@ -30,6 +30,8 @@ export function openText({ id, reasons, rejected }: Pick<Run, 'id' | 'reasons' |
   return `full run ${id} could not prove that it saw every product: ${reasons.join('; ')}${items}`;
 }
 
+type EmptiedField = Pick<Unusual, 'field' | 'products' | 'living'> & { readonly waiting?: readonly string[] };
+
 /** Characters of a field's name that are shown. */
 const SHOWN = 200;
 /** Says that a run updated nearly every product, and what an operator can do about it. */
@@ -41,14 +43,8 @@ export function restlessText({ updated, field }: Omit<RestlessRun, 'id'>) {
   return { title, advice };
 }
 
-/**
- * Says which field an unusual run emptied, and what an operator can do about it.
- * @param waiting the sinks that wait for an approval of the run
- */
-export function unusualText(
-  { field, products, living }: Pick<Unusual, 'field' | 'products' | 'living'>,
-  waiting: readonly string[] = [],
-) {
+/** Says which field an unusual run emptied, and what an operator can do about it, with the sinks that wait for that. */
+export function unusualText({ field, products, living, waiting = [] }: EmptiedField) {
   const title = `is unusual: it emptied ${field} of ${count(products)} of ${plural(living, 'product')}, more than CATCHWORD_LOSS_LIMIT allows`;
   const advice =
     'The mirror took the changes, because it is a copy. Check the source, and the settings that say what it sends, such as CATCHWORD_CURRENCY: docs/bad-night.md.';

@@ -3,7 +3,7 @@ import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import { heldOf, type ParkedEvent, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { ParkedEvent, SinkRow } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
 import { heldSinkText } from './held-sink.ts';
 
@@ -24,12 +24,6 @@ export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState
   return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
 
-/** Why a sink is held, for programs and for people; null if it is not. */
-function heldJson(sink: SinkRow) {
-  const text = heldSinkText(sink);
-  return text && { ...heldOf(sink), isApproved: undefined, ...text };
-}
-
 /** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error, backfillTo } = sink;
@@ -45,7 +39,7 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     /** What the store gets of each product; null: all of every product. */
     where,
     fields,
-    held: heldJson(sink),
+    held: heldSinkText(sink),
     view_failures: sink.viewFailures,
     view_failure: sink.viewFailure,
     cursor,
@@ -86,16 +80,8 @@ export function sinkStatuses(store: Store, configured: readonly { name: string }
     return { name, state, held, lag_records, lag_seconds, parked, error, error_at, retry_at };
   });
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
-  const none = {
-    held: null,
-    lag_records: null,
-    lag_seconds: null,
-    parked: 0,
-    error: null,
-    error_at: null,
-    retry_at: null,
-  };
-  return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', ...none }))];
+  const none = { lag_records: null, lag_seconds: null, parked: 0, error: null, error_at: null, retry_at: null };
+  return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', held: null, ...none }))];
 }
 
 /** A parked event as `sink parked --json` prints it. */

@@ -120,8 +120,7 @@ export function statusLines(c: Colours, store: Store, state: MirrorState, status
     open: open && yellow(openText({ ...open, id: open.run })),
     updates: restless && yellow(`run ${restless.run} ${Object.values(restlessText(restless)).join('. ')}`),
     unusual:
-      state.unusual &&
-      yellow(`run ${state.unusual.run} ${Object.values(unusualText(state.unusual, state.unusual.waiting)).join('. ')}`),
+      state.unusual && yellow(`run ${state.unusual.run} ${Object.values(unusualText(state.unusual)).join('. ')}`),
     next: plannedText(status),
     missed: missedTexts(status, status.timezone).map(yellow),
     held: held.map(yellow),
