@@ -134,6 +134,16 @@ function checkCost(program: Program, invalid: Invalid): void {
       throw invalid('|| copies a field of the product for each element');
     }
   }
+  for (const { addr, p1, p2 } of of('MakeRecord')) {
+    const loop = loopAround(addr);
+    const isOfProduct = (register: number): boolean => {
+      const writer = writerOf(register, addr, loop?.from);
+      return writer?.opcode === 'Column' && writer.p1 === 0;
+    };
+    if (loop !== undefined && Array.from({ length: p2 }, (_, place) => p1 + place).some(isOfProduct)) {
+      throw invalid('sorting, grouping or comparing copies a field of the product for each element');
+    }
+  }
 }
 
 /** The member that a path begins with; null if it is not known. @param name the function that takes the path */

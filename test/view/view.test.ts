@@ -96,6 +96,7 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   ['(SELECT value FROM json_each(body) ORDER BY (SELECT count(*) FROM json_each(body)) LIMIT 1) = 1', /same again/],
   ["EXISTS (SELECT 1 FROM json_each(body) v WHERE v.value || title = 'x')", /copies a field/],
   ['EXISTS (SELECT 1 FROM json_each(body) v WHERE v.value = lower(body))', /lower reads the product again/],
+  ["(SELECT value FROM json_each(body, '$.a') ORDER BY sales_rights LIMIT 1) = 1", /copies a field/],
   ['body LIKE title', /must be a literal/],
   ['instr(body, title)', /must be a literal/],
   ['(WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT max(x) FROM c)', /WITH is not available/],
