@@ -755,7 +755,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'sinks.placeTransition(sink.id, view.generation, Math.max(mark.cursor, view.fromCursor));',
   ),
   bugFor(
-    'test/view/sink-view.property.test.ts',
+    'test/view/view-replays.test.ts',
     'a skipped event hides a product from a changed view',
     'src/store/rows/write-sink-views.ts',
     "write('DELETE FROM parked WHERE sink_id = ?')",
