@@ -85,8 +85,9 @@ export function compileView(
     filter === null && made === null
       ? null
       : connection()
+          // With LIMIT, SQLite computes each column once, not for each element that json_each reads.
           .prepare<[string, string], unknown>(
-            `SELECT ${value} FROM (${rowSql(columns)}) AS catalog WHERE (\n${where ?? '1'}\n)`,
+            `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`,
           )
           .pluck();
   let failed = 0;
