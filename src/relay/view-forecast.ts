@@ -32,6 +32,7 @@ type Wanted = (change: RecordedChange) => string | null;
  * Compares what a store has with what it would have, product by product, as of `asOf`. Of a store that is being filled, it
  * counts what it will have.
  * @param sink null: a store that has nothing
+ * @param see returns false to end it there
  */
 export async function forecastView(
   store: Reader,
@@ -41,7 +42,7 @@ export async function forecastView(
   wanted: Wanted,
   asOf: number,
   signal: AbortSignal,
-  see: (judged: Judged) => void = () => {},
+  see: (judged: Judged) => boolean = () => true,
 ): Promise<Omit<ViewForecast, 'failed'>> {
   const views = sink === null ? [] : store.sinks.views(sink.id);
   const contents = createContents(views, prepare, history, store.changes.prunedTo());
@@ -51,20 +52,20 @@ export async function forecastView(
   const from = sink === null ? null : fromOf(isFilling ? { ...sink, cursor: asOf } : sink);
   const counts = { has: 0, matching: 0, created: 0, updated: 0, removed: 0 };
 
-  function judge(change: RecordedChange): void {
+  function judge(change: RecordedChange): boolean {
     const before = from === null ? null : (contents(from, change) ?? null);
     const after = change.body === null ? null : wanted(change);
     if (before !== null) counts.has++;
     if (after !== null) counts.matching++;
     const op = opOf(before, after);
     if (op !== null) counts[op]++;
-    see({ vbid: change.vbid, op, before, after });
+    return see({ vbid: change.vbid, op, before, after });
   }
 
   for (let at = 0; at < asOf; ) {
     signal.throwIfAborted();
     const { changes, to } = history.newest(at, Math.min(at + SEARCHED, asOf), asOf, STEP);
-    for (const change of changes) judge(change);
+    if (!changes.every(judge)) break;
     at = Math.max(to, at + 1);
     await new Promise((resolve) => setImmediate(resolve));
   }

@@ -156,7 +156,7 @@ it('a sink that an unusual run holds is shown with the run and both ways to appr
   await isAt(300);
   writeUnder(bench.store.keeperLease, Date.now(), ({ runs }) => {
     const id = runs.create({ kind: 'full', from: null, startedAt: 0, tick: null, selection: '{}' });
-    runs.noteLosses(id, { price: 300 }, { from: 301, field: 'price', key: 'price', products: 300, living: 300 });
+    runs.noteLosses(id, { price: 300 }, { from: 301, field: 'price', products: 300, living: 300 });
   });
   bench.change(shop(300, 'null'));
   await isHeld();
@@ -170,6 +170,11 @@ it('a sink that an unusual run holds is shown with the run and both ways to appr
   const { web } = await serve(bench.store.path);
   const page = await (await fetch(`${web.url}/sinks/shop`)).text();
   expect(page).toContain('value="release-newest"');
+  const previewed = await (await fetch(`${web.url}/sinks/shop?preview=1&where=title+%3D+'t1'&fields=title`)).text();
+  expect(previewed).toContain('Judged 300 products. Nothing was sent.');
+  expect(previewed).toContain('it would create 0 products, update 1 and remove 299 of the 300 that the store has');
+  const wrong = await (await fetch(`${web.url}/sinks/shop?preview=1&where=titel+%3D+1&fields=`)).text();
+  expect(wrong).toContain('where: no such column: titel. Did you mean title?');
   bench.change(shop(300, '1'));
   expect((await post(web, '/actions', { action: 'release-newest', target: 'shop' })).status).toBe(303);
   await isAt(900);

@@ -3,6 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import type { CatchwordError } from '../../base/errors.ts';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
+import type { Comparison } from '../../report/sink-preview.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
 import type { SearchHit } from '../../store/rows/product-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -27,10 +28,18 @@ export interface Address {
   readonly query: URLSearchParams;
 }
 
+/** What a view would change in the store of a sink. */
+export interface Preview {
+  readonly comparison: Comparison;
+  readonly judged: number;
+}
+
 /** A page that is asked for. */
 export interface Visit extends Address {
   /** Hits of the view's search, or the error that refused it; undefined if it searches for nothing. */
   readonly found?: readonly SearchHit[] | CatchwordError | undefined;
+  /** What the view's preview found, or the error that rejected it; undefined without one. */
+  readonly preview?: Preview | CatchwordError | undefined;
 }
 
 export interface Section {
@@ -56,6 +65,8 @@ export interface View {
   readonly path: string;
   /** Names what to search for before the page is shown; null for nothing. Live sections are rendered without hits. */
   readonly searches?: (address: Address) => { readonly words: string; readonly limit: number } | null;
+  /** Compares before the page is shown; null for nothing. */
+  readonly previews?: (parts: PageParts, address: Address) => Promise<Preview | null>;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;
 }

@@ -29,16 +29,21 @@ function addressOf({ params, url }: FastifyRequest): Address {
 
 type PageOptions = PageParts & RouteParts & { readonly search: Search };
 
-async function visitOf({ searches }: View, request: FastifyRequest, search: Search): Promise<Visit> {
-  const address = addressOf(request);
-  const asked = searches?.(address) ?? null;
-  if (asked === null) return address;
+/** The result, or the error that says why there is none. */
+async function outcome<T>(work: Promise<T | null> | null | undefined): Promise<T | CatchwordError | undefined> {
   try {
-    return { ...address, found: await search(asked.words, asked.limit) };
+    return (await work) ?? undefined;
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    return { ...address, found: error };
+    return error;
   }
+}
+
+async function visitOf({ searches, previews }: View, request: FastifyRequest, parts: PageOptions): Promise<Visit> {
+  const address = addressOf(request);
+  const asked = searches?.(address) ?? null;
+  const found = await outcome(asked && parts.search(asked.words, asked.limit));
+  return { ...address, found, preview: await outcome(previews?.(parts, address)) };
 }
 
 /**
@@ -56,7 +61,7 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      const content = show(view, await visitOf(view, request, parts.search));
+      const content = show(view, await visitOf(view, request, parts));
       return sendHtml(reply, documentHtml(content, pathname, LIVE_PATH + request.url, request.session));
     });
     app.route({

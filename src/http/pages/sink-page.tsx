@@ -10,6 +10,7 @@ import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { CommaWhen, When } from './page-time.tsx';
 import type { Section, View } from './page-view.ts';
+import { previewOf, previewSection } from './sink-preview-section.tsx';
 import { LastError, lagText, NoRelay, SinkMark, type SinkSummary, sinkPath, wordsOf } from './sinks-page.tsx';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
@@ -206,7 +207,10 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
 /** One sink: its state, what may be decided about it, and its parked events. */
 export const sink: View = {
   path: '/sinks/:name',
-  show: ({ store, clock }, { params: { name = '' }, query }) => {
+  previews: previewOf,
+  show: ({ store, clock }, visit) => {
+    const { params, query } = visit;
+    const { name = '' } = params;
     const row = requireSink(store, name);
     const nowMs = clock.now();
     const summary = sinkSummary(store, row, nowMs);
@@ -222,6 +226,7 @@ export const sink: View = {
         { id: 'state', live: true, content: state },
         { id: 'decide', title: 'Decide', live: true, content: <Decisions row={row} sink={summary} /> },
         { id: 'replay', title: 'Deliver again', content: <Replay name={row.name} /> },
+        previewSection(visit, summary),
         decisionsSection(store, nowMs, row.name),
         parkedSection(store, row, numberIn(query, 'after')),
       ],

@@ -1,22 +1,14 @@
-import { printable } from '../../../base/printable.ts';
-import type { RecordedChange } from '../../../catalog/event.ts';
 import { limitOf } from '../../../catalog/product-limit.ts';
 import { requireSink } from '../../../relay/sink-operations.ts';
-import { createPreparedViews, viewAt, WHOLE } from '../../../relay/store-contents.ts';
-import { forecastView, type Judged } from '../../../relay/view-forecast.ts';
-import { forecastText } from '../../../report/held-sink.ts';
-import { differingParts, excerpt } from '../../../report/product-text.ts';
-import { type Colours, plural, size } from '../../../report/text.ts';
+import { viewAt } from '../../../relay/store-contents.ts';
+import { compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
+import { type Colours, plural } from '../../../report/text.ts';
 import type { Config } from '../../../settings/config.ts';
-import { createHistory } from '../../../store/history/history.ts';
 import type { Store } from '../../../store/store.ts';
 import { compileView, type GivenView, isWhole, viewText } from '../../../view/view.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours, type Result } from './output-format.ts';
 import { progressBar } from './show-progress.ts';
-
-/** Products that are shown as they are, and as they would be; characters of each for a person. */
-const [SHOWN, MOST] = [5, 400];
 
 /**
  * The view of the settings, or of the store if the settings do not name the sink.
@@ -37,54 +29,34 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
   return { row, view: compileView(text, { where, fields }, isGiven ? 'USAGE' : 'CONFIG_INVALID') };
 }
 
-/** Compares, as of now. `bytes`: how large the store's data is, and would be; `held`: whether it would need an approval. */
+/** Compares, as of now, and shows how far it is. */
 async function preview(context: CommandContext, store: Store, config: Config, name: string, given: GivenView) {
   const { row, view } = sinkView(store, config, name, given);
-  const fed = row === null || (!row.opened && row.cursor === 0) ? null : row;
-  const samples: Judged[] = [];
-  const bytes = { before: 0, after: 0 };
   const bar = progressBar(context.stderr, 'judging {bar} {value}/{total} products');
-  const gets = ({ vbid, body }: RecordedChange) => (body === null || view === null ? body : view.of(vbid, body));
-  const see = (one: Judged): void => {
-    if (one.op !== null && samples.length < SHOWN) samples.push(one);
-    bytes.before += Buffer.byteLength(one.before ?? '');
-    bytes.after += Buffer.byteLength(one.after ?? '');
-    bar?.increment();
-  };
-  const asOf = store.changes.lastSeq();
-  const views = createPreparedViews(name);
   bar?.start(Math.max(1, store.products.living()), 0);
+  const see = (): boolean => {
+    bar?.increment();
+    return true;
+  };
   try {
-    const counts = await forecastView(store, createHistory(store), fed, views, gets, asOf, context.signal, see);
-    const { count: failed, last: failure } = view?.failures() ?? { count: 0, last: null };
-    const limit = limitOf(config.removalLimit, counts.has);
-    const { where = null, fields = null } = view ?? {};
-    const had = fed && (viewAt(store.sinks.views(fed.id), fed.generation) ?? WHOLE);
-    const held = had !== null && (had.where !== where || had.fields !== fields) && counts.removed > limit;
-    return { sink: name, where, fields, ...counts, failed, failure, bytes, removal_limit: limit, held, samples };
+    const found = await compareView(store, name, row, view, context.signal, see);
+    const limit = limitOf(config.removalLimit, found.has);
+    return { ...found, removal_limit: limit, held: found.is_changed && found.removed > limit };
   } finally {
     bar?.stop();
   }
 }
 
-/** Of long products, the part that differs. */
 function previewLines(c: Colours, found: Awaited<ReturnType<typeof preview>>): string[] {
-  const { sink, where, fields, failed, failure, bytes, held, removal_limit: limit, samples } = found;
-  const lines = [
-    `products, where: ${where ?? 'every product'}`,
-    `fields: ${fields ?? 'the whole product'}`,
-    forecastText(found),
-    `data: ${size(bytes.before)} now, ${size(bytes.after)} then`,
-    ...(failed === 0 ? [] : [`an expression fails on ${plural(failed, 'product')}, last on ${failure}`]),
-    held
-      ? `it would be held, because CATCHWORD_REMOVAL_LIMIT allows ${plural(limit, 'removal')}: npx catchword sink approve ${sink}`
-      : 'it would not be held',
-  ];
-  const shown = samples.flatMap(({ vbid, op, before, after }) => {
-    const parts = differingParts(before, after).map((text) => (text === null ? 'nothing' : excerpt(text, 0, MOST)));
-    return [`${c.bold(printable(vbid))} ${op}`, `  now:  ${parts[0]}`, `  then: ${parts[1]}`];
+  const { sink, held, removal_limit: limit, samples } = found;
+  const isHeld = held
+    ? `it would be held, because CATCHWORD_REMOVAL_LIMIT allows ${plural(limit, 'removal')}: npx catchword sink approve ${sink}`
+    : 'it would not be held';
+  const shown = samples.flatMap((sample) => {
+    const { title, now, next } = sampleLines(sample);
+    return [c.bold(title), `  now:  ${now}`, `  then: ${next}`];
   });
-  return [...lines, ...shown, 'nothing was sent'];
+  return [...comparisonLines(found), isHeld, ...shown, 'nothing was sent'];
 }
 
 /** Compares what the store of a sink has with what a view would send it. Sends and writes nothing. */

@@ -1,0 +1,86 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { compareView, comparisonLines, sampleLines } from '../../report/sink-preview.ts';
+import { count } from '../../report/text.ts';
+import { readerView } from '../../view/view.ts';
+import type { Address, PageParts, Preview, Section, Visit } from './page-view.ts';
+import { Shown } from './untrusted-text.tsx';
+
+/** How long a preview may take, milliseconds: other requests wait for each of its steps. */
+const MOST_MS = 5_000;
+
+/** Compares at `?preview=1`. @throws CatchwordError USAGE */
+export async function previewOf({ store, clock }: PageParts, { params, query }: Address): Promise<Preview | null> {
+  const { name = '' } = params;
+  const row = store.sinks.get(name);
+  if (!query.has('preview') || row === undefined) return null;
+  const given = (part: string): string | undefined => query.get(part)?.trim() || undefined;
+  const view = readerView({ where: given('where'), fields: given('fields') });
+  const until = clock.now() + MOST_MS;
+  let judged = 0;
+  const goOn = (): boolean => {
+    judged++;
+    return clock.now() < until;
+  };
+  const { signal } = new AbortController();
+  return { comparison: await compareView(store, name, row, view, signal, goOn), judged };
+}
+
+function Found({ comparison, judged }: Preview) {
+  return (
+    <>
+      <p>{`Judged ${count(judged)} products. Nothing was sent.`}</p>
+      <ul>
+        {comparisonLines(comparison).map((line) => (
+          <li>
+            <Shown text={line} most={2_000} />
+          </li>
+        ))}
+      </ul>
+      {comparison.samples.map(sampleLines).map(({ title, now, next }) => (
+        <>
+          <p>
+            <Shown text={title} most={300} />
+          </p>
+          <ul>
+            <li>
+              now: <Shown text={now} most={1_000} />
+            </li>
+            <li>
+              then: <Shown text={next} most={1_000} />
+            </li>
+          </ul>
+        </>
+      ))}
+    </>
+  );
+}
+
+/** A form that shows what another view would change, for at most some seconds. @param now the view that the sink has */
+export function previewSection(
+  { query, preview }: Visit,
+  now: { readonly where: string | null; readonly fields: string | null },
+): Section {
+  const content = (
+    <>
+      <form method="get" action="#preview">
+        <p>What would the store get with another filter, or other fields? Nothing is sent.</p>
+        <input type="hidden" name="preview" value="1" />
+        {(['where', 'fields'] as const).map((part) => (
+          <p>
+            <label for={part}>{part === 'where' ? 'Products, where' : 'Fields'}</label>{' '}
+            <input id={part} name={part} value={query.get(part) ?? now[part] ?? ''} size={60} />
+          </p>
+        ))}
+        <button type="submit">Preview</button>
+      </form>
+      {preview instanceof CatchwordError ? (
+        <p class="warn" role="alert">
+          <Shown text={`${preview.message}. ${preview.hint ?? ''}`} most={1_000} />
+        </p>
+      ) : (
+        preview !== undefined && <Found {...preview} />
+      )}
+    </>
+  );
+  return { id: 'preview', title: 'Another view', content };
+}

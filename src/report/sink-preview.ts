@@ -1,0 +1,67 @@
+import { printable } from '../base/printable.ts';
+import type { RecordedChange } from '../catalog/event.ts';
+import { createPreparedViews, viewAt, WHOLE } from '../relay/store-contents.ts';
+import { forecastView, type Judged } from '../relay/view-forecast.ts';
+import { createHistory } from '../store/history/history.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import type { View } from '../view/view.ts';
+import { forecastText } from './held-sink.ts';
+import { differingParts, excerpt } from './product-text.ts';
+import { plural, size } from './text.ts';
+
+/** Products that are shown as they are, and as they would be; characters of each for a person. */
+const [SHOWN, MOST] = [5, 400];
+
+export type Comparison = Awaited<ReturnType<typeof compareView>>;
+
+/**
+ * Compares, as of now, what the store of a sink has with what a view would send it. Sends and writes nothing.
+ * @param row null: a sink that the mirror does not know yet
+ * @param goOn asked at each product: false ends it there
+ * @returns `bytes`: how large the store's data is, and would be
+ */
+export async function compareView(
+  store: Reader,
+  name: string,
+  row: SinkRow | null,
+  view: View | null,
+  signal: AbortSignal,
+  goOn: () => boolean,
+) {
+  const fed = row === null || (!row.opened && row.cursor === 0) ? null : row;
+  const samples: Judged[] = [];
+  const bytes = { before: 0, after: 0 };
+  const gets = ({ vbid, body }: RecordedChange) => (body === null || view === null ? body : view.of(vbid, body));
+  const see = (one: Judged): boolean => {
+    if (one.op !== null && samples.length < SHOWN) samples.push(one);
+    bytes.before += Buffer.byteLength(one.before ?? '');
+    bytes.after += Buffer.byteLength(one.after ?? '');
+    return goOn();
+  };
+  const asOf = store.changes.lastSeq();
+  const views = createPreparedViews(name);
+  const counts = await forecastView(store, createHistory(store), fed, views, gets, asOf, signal, see);
+  const { count: failed, last: failure } = view?.failures() ?? { count: 0, last: null };
+  const { where = null, fields = null } = view ?? {};
+  const had = fed && (viewAt(store.sinks.views(fed.id), fed.generation) ?? WHOLE);
+  const isChanged = had !== null && (had.where !== where || had.fields !== fields);
+  return { sink: name, where, fields, ...counts, failed, failure, bytes, is_changed: isChanged, samples };
+}
+
+export function comparisonLines(found: Comparison): string[] {
+  const { where, fields, failed, failure, bytes } = found;
+  return [
+    `products, where: ${where ?? 'every product'}`,
+    `fields: ${fields ?? 'the whole product'}`,
+    forecastText(found),
+    `data: ${size(bytes.before)} now, ${size(bytes.after)} then`,
+    ...(failed === 0 ? [] : [`an expression fails on ${plural(failed, 'product')}, last on ${failure}`]),
+  ];
+}
+
+/** Of a long product, the part that differs. */
+export function sampleLines({ vbid, op, before, after }: Judged) {
+  const [now, next] = differingParts(before, after).map((text) => (text === null ? 'nothing' : excerpt(text, 0, MOST)));
+  return { title: `${printable(vbid)} ${op}`, now: now ?? 'nothing', next: next ?? 'nothing' };
+}
