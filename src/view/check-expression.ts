@@ -23,13 +23,22 @@ export type ViewErrorCode = 'CONFIG_INVALID' | 'USAGE';
 const LONGEST = 10_000;
 /** For safety: each loop parses the JSON that it reads. */
 const MOST_LOOPS = 16;
+/** For safety: each `||` copies what those before it made. */
+const MOST_CONCATS = 32;
+/** For safety: a search takes as long as both lengths, multiplied. */
+const LONGEST_SEARCHED = 200;
+/** For safety: each of these functions may double what is inside, because it escapes the text of another one again. */
+const MOST_ESCAPES = 8;
+const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
+/** The column of `json_each` that has all that it reads. */
+const WHOLE_JSON = 8;
 const HINT = 'docs/views.md has what an expression may use, and examples.';
 const JSON_EACH = "Read the elements of an array with: EXISTS (SELECT 1 FROM json_each(body, '$.MEMBER') v WHERE …).";
 
 /** Columns of the view `catalog` that the mirror adds to the product. */
 const OF_MIRROR = ['id', 'first_seen_at', 'changed_at', 'changed_seq'];
 
-/** Deterministic, and the result is about as long as the arguments. */
+/** Deterministic, and the result is about as long as the arguments, except that of those that escape. */
 const FUNCTIONS = new Set(
   `-> ->> json json_array json_array_length json_extract json_group_array json_group_object json_insert json_object json_quote
    json_remove json_replace json_set json_type json_valid abs avg ceil ceiling coalesce count floor glob group_concat ifnull iif
@@ -55,18 +64,25 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
  */
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
-  /** For each open parenthesis, whether it holds a query. */
-  const open: boolean[] = [];
+  /** The open parentheses. */
+  const open: { readonly name: string; isQuery: boolean }[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {
     if (/^(--|\/\*)/.test(token)) continue;
     const word = token.toUpperCase();
-    if (/^(WITH|VALUES|RECURSIVE)$/.test(word)) throw invalid(`${word} is not available`, HINT);
+    if (/^(WITH|VALUES|RECURSIVE|MAIN)$/.test(word)) throw invalid(`${word} is not available`, HINT);
     if (token === ';') throw invalid('there is more than one statement', HINT);
-    if (word === 'SELECT' && open.length > 0) open[open.length - 1] = true;
-    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && open.at(-1) === true);
+    const last = open.at(-1);
+    if (word === 'SELECT' && last !== undefined) last.isQuery = true;
+    const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && last?.isQuery === true);
     if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
-    if (token === '(') open.push(false);
+    if (token === '(') open.push({ name: before.replace(/\W/g, '').toLowerCase(), isQuery: false });
+    const escaping = open.filter(({ name }) => ESCAPES.test(name));
+    if (escaping.length > MOST_ESCAPES) throw invalid(`it has functions that make JSON more than ${MOST_ESCAPES} deep`);
+    const each = open.findIndex(({ name }) => name === 'json_each');
+    if (each !== -1 && open.slice(each).some((one) => escaping.includes(one))) {
+      throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
+    }
     if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
     before = word;
   }
@@ -103,12 +119,18 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
 }
 
 /** Rejects what takes longer than a few readings of the product. */
-function checkCost(program: Program, invalid: Invalid): void {
-  const { of, loops, loopAround, writerOf, isOfElement, calls, jumpsBack } = program;
-  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || of('Rewind').length > 1) {
+function checkCost(program: Program, text: string, invalid: Invalid): void {
+  const { of, loops, loopAround, writerOf, literalIn, isOfElement, calls, jumpsBack } = program;
+  // NOT IN looks at the first row of the list only.
+  const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
+  if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || isLooped) {
     throw invalid('it has a loop of its own', JSON_EACH);
   }
   if (loops.length > MOST_LOOPS) throw invalid(`it has more than ${MOST_LOOPS} times json_each`);
+  if (of('Concat').length > MOST_CONCATS) throw invalid(`it has more than ${MOST_CONCATS} times ||`);
+  if (of('VColumn').some(({ p2 }) => p2 === WHOLE_JSON)) {
+    throw invalid('json of json_each is the whole product again, for each element', JSON_EACH);
+  }
   for (const { addr, p3 } of of('VFilter')) {
     const outer = loopAround(addr);
     if (outer !== undefined && !isOfElement(p3 + 2, addr, outer)) {
@@ -120,8 +142,13 @@ function checkCost(program: Program, invalid: Invalid): void {
   }
   for (const { at, name, args, isConstant } of calls) {
     const literal = LITERAL_ARGUMENT[name];
-    if (literal !== undefined && literal < args.length && !isConstant(literal)) {
-      throw invalid(`what ${name} searches for must be a literal, such as '%word%'`);
+    if (literal !== undefined && literal < args.length) {
+      if (!isConstant(literal)) throw invalid(`what ${name} searches for must be a literal, such as '%word%'`);
+      // What is computed of literals is not longer than the whole text.
+      const searched = literalIn(at.p2 + literal, at.addr) ?? text;
+      if (searched.length > LONGEST_SEARCHED) {
+        throw invalid(`what ${name} searches for must be a literal of at most ${LONGEST_SEARCHED} characters`);
+      }
     }
     const loop = loopAround(at.addr);
     const isOfProduct = (register: number): boolean => writerOf(register, at.addr, loop?.from)?.opcode === 'Column';
@@ -203,7 +230,7 @@ export function checkExpression(text: string, name: string, code: ViewErrorCode)
     }
     const program = readProgram(listed);
     checkSources(program, each?.p4 ?? null, invalid);
-    checkCost(program, invalid);
+    checkCost(program, text, invalid);
     return readsOf(program);
   } finally {
     sqlite.close();

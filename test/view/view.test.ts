@@ -50,6 +50,10 @@ const FILTERS = [
   "body->>'edition' >= 1 AND language IS NULL",
   'catalog.language IS NOT NULL',
   "title COLLATE nocase = 'TIDES'",
+  "'CZ' NOT IN (SELECT value FROM json_each(sales_rights))",
+  'language NOT IN (SELECT value FROM json_each(\'["cs","sk"]\'))',
+  'edition = 2 AND edition < vbid',
+  'EXISTS (SELECT 1 FROM json_each(sales_rights) WHERE value = title OR value = edition)',
 ];
 
 describe.skipIf(!sqliteToolsAvailable)('a filter', () => {
@@ -113,6 +117,14 @@ const BAD: readonly (readonly [text: string, error: RegExp])[] = [
   ['title = /* x', /incomplete input/],
   [`title = '${'x'.repeat(20_000)}'`, /more than 10000 characters/],
   ['('.repeat(3_000) + ')'.repeat(3_000), /Recursion limit/],
+  ["EXISTS (SELECT 1 FROM json_each(body) v WHERE v.json = 'x')", /json of json_each is the whole product/],
+  [`body LIKE '%${'a'.repeat(200)}%'`, /a literal of at most 200 characters/],
+  [`title LIKE '%' || '${'a'.repeat(200)}'`, /a literal of at most 200 characters/],
+  [`trim(body, '${'a'.repeat(201)}') = ''`, /a literal of at most 200 characters/],
+  [Array.from({ length: 34 }, () => 'body').join(' || '), /more than 32 times/],
+  [`length(${'trim("json_quote"('.repeat(9)}body${'))'.repeat(9)}) > 0`, /more than 8 deep/],
+  ['EXISTS (SELECT 1 FROM json_each(json_array(trim(json_quote(body)))))', /JSON that the expression makes/],
+  ["main.catalog.title = 'x'", /MAIN is not available/],
   [Array.from({ length: 17 }, () => 'EXISTS (SELECT 1 FROM json_each(body))').join(' OR '), /more than 16 times/],
 ];
 
@@ -122,6 +134,11 @@ describe('an expression', () => {
     expect(() => compileView({ where: text, fields: null }, NAMES, 'USAGE')).toThrow(
       expect.objectContaining({ code: 'USAGE' }),
     );
+  });
+
+  it('that compares each element with a field reads the field once', () => {
+    const body = `{"title":"x","a":[${'1,'.repeat(200_000)}"x"]}`;
+    expect(where("EXISTS (SELECT 1 FROM json_each(body, '$.a') WHERE value = title)").of('A', body)).toBe(body);
   });
 
   it('that fails for a product counts as nothing, and is counted', () => {
