@@ -29,7 +29,7 @@ export function reconcile(store: RelayWriter, sink: SinkRow, mark: Opened | null
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, cursor, next);
   } else if (!sink.opened && sink.beganGeneration > 1) {
-    // The restart was ordered before the mirror knew the sink's generation, and the view of what the store has.
+    // The restart was ordered before the mirror knew the sink's generation; or the view of what the store has is not known.
     if (mark.cursor > 0) store.sinks.fillRemoved(sink.id);
     const next = Math.max(generation, mark.generation + 1);
     continueAt(store, sink, next, Math.min(sink.beganCursor, mark.cursor), next);

@@ -1,6 +1,7 @@
 import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
+import type { From } from '../store/rows/write-sink-views.ts';
 import { compileView, isWhole, type View, type ViewText } from '../view/view.ts';
 
 /*
@@ -42,20 +43,6 @@ export function createPreparedViews(name: string) {
 }
 
 export type PreparedViews = ReturnType<typeof createPreparedViews>;
-
-/** How far a store is. */
-export type From = Pick<SinkView, 'fromGeneration' | 'fromCursor' | 'fromBackfill' | 'fromRemoved' | 'exact'>;
-
-/** How far the mirror believes that it is. */
-export function fromOf({ beganGeneration, cursor, backfillTo, backfillRemoved }: SinkRow): From {
-  return {
-    fromGeneration: beganGeneration,
-    fromCursor: cursor,
-    fromBackfill: backfillTo,
-    fromRemoved: backfillRemoved,
-    exact: true,
-  };
-}
 
 /** A product as of a moment that is not before those of the question. */
 type Product = Pick<RecordedChange, 'vbid' | 'seq' | 'body'>;

@@ -2,8 +2,9 @@ import { difference, isEmpty } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow, ViewForecast } from '../store/rows/sink-rows.ts';
+import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import { createContents, fromOf, type PreparedViews, transitionAt } from './store-contents.ts';
+import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
 
 /** Products that are judged before others get their turn. */
 const STEP = 250;

@@ -1,7 +1,8 @@
-import { createContents, createPreparedViews, fromOf } from '../relay/store-contents.ts';
+import { createContents, createPreparedViews } from '../relay/store-contents.ts';
 import { createHistory } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Store } from '../store/store.ts';
 import type { View } from '../view/view.ts';
 import { heldSinkText } from './held-sink.ts';

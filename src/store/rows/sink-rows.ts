@@ -2,7 +2,7 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
-import { type parked as parkedEvents, type sinkGaps, sinks, type sinkViews } from '../schema/sink-tables.ts';
+import { type parked as parkedEvents, type sinkGaps, sinks, sinkViews } from '../schema/sink-tables.ts';
 
 /**
  * ```
@@ -103,11 +103,8 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     `SELECT count(*) FROM
        (SELECT 1 FROM parked WHERE sink_id = ? AND state IN ('refused', 'waiting', 'ready') LIMIT ?)`,
   );
-  type RawView = Omit<SinkView, 'unsure' | 'exact' | 'fromRemoved'>;
-  const views = rows<[id: number], RawView & { unsure: string; exact: number; fromRemoved: number }>(
-    `SELECT generation, where_sql AS "where", fields, tag, from_generation AS fromGeneration, from_cursor AS fromCursor,
-       from_backfill AS fromBackfill, from_removed AS fromRemoved, exact, to_cursor AS toCursor, unsure FROM sink_views WHERE sink_id = ? ORDER BY generation`,
-  );
+  const ofSink = sql`sink_id = ${sql.placeholder('id')}`;
+  const views = onFirstUse(() => orm.select().from(sinkViews).where(ofSink).orderBy(sinkViews.generation).prepare());
   const skipped = values<[number], number>("SELECT seq FROM parked WHERE sink_id = ? AND state = 'skipped'");
 
   return {
@@ -134,12 +131,9 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     skipped: (id: number) => new Set(skipped(id)),
     /** The views that the sink has had, oldest first. */
     views: (id: number): SinkView[] =>
-      views(id).map((view) => ({
-        ...view,
-        exact: view.exact === 1,
-        fromRemoved: view.fromRemoved === 1,
-        unsure: new Set(JSON.parse(view.unsure) as string[]),
-      })),
+      views()
+        .all({ id })
+        .map((view) => ({ ...view, unsure: new Set(JSON.parse(view.unsure) as string[]) })),
     gaps: rows<[id: number], SinkGap>(
       'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
     ),

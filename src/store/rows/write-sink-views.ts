@@ -8,6 +8,20 @@ const TAG_BYTES = 6;
 
 type ViewText = Pick<SinkView, 'where' | 'fields'>;
 
+/** How far a store is. */
+export type From = Pick<SinkView, 'fromGeneration' | 'fromCursor' | 'fromBackfill' | 'fromRemoved' | 'exact'>;
+
+/** How far the mirror believes that it is. */
+export function fromOf({ beganGeneration, cursor, backfillTo, backfillRemoved }: SinkRow): From {
+  return {
+    fromGeneration: beganGeneration,
+    fromCursor: cursor,
+    fromBackfill: backfillTo,
+    fromRemoved: backfillRemoved,
+    exact: true,
+  };
+}
+
 /** Writes what holds a sink, and what moves its store from one view, or one moment, to another, in a new generation. */
 export function createViewWriter({ write }: Queries) {
   const restart = write(
@@ -42,14 +56,10 @@ export function createViewWriter({ write }: Queries) {
   const newTag = (): string => randomBytes(TAG_BYTES).toString('hex');
 
   const NEW = { fromGeneration: null, fromCursor: 0, fromBackfill: 0, fromRemoved: 0 };
-  const fromOf = ({ beganGeneration, cursor, backfillTo, backfillRemoved }: SinkRow) => ({
-    fromGeneration: beganGeneration,
-    fromCursor: cursor,
-    fromBackfill: backfillTo,
-    fromRemoved: backfillRemoved ? 1 : 0,
-  });
 
   return {
+    /** Lets the first opening send every product, because its store may have those of a view. */
+    begin: (id: number) => begin(id),
     /** Notes the view of a sink that has not got anything. */
     beginView: ({ id }: SinkRow, { where, fields }: ViewText): void => {
       begin(id);
@@ -59,7 +69,7 @@ export function createViewWriter({ write }: Queries) {
     changeView: (sink: SinkRow, { where, fields }: ViewText): void => {
       const { id, cursor, backfillTo } = sink;
       restart({ id, cursor: 0, to: Math.max(cursor, backfillTo) });
-      add({ id, where, fields, tag: newTag(), ...fromOf(sink) });
+      add({ id, where, fields, tag: newTag(), ...fromOf(sink), fromRemoved: sink.backfillRemoved ? 1 : 0 });
       forgetParked(id);
     },
     /** Sends what differs between the products as of the cursor and as they are now. @param view as it is; undefined: none */
@@ -67,7 +77,7 @@ export function createViewWriter({ write }: Queries) {
       const { id, cursor } = sink;
       restart({ id, cursor, to: null });
       const { where = null, fields = null, tag = null } = view ?? {};
-      add({ id, where, fields, tag, ...fromOf(sink) });
+      add({ id, where, fields, tag, ...fromOf(sink), fromRemoved: sink.backfillRemoved ? 1 : 0 });
     },
     /** Lets a fill send, too, which products are not to be there. */
     fillRemoved: write<[id: number]>('UPDATE sinks SET backfill_removed = 1 WHERE id = ?'),

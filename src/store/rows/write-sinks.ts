@@ -110,9 +110,16 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
      */
     configure: ({ name, kind, address, identity }: NamedSink): void => {
       const before = reader.get(name);
-      if (before !== undefined && before.identity !== identity) leaveName(before);
+      const isNew = before?.identity !== identity;
+      // Its store may have been fed under another name or address.
+      const hadView = reader
+        .list()
+        .some((one) => (one.name === name || one.identity === identity) && reader.views(one.id).length > 0);
+      if (before !== undefined && isNew) leaveName(before);
       // An operator who paused the name has not allowed deliveries to another store.
       configure({ name, kind, address, identity, state: before?.state === 'paused' ? 'paused' : 'running' });
+      const now = reader.get(name);
+      if (isNew && hadView && now !== undefined) views.begin(now.id);
     },
     /** Notes which sinks the settings no longer name: these no longer hold the log. */
     configureOnly: (sinks: readonly Pick<NamedSink, 'name'>[]) =>
