@@ -65,7 +65,7 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
   /** The open parentheses. */
-  const open: { readonly name: string; isQuery: boolean }[] = [];
+  const open: { readonly escapes: number; readonly isEach: boolean; isQuery: boolean }[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {
     if (/^(--|\/\*)/.test(token)) continue;
@@ -76,12 +76,13 @@ function checkText(text: string, invalid: Invalid): void {
     if (word === 'SELECT' && last !== undefined) last.isQuery = true;
     const isSource = /^(FROM|JOIN)$/.test(before) || (before === ',' && last?.isQuery === true);
     if (token === '(' && isSource) throw invalid('a query in FROM is not available', JSON_EACH);
-    if (token === '(') open.push({ name: before.replace(/\W/g, '').toLowerCase(), isQuery: false });
-    const escaping = open.filter(({ name }) => ESCAPES.test(name));
-    if (escaping.length > MOST_ESCAPES) throw invalid(`it has functions that make JSON more than ${MOST_ESCAPES} deep`);
-    const each = open.findIndex(({ name }) => name === 'json_each');
-    if (each !== -1 && open.slice(each).some((one) => escaping.includes(one))) {
-      throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
+    if (token === '(') {
+      const name = before.replace(/\W/g, '').toLowerCase();
+      const isEach = last?.isEach === true;
+      const escapes = (last?.escapes ?? 0) + Number(ESCAPES.test(name));
+      if (escapes > MOST_ESCAPES) throw invalid(`it has functions that make JSON more than ${MOST_ESCAPES} deep`);
+      if (isEach && ESCAPES.test(name)) throw invalid('json_each reads JSON that the expression makes', JSON_EACH);
+      open.push({ escapes, isEach: isEach || name === 'json_each', isQuery: false });
     }
     if (token === ')' && open.pop() === undefined) throw invalid('a parenthesis is closed that was not opened');
     before = word;
