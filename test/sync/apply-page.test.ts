@@ -222,7 +222,7 @@ it('a resumed run goes on counting what its updates empty, and counts a page onc
   expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: { title: 3 }, unusual: null });
   const from = at.store.changes.lastSeq() + 1;
   apply(resumed, captured(at, [product('D', '2')], { page: 4 }), empty(5, 'D', 'E'));
-  const unusual = { from, field: 'title', key: 'title', products: 5, living: 7 };
+  const unusual = { from, field: 'title', products: 5, living: 7 };
   expect(at.store.runs.unusual(0)).toEqual({ ...unusual, run: at.runId });
   apply(resumed, empty(6, 'F'));
   expect(at.store.runs.get(at.runId)).toMatchObject({ emptied: { title: 6 }, unusual: { ...unusual, products: 6 } });

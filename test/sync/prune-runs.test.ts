@@ -127,7 +127,7 @@ it('pruning keeps runs that are held, unusual or unfinished, and runs that a dec
     runs.create({ kind: 'full', from: null, startedAt: NOW - 299 * DAY_MS, tick: null, selection: SELECTION }),
   );
   const [unusual = 0] = addRuns(bench, { count: 1, ageMs: 298 * DAY_MS });
-  const losses = { from: 1, field: 'title', key: 'title', products: 1, living: 1 };
+  const losses = { from: 1, field: 'title', products: 1, living: 1 };
   write(bench, ({ runs }) => runs.noteLosses(unusual, { title: 1 }, losses));
   const old = addRuns(bench, { count: 200, ageMs: 200 * DAY_MS });
   const [decided = 0, changing = 0, superseded = 0] = old;

@@ -55,7 +55,7 @@ function unusualRun({ store, change }: TestMirror, versions: ReturnType<typeof s
   const from = store.changes.lastSeq() + 1;
   const run = writeUnder(store.keeperLease, Date.now(), ({ runs }) => {
     const id = runs.create({ kind: 'delta', from: null, startedAt: 0, tick: null, selection: SELECTION });
-    const about = { from, field: 'price', key: 'price', products: versions.length, living: 300 };
+    const about = { from, field: 'price', products: versions.length, living: 300 };
     runs.noteLosses(id, { price: versions.length }, about);
     return id;
   });
