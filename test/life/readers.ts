@@ -101,14 +101,18 @@ export function startReaders(project: Project, daemon: () => number | null) {
 
   /** @param waits whether the command waits for a lock; otherwise it may fail while the daemon starts or ends */
   async function shell(command: string, waits: boolean): Promise<string> {
+    let startedBy: number | null = null;
     for (;;) {
       const before = daemon();
       const { code, stdout: out, stderr } = await runProcess(['sh', '-c', command], {}, project.directory);
       if (code === 0 && stderr === '') return out;
       const isLocked = !waits && stderr.includes('database is locked');
       await delay(RESTART_MS);
-      if (!isLocked || (before !== null && before === daemon())) problems.push(`${command}: ${out}${stderr}`.trim());
+      // A daemon that was just starting locks it once.
+      const isAgain = before !== null && before === startedBy && before === daemon();
+      if (!isLocked || isAgain) problems.push(`${command}: ${out}${stderr}`.trim());
       if (!isLocked) return '';
+      startedBy = before;
     }
   }
 
