@@ -44,7 +44,7 @@ export function parseEvent(event: unknown): CatchwordEvent {
 }
 
 /**
- * The product of an event exactly as the source sent it, with every digit of its numbers.
+ * The product of an event exactly as the source sent it, or as the reader's view shows it, with every digit of its numbers.
  * @param text the text of one event, which `parseEvent` has accepted
  * @returns JSON; null if the product was removed
  */

@@ -7,7 +7,7 @@ import { decoded } from '../base/percent-decode.ts';
 import { type Hide, hiding } from '../base/redact.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
-import { compileView, isWhole, type View, viewText } from '../view/view.ts';
+import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
@@ -158,8 +158,7 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
 
 /** @throws CatchwordError CONFIG_INVALID if an expression is not valid */
 function viewOf({ env, where, fields }: SinkSetting): View | null {
-  const text = viewText(where, fields);
-  return isWhole(text) ? null : compileView(text, { where: `${env}_WHERE`, fields: `${env}_FIELDS` });
+  return viewOrNull(viewText(where, fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` });
 }
 
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */

@@ -12,7 +12,7 @@ import type { ChangeOp } from '../catalog/run-types.ts';
  *
  *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
- * Events arrive in the order of their `seq`, without gaps. After a crash, an event may arrive again. A sink that stores the
+ * Events arrive in the order of their `seq`; with a view, only those that it shows. After a crash, an event may arrive again. A sink that stores the
  * `Mark` with the events, in one atomic step, and returns it from `open`, gets every event effectively once.
  */
 
@@ -27,7 +27,7 @@ export interface SinkEvent {
   readonly op: ChangeOp;
   /** The product's key. */
   readonly vbid: string;
-  /** JSON of the product right after the change, as the source sent it; null if it was removed. */
+  /** JSON of the product right after the change, as the source sent it, or what the sink's view shows of it; null if removed. */
   readonly body: string | null;
   /** The event as a CloudEvents 1.0 event: JSON on one line. */
   readonly text: string;
@@ -43,7 +43,7 @@ export interface EventLines extends EventSpan {
 export interface Mark {
   /** Random id of the mirror's history: in another one, the same `seq` is another change. */
   readonly incarnation: string;
-  /** Grows with every restart of delivery (a replay, parked events that were retried or skipped); starts at 1. */
+  /** Grows with every restart of delivery (a replay, another view, parked events that were retried or skipped); starts at 1. */
   readonly generation: number;
   /** Every change up to this `seq` is delivered. */
   readonly cursor: number;
@@ -84,7 +84,8 @@ export interface Sink {
    */
   open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
   /**
-   * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once. The store
+   * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once (with a
+   * view: every one that it shows). The store
    * may have rows of an earlier fill or of another mirror; keep them until `fillEnds`.
    * @param mark the position before the first delivery, with the cursor 0
    */

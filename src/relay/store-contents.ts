@@ -2,7 +2,7 @@ import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
 import type { From } from '../store/rows/write-sink-views.ts';
-import { compileView, isWhole, type View, type ViewText } from '../view/view.ts';
+import { type View, type ViewText, viewOrNull } from '../view/view.ts';
 
 /*
  * What a store has: V of the products as of its cursor, for its view. While it is brought from one view, or one moment, to
@@ -35,7 +35,7 @@ export function createPreparedViews(name: string) {
     let view = prepared.get(key);
     if (view === undefined) {
       const what = `the view of sink ${name}`;
-      view = isWhole({ where, fields }) ? null : compileView({ where, fields }, { where: what, fields: what });
+      view = viewOrNull({ where, fields }, { where: what, fields: what });
       prepared.set(key, view);
     }
     return view;

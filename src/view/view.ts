@@ -36,7 +36,7 @@ export interface View extends ViewText {
   readonly failures: () => { readonly count: number; readonly last: string | null };
 }
 
-export function isWhole({ where, fields }: ViewText): boolean {
+function isWhole({ where, fields }: ViewText): boolean {
   return where === null && fields === null;
 }
 
@@ -120,6 +120,15 @@ export function compileView(
   };
 }
 
+/** As `compileView`; null for whole products. */
+export function viewOrNull(
+  text: ViewText,
+  names: Parameters<typeof compileView>[1],
+  code?: ViewErrorCode,
+): View | null {
+  return isWhole(text) ? null : compileView(text, names, code);
+}
+
 /**
  * The view of a reader who chooses it itself; null for whole products.
  * @param prefix of the names of the two, for errors
@@ -128,8 +137,7 @@ export function compileView(
 export function readerView({ where, fields }: GivenView, prefix = ''): View | null {
   const empty = Object.entries({ where, fields }).find(([, given]) => given?.trim() === '');
   if (empty !== undefined) throw usageError(`${prefix}${empty[0]} is empty`, 'Omit it to get all.');
-  const text = viewText(where, fields);
-  return isWhole(text) ? null : compileView(text, { where: `${prefix}where`, fields: `${prefix}fields` }, 'USAGE');
+  return viewOrNull(viewText(where, fields), { where: `${prefix}where`, fields: `${prefix}fields` }, 'USAGE');
 }
 
 /** A text that is empty counts as absent. */

@@ -5,7 +5,7 @@ import { compareView, comparisonLines, sampleLines } from '../../../report/sink-
 import { type Colours, plural } from '../../../report/text.ts';
 import type { Config } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
-import { compileView, type GivenView, isWhole, viewText } from '../../../view/view.ts';
+import { type GivenView, viewOrNull, viewText } from '../../../view/view.ts';
 import type { CommandContext } from './command-context.ts';
 import { colours, type Result } from './output-format.ts';
 import { progressBar } from './show-progress.ts';
@@ -22,11 +22,10 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
   const had = row === null ? undefined : viewAt(store.sinks.views(row.id), row.generation);
   const now = setting ?? { where: had?.where ?? '', fields: had?.fields ?? '' };
   const text = viewText(given.where ?? now.where, given.fields ?? now.fields);
-  if (isWhole(text)) return { row, view: null };
   const where = given.where === undefined ? `${setting?.env}_WHERE` : '--where';
   const fields = given.fields === undefined ? `${setting?.env}_FIELDS` : '--fields';
   const isGiven = given.where !== undefined || given.fields !== undefined;
-  return { row, view: compileView(text, { where, fields }, isGiven ? 'USAGE' : 'CONFIG_INVALID') };
+  return { row, view: viewOrNull(text, { where, fields }, isGiven ? 'USAGE' : 'CONFIG_INVALID') };
 }
 
 /** Compares, as of now, and shows how far it is. */
