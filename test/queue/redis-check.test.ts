@@ -9,7 +9,7 @@ import { PRIMARY, redisAvailable, startRedis, startSentinel } from '../support/r
 import { freePort } from '../support/server.ts';
 
 /** Parts of every password here. */
-const SECRET = /4711|Jqh/;
+const SECRET = /xq4711|Jqh/;
 
 async function refusal(url: string): Promise<unknown> {
   const error = await checkRedis(url).catch((thrown: unknown) => thrown);
@@ -22,7 +22,7 @@ it.each([
   'rediss://shop:47%2F11@cache.example/2',
   'redis+sentinel://one.example/queue-1',
   'redis+sentinel://one.example:26380,[::1]:26381,10.0.0.3/queue.1_b/15',
-  'rediss+sentinel://shop:a,b@one.example,two.example/queue?sentinel_user=watch&sentinel_password=4711%40+Jqh',
+  'rediss+sentinel://shop:a,b@one.example,two.example/queue?sentinel_user=watch&sentinel_password=xq4711%40+Jqh',
 ])('the form of REDIS_URL takes %s', (given) => {
   expect(checkedSettings({ REDIS_URL: given }, 'nothing').redisUrl).toBe(given);
 });
@@ -36,13 +36,13 @@ it.each([
   ['redis+sentinel://127.0.0.1:26379/queue 1', /name by which the sentinels know the primary/],
   ['redis+sentinel:///queue', /host of every sentinel/],
   ['redis+sentinel://one.example,/queue', /host of every sentinel/],
-  ['redis+sentinel://shop:4711@/queue', /must be an address such as .*redis\+sentinel:/],
+  ['redis+sentinel://shop:xq4711@/queue', /must be an address such as .*redis\+sentinel:/],
   ['redis+sentinel://one.example:port,two.example/queue', /must be an address such as .*redis\+sentinel:/],
-  ['redis+sentinel://shop:4711/Jqh@one.example/queue', /written as %2F/],
+  ['redis+sentinel://shop:xq4711/Jqh@one.example/queue', /written as %2F/],
   ['redis+sentinel://shop:47/11@one.example,two.example/queue', /written as %2F/],
-  ['redis+sentinel://one.example/queue?sentinel_password=4711@Jqh', /written as %2F/],
-  ['redis+sentinel://one.example/queue?sentinel_password=4711#Jqh', /written as %2F/],
-  ['redis+sentinel://one.example/queue?password=4711', /options other than sentinel_user and sentinel_password/],
+  ['redis+sentinel://one.example/queue?sentinel_password=xq4711@Jqh', /written as %2F/],
+  ['redis+sentinel://one.example/queue?sentinel_password=xq4711#Jqh', /written as %2F/],
+  ['redis+sentinel://one.example/queue?password=xq4711', /options other than sentinel_user and sentinel_password/],
   ['http+sentinel://one.example/queue', /must be an address such as/],
 ])('the form of REDIS_URL rejects %s', (given, hint) => {
   expect(() => checkedSettings({ REDIS_URL: given }, 'nothing')).toThrow(
@@ -56,7 +56,7 @@ it.each([
 
 it('sentinels that cannot be reached are all named in the error', async () => {
   const [one, two] = [await freePort(), await freePort()];
-  const url = `redis+sentinel://shop:4711@127.0.0.1:${one},127.0.0.1:${two}/queue-1?sentinel_password=Jqh`;
+  const url = `redis+sentinel://shop:xq4711@127.0.0.1:${one},127.0.0.1:${two}/queue-1?sentinel_password=Jqh`;
   const refused = (port: number) => `the sentinel at 127.0.0.1:${port} cannot be reached: .*ECONNREFUSED.*`;
   expect(await refusal(url)).toMatchObject({
     code: 'QUEUE_UNAVAILABLE',
@@ -114,21 +114,21 @@ describe.skipIf(!redisAvailable)('with sentinels', () => {
   it('Redis behind sentinels is named in the error if it is gone, because the sentinels did not promote another', async () => {
     const { redis, hosts } = await behindSentinel();
     await redis.kill('SIGKILL');
-    expect(await refusal(`redis+sentinel://shop:4711@${hosts}/${PRIMARY}`)).toMatchObject({
+    expect(await refusal(`redis+sentinel://shop:xq4711@${hosts}/${PRIMARY}`)).toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
       message: expect.stringMatching(new RegExp(`^Redis at 127\\.0\\.0\\.1:${redis.port} cannot be reached: `)),
     });
   });
 
   it('Redis behind sentinels gets the password of the address, and the sentinel only its own', async () => {
-    const { hosts } = await behindSentinel(['--requirepass', '4711'], ['--requirepass', 'Jqh+1']);
+    const { hosts } = await behindSentinel(['--requirepass', 'xq4711'], ['--requirepass', 'Jqh+1']);
     const options = '?sentinel_password=Jqh+1';
-    expect(await checkRedis(`redis+sentinel://:4711@${hosts}/${PRIMARY}/3${options}`)).toMatchObject({ silent: [] });
+    expect(await checkRedis(`redis+sentinel://:xq4711@${hosts}/${PRIMARY}/3${options}`)).toMatchObject({ silent: [] });
     expect(await refusal(`redis+sentinel://${hosts}/${PRIMARY}${options}`)).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
       message: expect.stringMatching(/^Redis at .* rejects this user: NOAUTH/),
     });
-    expect(await refusal(`redis+sentinel://:4711@${hosts}/${PRIMARY}`)).toMatchObject({
+    expect(await refusal(`redis+sentinel://:xq4711@${hosts}/${PRIMARY}`)).toMatchObject({
       code: 'QUEUE_MISCONFIGURED',
       message: expect.stringMatching(/^the sentinel at .* rejects this user: NOAUTH/),
       hint: 'Put sentinel_user and sentinel_password into REDIS_URL.',
