@@ -38,7 +38,7 @@ it.each([
   ['redis+sentinel://one.example,/queue', /host of every sentinel/],
   ['redis+sentinel://shop:xq4711@/queue', /must be an address such as .*redis\+sentinel:/],
   ['redis+sentinel://one.example:port,two.example/queue', /must be an address such as .*redis\+sentinel:/],
-  ['redis+sentinel://shop:xq4711/Jqh@one.example/queue', /written as %2F/],
+  ['redis+sentinel://shop:4711/Jqh@one.example/queue', /written as %2F/],
   ['redis+sentinel://shop:47/11@one.example,two.example/queue', /written as %2F/],
   ['redis+sentinel://one.example/queue?sentinel_password=xq4711@Jqh', /written as %2F/],
   ['redis+sentinel://one.example/queue?sentinel_password=xq4711#Jqh', /written as %2F/],
