@@ -4,6 +4,7 @@ import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { nameOf, problemsOf } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
 import { runJson } from './run-report.ts';
 import { localIso } from './text.ts';
@@ -88,4 +89,32 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
     next_try: iso(planned(retry?.at ?? null)),
     retry_reason: retry?.reason ?? null,
   };
+}
+
+/** Problems that are open, as `status --json` prints it. */
+export function episodesJson({ episodes }: Reader) {
+  return episodes.open().map(({ topic, message, beganAt }) => {
+    return { topic, message: message.replace('\n', ' '), began_at: iso(beganAt) };
+  });
+}
+
+/** The configured channels that notifications go to, and what each has got, as `status --json` prints them. */
+export function channelStatuses(
+  { episodes }: Reader,
+  configured: readonly { readonly name: string; readonly kind: string; readonly address: string }[],
+) {
+  const known = episodes.channels();
+  return configured.map(({ name, kind, address }) => {
+    const state = known.find(({ channel }) => channel === name);
+    return {
+      name,
+      kind,
+      address,
+      delivered_at: iso(state?.deliveredAt ?? null),
+      waiting: state?.waiting ?? 0,
+      given_up: state?.givenUp ?? 0,
+      error: state?.error ?? null,
+      next_try_at: iso(state?.nextTryAt ?? null),
+    };
+  });
 }

@@ -2,11 +2,10 @@ import type { Run } from '../catalog/run-types.ts';
 import { MOST_MISSED } from '../catalog/tick.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
-import { type channelStatuses, channelText, type episodesJson } from './notices-report.ts';
 import { openText, restlessText, settlingText, unusualText } from './run-text.ts';
 import type { sinkStatuses } from './sink-report.ts';
 import { errorText } from './sink-text.ts';
-import type { Missed, statusOf } from './status-report.ts';
+import type { channelStatuses, episodesJson, Missed, statusOf } from './status-report.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 
 type Status = ReturnType<typeof statusOf>;
@@ -62,6 +61,15 @@ function sinkText(sink: SinkStatus): string {
   const refused = parked === 0 ? '' : `, ${plural(parked, 'event')} parked (npx catchword sink parked ${name})`;
   if (sink.held !== null) return `${name}: ${state}, ${behind}${refused}: ${sink.held.reason}. ${sink.held.advice}`;
   return `${name}: ${state}, ${behind}${refused}${sink.error === null ? '' : `: ${errorText(sink)}`}`;
+}
+
+/** A channel, for a person. */
+export function channelText(channel: ReturnType<typeof channelStatuses>[number]): string {
+  const { name, kind, delivered_at: at, waiting, given_up: givenUp, error, next_try_at: next } = channel;
+  const parts = [at === null ? 'no message so far' : `last message ${time(at)}`];
+  if (waiting > 0) parts.push(`${plural(waiting, 'message')} waiting${next === null ? '' : ` until ${time(next)}`}`);
+  if (givenUp > 0) parts.push(`${plural(givenUp, 'message')} given up`);
+  return `${name}: ${kind}, ${parts.join(', ')}${error === null ? '' : `: ${error}`}`;
 }
 
 /** With the source's own total, if it is another one. */

@@ -3,7 +3,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
-import { growthOf } from '../../src/report/disk-report.ts';
+import { growthOf } from '../../src/cli/commands/doctor/disk-check.ts';
 import { openStore } from '../../src/store/store.ts';
 import { runHere } from '../support/in-process.ts';
 import { expectExactLog, settingsFor, temporaryDirectory } from '../support/mirror.ts';

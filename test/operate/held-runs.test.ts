@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { heldFacts } from '../../src/report/held-report.ts';
+import { heldFacts } from '../../src/report/run-text.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { serve } from '../http/place.ts';
 import { openedStore } from '../store/opened-store.ts';

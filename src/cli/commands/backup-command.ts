@@ -5,8 +5,8 @@ import { moment, plural, size } from '../../report/text.ts';
 import { backUp } from '../../store/file/back-up.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { copyWithProgress } from './shared/copy-progress.ts';
 import { type JsonOption, print } from './shared/output-format.ts';
+import { copyWithProgress } from './shared/show-progress.ts';
 
 export function backupCommand(context: CommandContext): Command {
   return new Command('backup')

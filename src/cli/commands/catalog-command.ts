@@ -3,9 +3,8 @@ import { CatchwordError, usageError } from '../../base/errors.ts';
 import { readItems } from '../../client/products/read-items.ts';
 import { count, plural, time } from '../../report/text.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { isoMoment, wholeNumber } from './shared/output-format.ts';
+import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';
 import { withService } from './shared/service-connection.ts';
-import { drained } from './shared/write-drained.ts';
 
 interface Options {
   readonly from?: number;

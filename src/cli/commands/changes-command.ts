@@ -12,9 +12,8 @@ import { type GivenView, readerView } from '../../view/view.ts';
 import { withMirror } from '../roles/open-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { isoMoment, wholeNumber } from './shared/output-format.ts';
+import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';
 import { watchReader } from './shared/stdout-reader.ts';
-import { drained } from './shared/write-drained.ts';
 
 /** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
 const BATCH = 500;

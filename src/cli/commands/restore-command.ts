@@ -7,8 +7,8 @@ import type { Config } from '../../settings/config.ts';
 import { type Restored, restore } from '../../store/file/restore-backup.ts';
 import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { copyWithProgress } from './shared/copy-progress.ts';
 import { type JsonOption, print } from './shared/output-format.ts';
+import { copyWithProgress } from './shared/show-progress.ts';
 
 /** Says what to do after a restore; a backup of another service may be the wrong one. */
 function nextLine({ baseUrl }: Config, { address, kept }: Restored): string {

@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
 import { plansOf } from '../../operate/schedule/due.ts';
-import { channelStatuses, episodesJson } from '../../report/notices-report.ts';
 import { sinkStatuses } from '../../report/sink-report.ts';
-import { statusOf } from '../../report/status-report.ts';
+import { channelStatuses, episodesJson, statusOf } from '../../report/status-report.ts';
 import { statusLines } from '../../report/status-text.ts';
 import { stateOf } from '../../state/mirror-state.ts';
 import type { CommandContext } from './shared/command-context.ts';

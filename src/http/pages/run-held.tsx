@@ -1,5 +1,5 @@
 import { holdOf, type Run } from '../../catalog/run-types.ts';
-import { heldFacts } from '../../report/held-report.ts';
+import { heldFacts } from '../../report/run-text.ts';
 import { count, plural } from '../../report/text.ts';
 import type { HeldRow } from '../../store/rows/removals.ts';
 import type { Store } from '../../store/store.ts';

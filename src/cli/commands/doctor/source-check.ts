@@ -6,7 +6,7 @@ import { findProduct } from '../../../store/rows/find-product.ts';
 import type { Store } from '../../../store/store.ts';
 import { createSourceProbe, type SourceProbe } from '../../../sync/source-checks.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { openPace } from '../shared/service-pace.ts';
+import { openPace } from '../shared/service-connection.ts';
 import { examine, type Finding, failed, note, ok, type Result } from './finding.ts';
 
 async function checkResponse(probe: SourceProbe): Promise<Result> {

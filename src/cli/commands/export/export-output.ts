@@ -8,7 +8,7 @@ import { checkedTarget, partOf, withOwnFile } from '../../../store/file/back-up.
 import { backupFailed } from '../../../store/file/copy-mirror.ts';
 import { copyInterrupted } from '../../../store/file/copy-subprocess.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { drained } from '../shared/write-drained.ts';
+import { drained } from '../shared/output-format.ts';
 
 export type Chunks = Iterable<string | Uint8Array>;
 

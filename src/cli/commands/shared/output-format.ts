@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import pc from 'picocolors';
 import { usageError } from '../../../base/errors.ts';
 import { parseIsoTime } from '../../../base/iso-time.ts';
@@ -22,6 +23,13 @@ export function plain(text: string): string {
 export function printLine(context: CommandContext, text = ''): void {
   const shown = colours(context).isColorSupported ? printableColoured(text) : printableLines(text);
   context.stdout.write(`${shown}\n`);
+}
+
+/** Resolves when stdout takes more, or the command is stopped. */
+export async function drained({ stdout, signal }: CommandContext): Promise<void> {
+  await once(stdout, 'drain', { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
 }
 
 export interface JsonOption {

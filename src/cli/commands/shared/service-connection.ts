@@ -1,15 +1,15 @@
 import { messageOf } from '../../../base/errors.ts';
-import { sourceAddress } from '../../../catalog/source-identity.ts';
+import { sourceAddress, sourceId } from '../../../catalog/source-identity.ts';
 import { type Connection, connect } from '../../../client/client-connection.ts';
+import type { Pacer } from '../../../pace/pacer.ts';
 import type { SourceConfig } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
-import { KEEPS_PACE_ALONE } from '../../../sync/shared-pace.ts';
+import { KEEPS_PACE_ALONE, mirrorPacer } from '../../../sync/shared-pace.ts';
 import { openMirrorIfAny } from '../../roles/open-mirror.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
 import { type JsonOption, print, type Result } from './output-format.ts';
 import { toPerson } from './person-notices.ts';
-import { openPace } from './service-pace.ts';
 
 /** Opens the mirror of this service, whose processes share one rate limit; null if there is none. */
 function openMirror(context: CommandContext, config: SourceConfig): Store | null {
@@ -22,6 +22,27 @@ function openMirror(context: CommandContext, config: SourceConfig): Store | null
     toPerson(context)({ message: KEEPS_PACE_ALONE, fields: { reason: messageOf(error) } });
   }
   return null;
+}
+
+/**
+ * Paces the requests of a command together with those of the fetchers, if there is a Redis, and of the mirror's other
+ * processes. A Redis that does not answer is named, and the command then shares the pace only through the mirror.
+ * @param mirror null if there is none
+ */
+export async function openPace(
+  context: Pick<CommandContext, 'clock' | 'stderr'>,
+  config: SourceConfig,
+  mirror: Store | null,
+): Promise<{ readonly pacer: Pacer; readonly close: () => void }> {
+  const { clock } = context;
+  const tell = toPerson(context);
+  const { redisUrl } = config;
+  if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
+  const { connectTurns } = await import('../../../queue/bullmq/connect-turns.ts');
+  const message = mirror === null ? KEEPS_PACE_ALONE : 'CATCHWORD_RATE_LIMIT is shared only in this mirror';
+  const onGone = (reason: string): void => tell({ message, fields: { reason } });
+  const turns = connectTurns({ redisUrl, source: sourceId(config) }, onGone);
+  return { pacer: mirrorPacer({ config, clock, tell }, mirror, turns), close: turns.close };
 }
 
 /** Runs `work` with a connection to the service, at the configured rate. */

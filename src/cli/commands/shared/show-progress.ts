@@ -1,8 +1,10 @@
+import { statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { SingleBar } from 'cli-progress';
 import { settlingText } from '../../../report/run-text.ts';
 import { count, duration } from '../../../report/text.ts';
 import type { SourceConfig } from '../../../settings/config.ts';
+import { type Copy, copyApart, copyHere } from '../../../store/file/copy-subprocess.ts';
 import type { Progress } from '../../../sync/execute-run.ts';
 import type { KeeperOptions } from '../../roles/pipeline.ts';
 import type { CommandContext } from './command-context.ts';
@@ -14,6 +16,9 @@ type Settling = NonNullable<Progress['settling']>;
 /** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
+/** How often the bar looks at a copy; milliseconds. */
+const LOOK_MS = 200;
+
 const load = createRequire(import.meta.url);
 
 /** A bar; null if the stream is not a terminal. */
@@ -22,6 +27,22 @@ export function progressBar(stream: NodeJS.WritableStream, format: string): Sing
   const { Presets, SingleBar } = load('cli-progress') as typeof import('cli-progress');
   const look = { stream, format, barsize: 24, hideCursor: true, clearOnComplete: true };
   return new SingleBar(look, Presets.shades_classic);
+}
+
+/** Copies a mirror, and shows a bar on a terminal. The copy may be smaller than the mirror: it has no free pages. */
+export function copyWithProgress({ apart, stderr }: CommandContext): Copy {
+  const bytesOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  return async (from, to, signal) => {
+    const bar = progressBar(stderr, 'copying and checking {bar} {percentage}%');
+    bar?.start(Math.max(1, bytesOf(from)), 0);
+    const timer = setInterval(() => bar?.update(bytesOf(to)), LOOK_MS);
+    try {
+      return await (apart === true ? copyApart : copyHere)(from, to, signal);
+    } finally {
+      clearInterval(timer);
+      bar?.stop();
+    }
+  };
 }
 
 /** Shows a bar on a terminal, and otherwise only long waits. */
