@@ -45,16 +45,9 @@ function untoldText({ full }: MirrorState): ProblemText {
   return { title: 'The deltas of the source do not tell every change', advice };
 }
 
-function updatesText({ restless }: MirrorState): ProblemText {
-  if (restless === undefined) throw new Error('no run updated nearly every product');
-  const { title, advice } = restlessText(restless);
-  return { title: `Run ${restless.id} ${title}`, advice: `${advice} See: npx catchword run ${restless.id}` };
-}
-
-function unusualProblem({ unusual }: MirrorState): ProblemText {
-  if (unusual === undefined) throw new Error('no run is unusual');
-  const { title, advice } = unusualText(unusual);
-  return { title: `Run ${unusual.run} ${title}`, advice: `${advice} See: npx catchword run ${unusual.run}` };
+/** @param text what one run did */
+function runText(id: number, { title, advice }: ProblemText): ProblemText {
+  return { title: `Run ${id} ${title}`, advice: `${advice} See: npx catchword run ${id}` };
 }
 
 /** There may be many removals, so they are counted only for the message. */
@@ -92,7 +85,10 @@ function diskText({ disk: { free, size }, isDiskLow }: MirrorState): ProblemText
   return { title, advice: `Free space, or move CATCHWORD_DB. ${stops}` };
 }
 
-const WORDS: Record<Exclude<Topic, 'sink' | 'behind'>, (state: MirrorState, store: Store) => ProblemText> = {
+type Words = (state: MirrorState, store: Store, sink: SinkState | undefined) => ProblemText | undefined;
+
+/** undefined if the state does not have what the problem is about. */
+const WORDS: Readonly<Record<Topic, Words>> = {
   stale: staleText,
   runs: failureText,
   open: (state) => ({
@@ -100,21 +96,21 @@ const WORDS: Record<Exclude<Topic, 'sink' | 'behind'>, (state: MirrorState, stor
     advice: `Nothing proves that they saw every product${quoted(openRun(state)?.reasons[0])}. See: npx catchword runs`,
   }),
   untold: untoldText,
-  updates: updatesText,
-  unusual: unusualProblem,
+  updates: ({ restless: run }) => run && runText(run.id, restlessText(run)),
+  unusual: ({ unusual: run }) => run && runText(run.run, unusualText(run)),
   held: heldText,
   pause: ({ pause }) => ({
     title: `The service asked catchword to wait until ${time(pause?.until ?? 0)}`,
     advice: 'No run reads before then. If this happens often, lower CATCHWORD_RATE_LIMIT.',
   }),
   disk: diskText,
+  sink: (_state, _store, sink) => sink && haltedText(sink),
+  behind: (_state, _store, sink) => sink && behindText(sink),
 };
 
 /** Describes a problem, and says what to do. */
 export function problemText({ topic, sink }: Problem, state: MirrorState, store: Store): ProblemText {
-  if (topic === 'sink' || topic === 'behind') {
-    if (sink === undefined) throw new Error(`${topic} names no sink`);
-    return topic === 'sink' ? haltedText(sink) : behindText(sink);
-  }
-  return WORDS[topic](state, store);
+  const text = WORDS[topic](state, store, sink);
+  if (text === undefined) throw new Error(`the state has no problem with the topic ${topic}`);
+  return text;
 }

@@ -43,54 +43,44 @@ export function proofName({ proof, state }: Pick<Run, 'proof' | 'state'>): strin
 }
 
 /** The kinds of reasons of an open proof (sync/verdict.ts), as metrics name them, and what an operator can do. */
-const REASONS: readonly (readonly [kind: string, form: RegExp, advice: string])[] = [
-  [
-    'settings',
-    /^CATCHWORD_SEAM is off/,
-    'Remove CATCHWORD_SEAM from the settings, so that neighbouring pages overlap.',
-  ],
-  [
-    'page size',
+const REASONS: Readonly<Record<string, readonly [form: RegExp, advice: string]>> = {
+  settings: [/^CATCHWORD_SEAM is off/, 'Remove CATCHWORD_SEAM from the settings, so that neighbouring pages overlap.'],
+  'page size': [
     /^the source answers .* products a page/,
     'Set CATCHWORD_PER_PAGE to the size that the source answers.',
   ],
-  ['order', /in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
-  [
-    'seams',
+  order: [/in no stable order/, 'Ask the operator of the source to list products in a stable order, such as by key.'],
+  seams: [
     /did not close|changed faster than/,
     'Read at a quieter time (CATCHWORD_FULL_CRON), or faster, if the source permits it (CATCHWORD_RATE_LIMIT).',
   ],
-  [
-    'whole delta',
+  'whole delta': [
     /^a delta shows nearly every product/,
     'If no job changed them, report it: run npx catchword doctor.',
   ],
-  [
-    'untold',
+  untold: [
     new RegExp(`^${UNTOLD}`),
     'Ask the operator of the source which changes its deltas show. If these fields never are, name them in CATCHWORD_UNTOLD_FIELDS.',
   ],
-  ['unreadable', / cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
-  ['cache', /^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
-  [
-    'listed twice',
+  unreadable: [/ cannot be read: /, 'Report it to the operator of the source; the products there stay as they were.'],
+  cache: [/^a cache answered/, 'Ask the operator of the source to exclude the product list from its cache.'],
+  'listed twice': [
     /at two distant places/,
     'Report it to the operator of the source. With CATCHWORD_LOOKUP_PATH, products that are gone are removed nevertheless.',
   ],
-  [
-    'totals',
+  totals: [
     /^the source (contradicts itself|says that it has)/,
     'The source may be at fault: run npx catchword doctor.',
   ],
-  ['rejected', /^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
-  ['late', /^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],
-  ['held', /^held(:| until) /, 'Decide about the removals on this page.'],
-];
+  rejected: [/^items were rejected/, 'See the rejected items below, and report them to the operator of the source.'],
+  late: [/^its deltas could not be read late enough/, 'Start another full load when the source is less busy.'],
+  held: [/^held(:| until) /, 'Decide about the removals on this page.'],
+};
 
 /** The kinds of reasons why a run is open. */
-export const REASON_KINDS: readonly string[] = [...REASONS.map(([kind]) => kind), 'other'];
+export const REASON_KINDS: readonly string[] = [...Object.keys(REASONS), 'other'];
 
-const known = (reason: string) => REASONS.find(([, form]) => form.test(reason));
+const known = (reason: string) => Object.entries(REASONS).find(([, [form]]) => form.test(reason));
 
 export function reasonKind(reason: string): string {
   return known(reason)?.[0] ?? 'other';
@@ -98,7 +88,7 @@ export function reasonKind(reason: string): string {
 
 /** Advises what to do about a reason why a run is open; null if nothing is known. */
 export function adviceFor(reason: string): string | null {
-  return known(reason)?.[2] ?? null;
+  return known(reason)?.[1][1] ?? null;
 }
 
 /** Says what becomes, or became, of the products whose removal a run held; null if they were removed, or if it held none. */

@@ -1,30 +1,10 @@
-import { type Service, startTogether, stopAll } from '../../base/lifecycle.ts';
 import { sourceIdentity } from '../../catalog/source-identity.ts';
 import { checkPause } from '../../operate/decisions/check-pause.ts';
-import type { PageQueue } from '../../queue/queue-port.ts';
 import { type Config, requireSource } from '../../settings/config.ts';
 import type { Store } from '../../store/store.ts';
 import { recheck, type SampleAnswer } from '../../sync/recheck-held.ts';
 import { requireSameSource } from '../../sync/source-binding.ts';
-import {
-  type PipelineOptions,
-  type RoleOptions,
-  startEmbeddedQueue,
-  startFetcherService,
-  startRedisQueue,
-} from './pipeline.ts';
-
-/** With Redis, the lookups go through the queue of the fetchers, which have most of the rate, and nothing to do meanwhile. */
-async function startLookups(options: PipelineOptions, store: Store): Promise<Service & { readonly queue: PageQueue }> {
-  const { redisUrl } = options.config;
-  if (redisUrl === undefined) return startEmbeddedQueue(options, store);
-  return await startTogether(async (services) => {
-    const pages = await startRedisQueue(options, redisUrl, store, store);
-    services.push(pages);
-    services.push(await startFetcherService(options, redisUrl, undefined, pages.queue));
-    return { name: 'lookups', queue: pages.queue, stop: () => stopAll(services) };
-  });
-}
+import { type PipelineOptions, type RoleOptions, startQueue } from './pipeline.ts';
 
 /**
  * Looks up the products that a held run would remove, with a queue of its own: the queue of the keeper has one consumer, the
@@ -45,7 +25,8 @@ export async function lookUpHeld(
   const { config, clock } = options;
   requireSameSource(store, sourceIdentity(config));
   checkPause(store, clock.now());
-  const lookups = await startLookups(options, store);
+  // With Redis, the lookups go through the queue of the fetchers, which have most of the rate, and nothing to do meanwhile.
+  const lookups = await startQueue({ ...options, fetching: true }, store, store);
   try {
     return await recheck(store, runId, most, { queue: lookups.queue, clock, signal });
   } finally {

@@ -97,7 +97,7 @@ export async function startFetcherService(
 }
 
 /** Creates a queue that reads pages in this process, at the pace that the processes of `mirror` share. */
-export function startEmbeddedQueue(
+function startEmbeddedQueue(
   options: PipelineOptions,
   mirror: Store,
   validate?: ValidatePage,
@@ -120,7 +120,7 @@ export function startEmbeddedQueue(
 }
 
 /** Creates the queue of a keeper in Redis, at the pace that the processes of `paceIn` share. */
-export async function startRedisQueue(
+async function startRedisQueue(
   { config, clock, log, trouble, now, tell = toLog(log) }: PipelineOptions,
   redisUrl: string,
   store: Store,
@@ -142,6 +142,23 @@ export async function startRedisQueue(
   return { name: 'queue', queue, stop: () => queue.close() };
 }
 
+/** Creates the queue of a keeper, with a fetcher in this process if it is to fetch. Without Redis it always does. */
+export async function startQueue(
+  options: PipelineOptions & Pick<KeeperOptions, 'fetching'>,
+  store: Store,
+  paceIn: Store,
+  validate?: ValidatePage,
+): Promise<Service & { readonly queue: PageQueue }> {
+  const { redisUrl } = options.config;
+  if (redisUrl === undefined) return startEmbeddedQueue(options, paceIn, validate);
+  return await startTogether(async (services) => {
+    const { queue, ...service } = await startRedisQueue(options, redisUrl, store, paceIn, validate);
+    services.push(service);
+    if (options.fetching) services.push(await startFetcherService(options, redisUrl, validate, queue));
+    return { name: 'queue', queue, stop: () => stopAll(services) };
+  });
+}
+
 /**
  * Opens the mirror and starts what a run needs, with or without Redis.
  * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_OTHER_SOURCE, QUEUE_UNAVAILABLE, QUEUE_MISCONFIGURED; nothing stays open
@@ -160,18 +177,9 @@ export async function startKeeper(options: KeeperOptions) {
     const thread = options.threads === true && !isPlain ? startPageWorker(store.path) : null;
     if (thread !== null) services.push(thread);
     const validate = thread?.validate;
-    async function startShared(redis: string): Promise<PageQueue> {
-      const shared = await startRedisQueue(options, redis, store, paceIn, validate);
-      services.push(shared);
-      if (options.fetching) services.push(await startFetcherService(options, redis, validate, shared.queue));
-      return shared.queue;
-    }
-    function startOwn(): PageQueue {
-      const own = startEmbeddedQueue(options, paceIn, validate);
-      services.push(own);
-      return own.queue;
-    }
-    const queue = redisUrl === undefined ? startOwn() : await startShared(redisUrl);
+    const pages = await startQueue(options, store, paceIn, validate);
+    services.push(pages);
+    const { queue } = pages;
     const settings = keeperSettings(config);
     const heartbeat = heartbeatUrl && startHeartbeat({ url: heartbeatUrl, proxies: config, clock, log });
     if (heartbeat) services.push(heartbeat);

@@ -1,32 +1,28 @@
+import { stringify } from 'csv-stringify/sync';
 import type { CredentialResult } from '../../../client/credentials/submission.ts';
 
 export type ResultFormat = 'csv' | 'ndjson';
 
-function csvRow(fields: readonly (string | number | null)[]): string {
-  const written = fields.map((field) => {
-    const text = String(field ?? '');
-    return /[",\r\n]/.test(text) || text.trim() !== text ? `"${text.replaceAll('"', '""')}"` : text;
-  });
-  return `${written.join(',')}\n`;
-}
+const COLUMNS = ['reference', 'guid', 'access_token', 'email', 'code', 'message'];
+/** White space at an end of a field is quoted, too: some readers would remove it. */
+const CSV = { columns: COLUMNS, quoted_match: /^\s|\s$/ };
 
 /** The first line of the results in this format. */
 export function headerOf(format: ResultFormat): string {
-  return format === 'csv' ? csvRow(['reference', 'guid', 'access_token', 'email', 'code', 'message']) : '';
+  return format === 'csv' ? stringify([COLUMNS], CSV) : '';
 }
 
-function rowOf(result: CredentialResult, format: ResultFormat): string {
+function rowOf(result: CredentialResult) {
   const { ok, reference, guid } = result;
-  if (result.ok) {
-    const { accessToken, email } = result;
-    if (format === 'csv') return csvRow([reference, guid, accessToken, email, null, null]);
-    return `${JSON.stringify({ ok, reference, guid, access_token: accessToken, email })}\n`;
-  }
-  const { code, message } = result;
-  if (format === 'csv') return csvRow([reference, guid, null, null, code ?? 'none', message]);
-  return `${JSON.stringify({ ok, reference, guid, code, message })}\n`;
+  if (result.ok) return { ok, reference, guid, access_token: result.accessToken, email: result.email };
+  return { ok, reference, guid, code: result.code, message: result.message };
 }
 
 export function rowsOf(results: readonly CredentialResult[], format: ResultFormat): string {
-  return results.map((result) => rowOf(result, format)).join('');
+  const rows = results.map(rowOf);
+  if (format === 'ndjson') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  return stringify(
+    rows.map((row) => (row.ok ? row : { ...row, code: row.code ?? 'none' })),
+    CSV,
+  );
 }
