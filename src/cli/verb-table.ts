@@ -15,23 +15,20 @@ const changes = async () => (await import('./commands/changes-command.ts')).chan
 const exports = async () => (await import('./commands/export/export-command.ts')).exportCommand;
 const sink = async () => (await import('./commands/sink-command.ts')).sinkCommand;
 const notify = async () => (await import('./commands/notify-command.ts')).notifyCommand;
-const book = async () => (await import('./commands/book-command.ts')).bookCommand;
 const catalog = async () => (await import('./commands/catalog-command.ts')).catalogCommand;
-const asset = async () => (await import('./commands/asset-command.ts')).assetCommand;
+const assets = async () => (await import('./commands/asset-command.ts')).assetCommands;
 const packages = async () => (await import('./commands/package-command.ts')).packageCommand;
 const licenses = async () => (await import('./commands/licenses-command.ts')).licensesCommand;
 const credentials = async () => (await import('./commands/credentials/verify-credentials.ts')).credentialsCommand;
 const user = async () => (await import('./commands/user-command.ts')).userCommand;
 const doctor = async () => (await import('./commands/doctor/doctor-command.ts')).doctorCommand;
-const backup = async () => (await import('./commands/backup-command.ts')).backupCommand;
-const restore = async () => (await import('./commands/restore-command.ts')).restoreCommand;
+const backups = async () => (await import('./commands/backup-command.ts')).backupCommands;
 const settings = async () => (await import('./commands/settings-command.ts')).settingsCommand;
 const sandbox = async () => (await import('./commands/sandbox-command.ts')).sandboxCommand;
 const demo = async () => (await import('./commands/demo/demo-command.ts')).demoCommand;
 const completion = async () => (await import('./commands/completion/completion-command.ts')).completionCommand;
 const help = async () => (await import('./commands/help-command.ts')).helpCommand;
 const daemons = async () => (await import('./commands/daemon-command.ts')).daemonCommands;
-const decisions = async () => (await import('./commands/review-command.ts')).decideCommands;
 const runs = async () => (await import('./commands/runs-command.ts')).runCommands;
 const products = async () => (await import('./commands/product-command.ts')).productCommands;
 
@@ -41,8 +38,8 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['sync', 'read what changed since the last run; at first, everything', sync, [4, 5, 75]],
     ['daemon', 'run everything in one process until it is stopped', daemons],
     ['verify', 'compare the mirror with the source; change no product', verify, [3, 75]],
-    ['approve', 'apply removals that a run held (products seen since are kept)', decisions, [4, 75]],
-    ['reject', 'drop removals that a run held', decisions, [4]],
+    ['approve', 'apply removals that a run held (products seen since are kept)', runs, [4, 75]],
+    ['reject', 'drop removals that a run held', runs, [4]],
     ['cancel', 'cancel a run (applied pages are kept)', runs],
     ['adopt', 'continue the mirror with a service that moved; do a full run', adopt, [4, 5, 75]],
   ],
@@ -61,8 +58,8 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   ],
   'Use the service': [
     ['catalog', 'print the catalog of the service, without a mirror', catalog, [75]],
-    ['asset', 'create, change and read assets', asset, [75]],
-    ['book', 'create, change and read books', book, [75]],
+    ['asset', 'create, change and read assets', assets, [75]],
+    ['book', 'create, change and read books', assets, [75]],
     ['package', 'create, change, read and delete packages of books', packages, [75]],
     ['licenses', 'list the licenses of the user of the access token', licenses, [75]],
     ['credentials', 'verify users that this API key created', credentials, [3, 75]],
@@ -76,8 +73,8 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['web', "serve the mirror over HTTP, read-only, on the mirror's machine", daemons],
   ],
   'Back up': [
-    ['backup', 'write a checked copy of the mirror while catchword runs', backup],
-    ['restore', 'replace the mirror by a backup; sinks are filled again', restore],
+    ['backup', 'write a checked copy of the mirror while catchword runs', backups],
+    ['restore', 'replace the mirror by a backup; sinks are filled again', backups],
   ],
   'Set up': [
     ['doctor', 'check settings, mirror, Redis, sinks and source; suggest fixes', doctor],

@@ -5,13 +5,13 @@ import { type FieldsInput, readFields, withFieldOptions } from './shared/field-o
 import { colours, type JsonOption, plain } from './shared/output-format.ts';
 import { callService } from './shared/service-connection.ts';
 
-interface PutOptions extends FieldsInput, JsonOption {
+interface AssetOptions extends FieldsInput, JsonOption {
   readonly force?: boolean;
   readonly create?: boolean;
   readonly allowInternal?: boolean;
 }
 
-const PUT_HELP = `
+const ASSET_HELP = `
 Without a vbid, the asset is created and the service assigns its identifier: store it. To create an asset, imprint_id and
 title are required. Fields are checked before the request is sent, unless --force leaves that to the service.
 
@@ -30,7 +30,7 @@ is text. A number in a field that is not listed here is sent as text: use --file
   catchword asset put 9781402894626 --set off_sale_date=null
   catchword asset put 9781402894626 --file asset.json`;
 
-export function named(context: CommandContext, vbid: string, title: string | undefined): string {
+function named(context: CommandContext, vbid: string, title: string | undefined): string {
   const shown = colours(context).bold(plain(vbid));
   return title === undefined ? shown : `${shown} ${plain(title)}`;
 }
@@ -45,7 +45,7 @@ function takesNull(name: string, check: typeof checkAsset): boolean {
   }
 }
 
-async function put(context: CommandContext, vbid: string | undefined, options: PutOptions): Promise<void> {
+async function putAsset(context: CommandContext, vbid: string | undefined, options: AssetOptions): Promise<void> {
   // Loaded here: the schemas of all fields take a while to build.
   const { INTERNAL_FIELDS, PUBLIC_FIELDS, STRUCTURED_FIELDS, checkAsset } = await import(
     '../../client/assets/asset-request.ts'
@@ -73,7 +73,7 @@ async function put(context: CommandContext, vbid: string | undefined, options: P
 }
 
 /** Makes the command that prints a book as the service describes it. */
-export function getCommand(context: CommandContext): Command {
+function getCommand(context: CommandContext): Command {
   return new Command('get')
     .argument('<vbid>')
     .option('--json', 'print one JSON document')
@@ -86,7 +86,7 @@ export function getCommand(context: CommandContext): Command {
     });
 }
 
-export function assetCommand(context: CommandContext): Command {
+function assetCommand(context: CommandContext): Command {
   const group = new Command('asset').enablePositionalOptions();
   withFieldOptions(group.command('put').description('create an asset, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create an asset')
@@ -94,8 +94,55 @@ export function assetCommand(context: CommandContext): Command {
     .option('--allow-internal', "send fields that only the service's own systems can set")
     .option('--force', 'send the fields unchecked, and let the service judge them')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', PUT_HELP)
-    .action((vbid: string | undefined, options: PutOptions) => put(context, vbid, options));
+    .addHelpText('after', ASSET_HELP)
+    .action((vbid: string | undefined, options: AssetOptions) => putAsset(context, vbid, options));
   const about = 'show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)';
   return group.addCommand(getCommand(context).description(about));
+}
+
+const BOOK_HELP = `
+Without a vbid, the book is created and the service assigns its identifier: store it. The interface does not show the
+fields of a book, so none is checked or required; the sandbox takes those of an asset (see catchword asset put --help). The
+operations are at CATCHWORD_BOOKS_PATH. --set sends text, and JSON in the fields of an asset that are objects or arrays; use
+--file to send numbers and booleans.
+
+  catchword book put --set imprint_id=5 --set title="A title"
+  catchword book put 9781402894626 --file book.json`;
+
+async function putBook(
+  context: CommandContext,
+  vbid: string | undefined,
+  options: FieldsInput & JsonOption,
+): Promise<void> {
+  const { STRUCTURED_FIELDS } = await import('../../client/assets/asset-request.ts');
+  const { createBooks } = await import('../../client/assets/books.ts');
+  const fields = await readFields(options, (name) => STRUCTURED_FIELDS.has(name), context);
+  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
+    const books = createBooks(caller, booksPath);
+    if (vbid === undefined) {
+      const book = await books.create(fields, { signal });
+      const head = `created ${named(context, book.vbid, book.title)}`;
+      const text = [head, 'The service assigned this identifier: store it, it names the book.'];
+      return { done: `created ${plain(book.vbid)}`, json: book.raw, text };
+    }
+    const { raw, title } = await books.update(vbid, fields, { signal });
+    const isEmpty = Object.keys(raw).length === 0;
+    const done = isEmpty ? `sent the change of ${vbid}` : `saved ${vbid}`;
+    if (isEmpty) return { done, json: null, text: `${done}; the service accepted it with an empty answer` };
+    return { done, json: raw, text: `saved ${named(context, vbid, title)}` };
+  });
+}
+
+function bookCommand(context: CommandContext): Command {
+  const group = new Command('book').enablePositionalOptions();
+  withFieldOptions(group.command('put').description('create a book, or change one'))
+    .argument('[vbid]', 'its identifier; omit it to create a book')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', BOOK_HELP)
+    .action((vbid: string | undefined, options: FieldsInput & JsonOption) => putBook(context, vbid, options));
+  return group.addCommand(getCommand(context).description('show a book as the service describes it'));
+}
+
+export function assetCommands(context: CommandContext): Command[] {
+  return [assetCommand(context), bookCommand(context)];
 }

@@ -9,11 +9,10 @@ import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { createViewReader } from '../../view/read-view.ts';
 import { type GivenView, readerView } from '../../view/view.ts';
-import { withMirror } from '../roles/open-mirror.ts';
-import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';
 import { watchReader } from './shared/stdout-reader.ts';
+import { readMirror } from './shared/with-mirror.ts';
 
 /** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
 const BATCH = 500;
@@ -72,8 +71,7 @@ export function changesCommand(context: CommandContext): Command {
     .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1))
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')
-    .action((options: Options) => {
-      const config = loadSettings(context, 'nothing');
-      return withMirror(config, true, (store) => printChanges(context, options, store, config));
-    });
+    .action((options: Options) =>
+      readMirror(context, (store, config) => printChanges(context, options, store, config)),
+    );
 }

@@ -13,12 +13,10 @@ import { createHistory, productAsOf, productChanges } from '../../store/history/
 import { findProduct } from '../../store/rows/find-product.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
-import { withMirror } from '../roles/open-mirror.ts';
-import { loadSettings } from './shared/checked-settings.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, printLine, wholeNumber } from './shared/output-format.ts';
 import { sinkView } from './shared/preview-sink.ts';
-import { onMirror } from './shared/with-mirror.ts';
+import { onMirror, readMirror } from './shared/with-mirror.ts';
 
 interface Options extends JsonOption {
   readonly history?: boolean;
@@ -81,10 +79,9 @@ function productCommand(context: CommandContext): Command {
     .option('--at <seq>', 'show what it was right after this change', wholeNumber('--at', 1))
     .option('--sink <name>', 'show what the store of this sink has of it, and why')
     .option('--json', 'print one JSON document')
-    .action((key: string, options: Options) => {
-      const config = loadSettings(context, 'nothing');
-      return withMirror(config, true, (store) => printProduct(context, key, options, store, config));
-    });
+    .action((key: string, options: Options) =>
+      readMirror(context, (store, config) => printProduct(context, key, options, store, config)),
+    );
 }
 
 function searchCommand(context: CommandContext): Command {

@@ -1,17 +1,19 @@
 import { Command } from 'commander';
 import { holdOf, type Run } from '../../catalog/run-types.ts';
-import { recordEnded } from '../../operate/decisions/decision-record.ts';
-import { cancel } from '../../operate/decisions/submit-decision.ts';
+import { type LookUp, reviewNow } from '../../operate/decisions/carry-out-review.ts';
+import type { REVIEWS } from '../../operate/decisions/held-run-review.ts';
+import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, runSummary, settingsText, unusualText } from '../../report/run-text.ts';
 import { seamPicture } from '../../report/seam-picture.ts';
 import { duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
-import { reviewCommand } from './review-command.ts';
+import { lookUpHeld } from '../roles/look-up-held.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { commandLog, toPerson } from './shared/person-notices.ts';
 import { onMirror, runCommand } from './shared/with-mirror.ts';
 
 /** How many rejected items are listed. */
@@ -50,15 +52,29 @@ function showRun(context: CommandContext, store: Store, id: number): Result {
 }
 
 function cancelRun({ clock }: CommandContext, store: Store, id: number): Result {
-  const nowMs = clock.now();
   const decision = { who: commandUser(), action: 'cancel', target: String(id), argument: null } as const;
-  return store.request((writer) => {
-    const { run, outcome } = cancel(store, id, nowMs);
-    recordEnded(writer, decision, 'done', outcome, nowMs);
-    return { json: runJson(run), text: outcome };
+  const text = carryOutNow(store, decision, clock.now());
+  return { json: runJson(requireRun(store, id)), text };
+}
+
+/** Makes the command that reviews the removals of a run: `approve`, `reject`, `undo` or `check`. */
+function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
+  const { clock, signal } = context;
+  return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {
+    const log = commandLog(context, 'error');
+    const tell = toPerson(context);
+    const lookUp: LookUp = (id, most, stopping) => lookUpHeld({ config, clock, log, tell }, store, id, most, stopping);
+    const before = store.runs.get(runId)?.restored ?? 0;
+    const decision = { who: commandUser(), action, target: String(runId), argument: null };
+    const { outcome } = await reviewNow({ store, clock, log, lookUp, tell }, decision, signal);
+    const run = requireRun(store, runId);
+    if (action === 'check') return { json: { run: runId, outcome }, text: outcome ?? '' };
+    const json = action === 'undo' ? { run: runId, restored: run.restored - before } : runJson(run);
+    return { json, text: outcome ?? '' };
   });
 }
 
+/** The commands that show runs, and decide about them. */
 export function runCommands(context: CommandContext): Command[] {
   return [
     new Command('runs')
@@ -72,5 +88,7 @@ export function runCommands(context: CommandContext): Command[] {
       ),
     runCommand(context, 'run', 'read', (store, id) => showRun(context, store, id)),
     runCommand(context, 'cancel', 'write', (store, id) => cancelRun(context, store, id)),
+    reviewCommand(context, 'approve'),
+    reviewCommand(context, 'reject'),
   ];
 }

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
 import { usageError } from '../../base/errors.ts';
-import { recordEnded } from '../../operate/decisions/decision-record.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
-import { changeSink } from '../../operate/decisions/sink-actions.ts';
+import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { forgetSink, renameSink, requireSink } from '../../relay/sink-operations.ts';
 import { storedSizes } from '../../relay/stored-sizes.ts';
@@ -44,7 +43,6 @@ function listParked(store: Store, name: string): Result {
   return { json: events.map(parkedJson), text };
 }
 
-/** Carries out a decision about a sink, and records it, in one transaction. */
 async function decide(
   context: CommandContext,
   action: SinkAction,
@@ -52,15 +50,10 @@ async function decide(
   argument: number | null = null,
 ): Promise<void> {
   await onMirror(context, 'write', {}, (store) => {
-    const nowMs = context.clock.now();
-    const decision = { who: commandUser(), action, target, argument };
-    const text = store.request((writer) => {
-      const outcome = changeSink(writer, action, target, argument, nowMs);
-      recordEnded(writer, decision, 'done', outcome, nowMs);
-      const isHalted = action !== 'pause' && requireSink(writer, target).state !== 'running';
-      return isHalted ? [outcome, `resume it with: npx catchword sink resume ${target}`] : outcome;
-    });
-    return { json: null, text };
+    const outcome = carryOutNow(store, { who: commandUser(), action, target, argument }, context.clock.now());
+    const isHalted = action !== 'pause' && requireSink(store, target).state !== 'running';
+    const resume = `resume it with: npx catchword sink resume ${target}`;
+    return { json: null, text: isHalted ? [outcome, resume] : outcome };
   });
 }
 

@@ -14,19 +14,30 @@ import { changeSink } from './sink-actions.ts';
  * keeper's lease may write: carry-out-review.ts does, in the daemon between two runs (decision-queue.ts), or in a command without one.
  */
 
-/** Cancels a run, in a write transaction of the caller or its own. @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE */
-export function cancel(store: Store, runId: number, nowMs: number) {
-  const run = cancelRun(store, runId, nowMs);
-  return { run, outcome: `run ${runId} is cancelled (${plural(run.pages, 'applied page')} kept)` };
-}
-
 /** @returns what was done; null if the decision waits for the keeper */
 function carryOut(store: Store, decision: Decision, nowMs: number): string | null {
   const { action, target, argument } = decision;
-  if (action === 'cancel') return cancel(store, Number(target), nowMs).outcome;
+  if (action === 'cancel') {
+    const { pages } = cancelRun(store, Number(target), nowMs);
+    return `run ${target} is cancelled (${plural(pages, 'applied page')} kept)`;
+  }
   if (isSinkAction(action)) return store.request((writer) => changeSink(writer, action, target, argument, nowMs));
   if (action !== 'start') requireReviewable(store, decision);
   return null;
+}
+
+/**
+ * Carries out a decision at once, and records it, in one transaction.
+ * @returns what was done
+ * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE, USAGE; then nothing is recorded
+ */
+export function carryOutNow(store: Store, decision: Decision, nowMs: number): string {
+  return store.request((writer) => {
+    const outcome = carryOut(store, decision, nowMs);
+    if (outcome === null) throw new Error(`${decision.action} waits for the keeper`);
+    recordEnded(writer, decision, 'done', outcome, nowMs);
+    return outcome;
+  });
 }
 
 /** The command that carries out a decision which waits for the keeper. */

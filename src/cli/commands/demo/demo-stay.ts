@@ -38,13 +38,13 @@ async function freePort(port: number): Promise<number | null> {
 
 /** Chooses the port of the page. A port that the user asked for is returned as it is: the daemon says if it cannot be used. */
 async function choosePort(asked: number | undefined): Promise<number> {
-  if (asked !== undefined && asked !== 0) return asked;
-  if (asked === undefined) {
-    for (let port = PORT.first; port < PORT.first + PORT.tries; port++) {
-      if ((await freePort(port)) !== null) return port;
-    }
+  if (asked) return asked;
+  const preferred = asked === undefined ? Array.from({ length: PORT.tries }, (_, at) => PORT.first + at) : [];
+  for (const port of [...preferred, 0]) {
+    const free = await freePort(port);
+    if (free !== null) return free;
   }
-  return (await freePort(0)) ?? PORT.first;
+  return PORT.first;
 }
 
 interface StayOptions {

@@ -9,10 +9,9 @@ import { idAt } from '../../../store/history/log-position.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, readerView, type View } from '../../../view/view.ts';
-import { withMirror } from '../../roles/open-mirror.ts';
-import { loadSettings } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
+import { readMirror } from '../shared/with-mirror.ts';
 import { type Chunks, printChunks, writeNewFile } from './export-output.ts';
 import { csvChunks, tableOf } from './export-table.ts';
 import { parquetChunks } from './parquet-chunks.ts';
@@ -106,8 +105,7 @@ async function exportTo(context: CommandContext, file: string | undefined, optio
   const { at, changes } = options;
   const { format, isZipped } = formOf(file, options);
   const view = readerView(options, '--');
-  const config = loadSettings(context, 'nothing');
-  await withMirror(config, true, async (store) => {
+  await readMirror(context, async (store, config) => {
     const newest = store.changes.lastSeq();
     const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
     const seq = requireKnownSeq(changes === undefined ? '--at' : '--changes', last, newest);

@@ -1,7 +1,7 @@
 import { limitOf } from '../../../catalog/product-limit.ts';
 import { requireSink } from '../../../relay/sink-operations.ts';
 import { viewAt } from '../../../relay/store-contents.ts';
-import { compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
+import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import { type Colours, plural } from '../../../report/text.ts';
 import type { Config } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
@@ -28,8 +28,26 @@ export function sinkView(store: Store, { sinks }: Config, name: string, given: G
   return { row, view: viewOrNull(text, { where, fields }, isGiven ? 'USAGE' : 'CONFIG_INVALID') };
 }
 
-/** Compares, as of now, and shows how far it is. */
-async function preview(context: CommandContext, store: Store, config: Config, name: string, given: GivenView) {
+function previewLines(c: Colours, found: Comparison, limit: number, isHeld: boolean): string[] {
+  const { sink, samples } = found;
+  const held = isHeld
+    ? `it would be held, because CATCHWORD_REMOVAL_LIMIT allows ${plural(limit, 'removal')}: npx catchword sink approve ${sink}`
+    : 'it would not be held';
+  const shown = samples.flatMap((sample) => {
+    const { title, now, next } = sampleLines(sample);
+    return [c.bold(title), `  now:  ${now}`, `  then: ${next}`];
+  });
+  return [...comparisonLines(found), held, ...shown, 'nothing was sent'];
+}
+
+/** Compares what the store of a sink has with what a view would send it, and shows how far it is. */
+export async function previewSink(
+  context: CommandContext,
+  store: Store,
+  config: Config,
+  name: string,
+  given: GivenView,
+): Promise<Result> {
   const { row, view } = sinkView(store, config, name, given);
   const bar = progressBar(context.stderr, 'judging {bar} {value}/{total} products');
   bar?.start(Math.max(1, store.products.living()), 0);
@@ -40,29 +58,10 @@ async function preview(context: CommandContext, store: Store, config: Config, na
   try {
     const found = await compareView(store, name, row, view, context.signal, see);
     const limit = limitOf(config.removalLimit, found.has);
-    return { ...found, removal_limit: limit, held: found.is_changed && found.removed > limit };
+    const held = found.is_changed && found.removed > limit;
+    const text = previewLines(colours(context), found, limit, held);
+    return { json: { ...found, removal_limit: limit, held }, text };
   } finally {
     bar?.stop();
   }
-}
-
-function previewLines(c: Colours, found: Awaited<ReturnType<typeof preview>>): string[] {
-  const { sink, held, removal_limit: limit, samples } = found;
-  const isHeld = held
-    ? `it would be held, because CATCHWORD_REMOVAL_LIMIT allows ${plural(limit, 'removal')}: npx catchword sink approve ${sink}`
-    : 'it would not be held';
-  const shown = samples.flatMap((sample) => {
-    const { title, now, next } = sampleLines(sample);
-    return [c.bold(title), `  now:  ${now}`, `  then: ${next}`];
-  });
-  return [...comparisonLines(found), isHeld, ...shown, 'nothing was sent'];
-}
-
-/** Compares what the store of a sink has with what a view would send it. Sends and writes nothing. */
-export async function previewSink(
-  context: CommandContext,
-  ...asked: [Store, Config, string, GivenView]
-): Promise<Result> {
-  const found = await preview(context, ...asked);
-  return { json: found, text: previewLines(colours(context), found) };
 }

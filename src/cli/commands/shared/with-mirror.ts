@@ -8,6 +8,15 @@ import { type JsonOption, print, type Result, wholeNumber } from './output-forma
 
 type Access = 'read' | 'write';
 
+/** Loads the settings, and opens the mirror for reading. */
+export async function readMirror(
+  context: CommandContext,
+  work: (store: Store, config: Config) => void | Promise<void>,
+): Promise<void> {
+  const config = loadSettings(context, 'nothing');
+  await withMirror(config, true, (store) => work(store, config));
+}
+
 /** Loads the settings, opens the mirror, and prints the result of `work`. */
 export async function onMirror(
   context: CommandContext,
