@@ -7,9 +7,8 @@ type Load = () => Promise<(context: CommandContext) => Command | readonly Comman
 /** `exits`: exit codes besides 0, 1, 2 and the codes of signals. */
 type Row = readonly [name: string, summary: string, load: Load, exits?: readonly number[]];
 
-const sync = async () => (await import('./commands/sync-command.ts')).syncCommand;
+const syncs = async () => (await import('./commands/sync-command.ts')).syncCommands;
 const verify = async () => (await import('./commands/verify-command.ts')).verifyCommand;
-const adopt = async () => (await import('./commands/adopt-command.ts')).adoptCommand;
 const status = async () => (await import('./commands/status-command.ts')).statusCommand;
 const changes = async () => (await import('./commands/changes-command.ts')).changesCommand;
 const exports = async () => (await import('./commands/export/export-command.ts')).exportCommand;
@@ -35,13 +34,13 @@ const products = async () => (await import('./commands/product-command.ts')).pro
 /** Verbs, by their heading in the help. */
 const GROUPS: Readonly<Record<string, readonly Row[]>> = {
   Load: [
-    ['sync', 'read what changed since the last run; at first, everything', sync, [4, 5, 75]],
+    ['sync', 'read what changed since the last run; at first, everything', syncs, [4, 5, 75]],
     ['daemon', 'run everything in one process until it is stopped', daemons],
     ['verify', 'compare the mirror with the source; change no product', verify, [3, 75]],
     ['approve', 'apply removals that a run held (products seen since are kept)', runs, [4, 75]],
     ['reject', 'drop removals that a run held', runs, [4]],
     ['cancel', 'cancel a run (applied pages are kept)', runs],
-    ['adopt', 'continue the mirror with a service that moved; do a full run', adopt, [4, 5, 75]],
+    ['adopt', 'continue the mirror with a service that moved; do a full run', syncs, [4, 5, 75]],
   ],
   Read: [
     ['status', 'show mirror size, freshness, last run, daemon and sinks', status],

@@ -3,9 +3,8 @@ import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
-import { heldSinkText } from './held-sink.ts';
 import { problemText } from './problem-text.ts';
-import { sinkLag } from './sink-report.ts';
+import { heldSinkText, sinkLag } from './sink-report.ts';
 import { missedRuns } from './status-report.ts';
 
 /*
@@ -77,10 +76,8 @@ export function overviewOf(store: Store, state: MirrorState, plans: Plans) {
     progress: active && progressOf(store, active),
     /** Whether a process makes a run now. */
     working: store.keeperLease.holder(nowMs) !== null,
-    /** The newest full run, if it is open. */
     openRun: openRun(state),
     last: last === undefined ? null : (store.runs.get(last.id) ?? null),
-    /** Further problems, in words. */
     others: others.map((problem) => problemText(problem, state, store)),
     daemon,
     plans: daemon ? plans : { ...plans, nextFull: null, nextDelta: null },

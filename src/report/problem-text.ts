@@ -3,9 +3,9 @@ import { isUntold } from '../catalog/run-types.ts';
 import { type MirrorState, openRun, type SinkState } from '../state/mirror-state.ts';
 import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
-import { heldSinkText } from './held-sink.ts';
 import { restlessText, unusualText } from './run-text.ts';
 import { adviceFor } from './run-words.ts';
+import { heldSinkText } from './sink-report.ts';
 import { duration, plural, time } from './text.ts';
 
 /** A problem in words: one short line that names it, then what it means and what to do. */

@@ -25,7 +25,6 @@ export function productText(body: string) {
     return { label: field.label ?? '', isLink: field.form === 'link', texts };
   });
   return {
-    /** Those that the product has. */
     fields: shown.filter(({ texts }) => texts.length > 0),
     prices: priceTexts(fields),
     /** The service says `distributable: false`: it must not be sold any more. */

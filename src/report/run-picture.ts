@@ -2,8 +2,7 @@ import type { Window } from '../catalog/page-types.ts';
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
 import { startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
-import type { ListWatch, SeamState, WindowState } from './list-watch.ts';
-import type { RunWatch } from './run-watch.ts';
+import type { ListWatch, RunWatch, SeamState, WindowState } from './run-watch.ts';
 
 /** Cells of one picture. Of a longer list, several windows share a cell, which shows the worst of them. */
 const CELLS_MOST = 3_000;
@@ -41,14 +40,8 @@ function placesOf(windows: readonly Window[]): string {
   return numbers.map((number) => number.toString(36).padStart(2, '0')).join('');
 }
 
-/** The figures of a list. */
-interface Facts extends Pick<Pass, 'pass' | 'kind' | 'reversed'> {
-  readonly read: number;
-  /** Windows read to repair seams. */
-  readonly repairs: number;
-  /** Neighbours share at least so many products; 0: plain pages. */
-  readonly overlap: number;
-}
+/** The figures of a list. `overlap`: neighbours share at least so many products; 0: plain pages. */
+type Facts = Pick<Pass, 'pass' | 'kind' | 'reversed'> & Pick<ListEvidence, 'repairs' | 'overlap'> & { read: number };
 
 /** @param letters of the seams, as the run judged them last, or a preview */
 function draw(facts: Facts, states: readonly WindowState[], letters: string, windows: readonly Window[]) {

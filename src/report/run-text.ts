@@ -3,7 +3,7 @@ import type { Run, Unusual } from '../catalog/run-types.ts';
 import type { RestlessRun } from '../store/rows/recent-runs.ts';
 import type { HeldPart } from '../store/rows/removals.ts';
 import type { Store } from '../store/store.ts';
-import { approvalText } from './held-sink.ts';
+import { approvalText } from './sink-report.ts';
 import { type Colours, count, duration, moment, plural, table, time } from './text.ts';
 
 /** Held products that are listed for a person; `--json` lists all. */

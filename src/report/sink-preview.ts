@@ -6,8 +6,8 @@ import { createHistory } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { View } from '../view/view.ts';
-import { forecastText } from './held-sink.ts';
 import { differingParts, excerpt } from './product-text.ts';
+import { forecastText } from './sink-report.ts';
 import { plural, size } from './text.ts';
 
 /** Products that are shown as they are, and as they would be; characters of each for a person. */

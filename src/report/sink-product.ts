@@ -5,7 +5,7 @@ import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Store } from '../store/store.ts';
 import type { View } from '../view/view.ts';
-import { heldSinkText } from './held-sink.ts';
+import { heldSinkText } from './sink-report.ts';
 
 export type SinkProduct = ReturnType<typeof sinkProduct>;
 

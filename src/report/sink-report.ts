@@ -3,12 +3,36 @@ import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import type { ParkedEvent, SinkRow } from '../store/rows/sink-rows.ts';
+import { heldOf, type ParkedEvent, type SinkRow, type ViewForecast } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
-import { heldSinkText } from './held-sink.ts';
+import { type Colours, count, duration, plural, table, time } from './text.ts';
 
 /** A rate that was measured longer ago counts as 0. */
 const RATE_MAX_AGE_MS = 30_000;
+
+/** How a sink that an unusual run holds goes on: two ways, of which the operator chooses. */
+export function approvalText(name: string): string {
+  return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
+}
+
+/** What a view would change in a store. */
+export function forecastText({ has, matching, created, updated, removed, failed }: ViewForecast): string {
+  const change = `create ${plural(created, 'product')}, update ${count(updated)} and remove ${count(removed)} of the ${count(has)} that the store has`;
+  const failing = failed === 0 ? '' : `; an expression fails on ${count(failed)}`;
+  return `it would ${change}; ${count(matching)} match${failing}`;
+}
+
+/** Why a sink is held, for programs and for people, and what to do; null if it is not. */
+export function heldSinkText(row: Pick<SinkRow, 'name' | 'state' | 'held'>) {
+  const held = row.state === 'held' ? heldOf(row) : null;
+  if (held === null) return null;
+  const { name } = row;
+  if (held.why === 'run') return { ...held, advice: approvalText(name) };
+  const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
+  const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
+  const { isApproved: _isNot, ...view } = held;
+  return { ...view, reason: `its view was changed: ${forecastText(held.forecast)}`, advice };
+}
 
 function stateOf({ sinks }: Store, row: SinkRow): string {
   const { id, configured, state, retryAt, cursor, backfillTo } = row;
@@ -70,6 +94,51 @@ export function sinkListJson(
   });
   const freshJson = fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' }));
   return [...knownJson, ...freshJson];
+}
+
+/** The last error of a sink, and when it happened. */
+export function errorText({ error, error_at: at }: Pick<ReturnType<typeof sinkSummary>, 'error' | 'error_at'>): string {
+  return `${error ?? ''}${at === null ? '' : ` (${time(at)})`}`;
+}
+
+/** Sinks as `sink list` prints them for a person. */
+export function sinkListLines(
+  c: Colours,
+  sinks: readonly ReturnType<typeof sinkSummary>[],
+  fresh: readonly SinkConfig[],
+  sizes: ReadonlyMap<string, StoredSize | null>,
+): string[] {
+  if (sinks.length + fresh.length === 0) {
+    return ['no sinks: set CATCHWORD_SINK_<NAME>, such as CATCHWORD_SINK_FILE=jsonl:data/changes.jsonl'];
+  }
+  const head = ['name', 'kind', 'where', 'cursor', 'behind', 'for', 'state', 'rate', 'parked'];
+  const rows = sinks.map((sink) => {
+    const behindFor = sink.lag_seconds === null ? '–' : duration(sink.lag_seconds * 1000);
+    const { name, kind, address, cursor, lag_records, state, parked } = sink;
+    return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
+  });
+  const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
+  const errors = sinks.flatMap((sink) => (sink.error === null ? [] : [`${sink.name}: ${errorText(sink)}`]));
+  const gaps = sinks.flatMap(({ name, gaps }) =>
+    gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
+  );
+  const held = sinks.flatMap(({ name, held }) =>
+    held === null ? [] : [`${name} is held: ${held.reason}`, `  ${held.advice}`],
+  );
+  const moving = sinks.flatMap(({ name, state, cursor, load_to: to }) =>
+    state === 'reconciling' ? [`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`] : [],
+  );
+  const failures = sinks.flatMap(({ name, view_failures: failed, view_failure: last }) =>
+    failed === 0 ? [] : [`${name}: an expression of its view failed ${failed} times, last on ${last}`],
+  );
+  const growing = [...sizes].flatMap(([name, size]) => {
+    if (size === null || size.limit !== null) return [];
+    return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
+  });
+  return [
+    table(head, [...rows, ...freshRows]),
+    ...[...held, ...moving, ...failures, ...errors, ...gaps, ...growing].map(c.yellow),
+  ];
 }
 
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */

@@ -3,8 +3,7 @@ import { MOST_MISSED } from '../catalog/tick.ts';
 import type { MirrorState } from '../state/mirror-state.ts';
 import type { Store } from '../store/store.ts';
 import { openText, restlessText, settlingText, unusualText } from './run-text.ts';
-import type { sinkStatuses } from './sink-report.ts';
-import { errorText } from './sink-text.ts';
+import { errorText, type sinkStatuses } from './sink-report.ts';
 import type { channelStatuses, episodesJson, Missed, statusOf } from './status-report.ts';
 import { ago, type Colours, count, duration, plural, size, time, timeIn } from './text.ts';
 

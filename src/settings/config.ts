@@ -29,7 +29,6 @@ export interface Config extends Values {
   readonly channels: readonly SinkSetting[];
 }
 
-/** A value that quotes enclose. */
 const QUOTED = /^(["']).*\1$/s;
 
 /**

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
 import { productCommands } from '../../src/cli/commands/product-command.ts';
 import type { CommandContext } from '../../src/cli/commands/shared/command-context.ts';
-import { syncCommand } from '../../src/cli/commands/sync-command.ts';
+import { syncCommands } from '../../src/cli/commands/sync-command.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { runCommand } from '../support/in-process.ts';
@@ -11,6 +11,7 @@ import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';
 
 const productCommand = (context: CommandContext) => productCommands(context)[0];
+const syncCommand = (context: CommandContext) => syncCommands(context)[0];
 
 const version = (title: string) => JSON.stringify({ vbid: 'A', title, publisher: `${title} Press` });
 

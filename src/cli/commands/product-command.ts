@@ -24,7 +24,6 @@ interface Options extends JsonOption {
   readonly sink?: string;
 }
 
-/** What the store has of a product, and why. */
 function sinkLines({ sink, position, known, has, gets, why }: SinkProduct): string[] {
   const shown = (json: string | null): string[] => [json === null ? '  nothing' : indentedJson(json)];
   return [

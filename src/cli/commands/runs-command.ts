@@ -9,11 +9,10 @@ import { seamPicture } from '../../report/seam-picture.ts';
 import { duration, moment, table } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
-import { lookUpHeld } from '../roles/look-up-held.ts';
+import { lookUpHeld } from '../roles/pipeline.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
-import { commandLog, toPerson } from './shared/person-notices.ts';
+import { commandLog, commandUser, toPerson } from './shared/person-notices.ts';
 import { onMirror, runCommand } from './shared/with-mirror.ts';
 
 /** How many rejected items are listed. */
@@ -57,7 +56,6 @@ function cancelRun({ clock }: CommandContext, store: Store, id: number): Result 
   return { json: runJson(requireRun(store, id)), text };
 }
 
-/** Makes the command that reviews the removals of a run: `approve`, `reject`, `undo` or `check`. */
 function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
   const { clock, signal } = context;
   return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {

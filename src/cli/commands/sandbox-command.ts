@@ -22,7 +22,6 @@ interface Flags extends JsonOption, Pick<SandboxOptions, Preset | Names>, Partia
   readonly lean?: true;
 }
 
-/** Parses a rate. @returns the amount and the unit */
 function rate(name: string, text: string, form: RegExp, example: string): [amount: number, unit: string | undefined] {
   const [, amount, unit] = form.exec(text) ?? [];
   if (amount !== undefined) return [Number(amount), unit];

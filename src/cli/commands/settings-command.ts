@@ -34,7 +34,6 @@ function optionSettings(context: CommandContext, { values }: ReadSettings) {
   });
 }
 
-/** Settings of sinks or channels. */
 function namedSettings(
   context: CommandContext,
   named: readonly SinkSetting[],

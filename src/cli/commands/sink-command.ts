@@ -5,16 +5,15 @@ import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { forgetSink, renameSink, requireSink } from '../../relay/sink-operations.ts';
 import { storedSizes } from '../../relay/stored-sizes.ts';
-import { parkedJson, sinkListJson, sinkSummary } from '../../report/sink-report.ts';
-import { sinkListLines } from '../../report/sink-text.ts';
+import { parkedJson, sinkListJson, sinkListLines, sinkSummary } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { GivenView } from '../../view/view.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { commandUser } from './shared/command-user.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 

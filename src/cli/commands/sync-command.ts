@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { EXIT, usageError } from '../../base/errors.ts';
+import { CatchwordError, EXIT, usageError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import type { Run, RunRequest } from '../../catalog/run-types.ts';
 import { sourceIdentity } from '../../catalog/source-identity.ts';
@@ -9,11 +9,12 @@ import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, proofLine, runSummary } from '../../report/run-text.ts';
 import { count, plural, SKEW_MS, time } from '../../report/text.ts';
 import type { SourceConfig } from '../../settings/config.ts';
+import { LEASES } from '../../store/schema/lease.ts';
 import type { Store } from '../../store/store.ts';
 import { EXAMPLES, type Forecast, forecast } from '../../sync/forecast.ts';
 import type { Keeper } from '../../sync/keeper.ts';
 import { requireSameSource, rereadNotice } from '../../sync/source-binding.ts';
-import { withMirrorIfAny } from '../roles/open-mirror.ts';
+import { withMirror, withMirrorIfAny } from '../roles/open-mirror.ts';
 import { type KeeperOptions, startKeeper } from '../roles/pipeline.ts';
 import { withScratchMirror } from '../roles/scratch-mirror.ts';
 import { loadSettings } from './shared/checked-settings.ts';
@@ -22,10 +23,10 @@ import { colours, isoMoment, type JsonOption, print } from './shared/output-form
 import { observePause, toPerson } from './shared/person-notices.ts';
 import { withProgress } from './shared/show-progress.ts';
 
-export type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'>;
+type RunOptions = JsonOption & Pick<KeeperOptions, 'now' | 'adopting'>;
 
 /** Makes one run, prints its result, and sets the exit code. */
-export async function runOnce(
+async function runOnce(
   context: CommandContext,
   config: SourceConfig,
   options: RunOptions,
@@ -127,7 +128,7 @@ async function dryRun(
   );
 }
 
-export function syncCommand(context: CommandContext): Command {
+function syncCommand(context: CommandContext): Command {
   return new Command('sync')
     .option('--full', 'read the whole catalog')
     .option('--from <time>', 'read what changed since this time (ISO 8601, UTC by default)', isoMoment('--from'))
@@ -150,4 +151,46 @@ export function syncCommand(context: CommandContext): Command {
       }
       if (!isDry) await runOnce(context, config, options, (keeper) => keeper.run(request, context.signal));
     });
+}
+
+/** @throws CatchwordError MIRROR_BUSY if a daemon is active, or a relay delivers events that name the source */
+function requireIdle({ daemonLease, relayLease }: Store, nowMs: number): void {
+  const daemon = daemonLease.holder(nowMs);
+  const holder = daemon ?? relayLease.holder(nowMs);
+  if (holder === null) return;
+  const { doing } = daemon === null ? LEASES.relay : LEASES.daemon;
+  throw new CatchwordError('MIRROR_BUSY', `process ${holder.pid} on ${holder.host} ${doing}`, {
+    hint: 'Stop the daemon (or the keeper and the relay), adopt the new address, and start it again.',
+  });
+}
+
+function adoptCommand(context: CommandContext): Command {
+  return new Command('adopt')
+    .option('--json', 'print the run as one JSON document')
+    .action(async (options: JsonOption) => {
+      const config = loadSettings(context, 'source');
+      const { address } = sourceIdentity(config);
+      const noted = await withMirror(config, false, (store) => {
+        requireIdle(store, context.clock.now());
+        return store.source.noted();
+      });
+      const adopting = noted !== null && noted.address !== address;
+      if (!adopting && noted?.unfinished !== true) {
+        const text = `nothing to adopt: ${address} is the address of this mirror's service`;
+        return print(context, options, { json: { adopted: false, address }, text });
+      }
+      const notice = adopting
+        ? `${config.db} was read from ${noted.address} and is continued with ${address}: everything is read again; ` +
+          'products that are not there are removed, within CATCHWORD_REMOVAL_LIMIT'
+        : `resuming the unfinished full run of ${address}`;
+      context.stderr.write(`${notice}\n`);
+      await runOnce(context, config, { ...options, adopting }, (keeper) =>
+        adopting ? keeper.adopt(context.signal) : keeper.run({ kind: 'full' }, context.signal),
+      );
+    });
+}
+
+/** The commands that make a run. */
+export function syncCommands(context: CommandContext): [sync: Command, adopt: Command] {
+  return [syncCommand(context), adoptCommand(context)];
 }

@@ -48,17 +48,13 @@ async function passwordOf({ passwordStdin }: CreateOptions, configured: string |
 
 async function newUser(options: CreateOptions, configured: string | undefined, input: Input): Promise<UncheckedUser> {
   const { reference, email, firstName, lastName, force, field: others = {} } = options;
-  const names = { firstName, lastName, others };
-  if (force === true) {
-    const isGiven = options.passwordStdin || (email !== undefined && configured);
-    const password = isGiven ? await passwordOf(options, configured, input) : undefined;
-    return { reference, email, password, ...names };
+  if (force !== true && (reference === undefined) === (email === undefined)) {
+    throw usageError('a user has either a reference or an email', 'Use --reference, or --email with a password.');
   }
-  if (reference !== undefined && email === undefined) return { reference, ...names };
-  if (reference === undefined && email !== undefined) {
-    return { email, password: await passwordOf(options, configured, input), ...names };
-  }
-  throw usageError('a user has either a reference or an email', 'Use --reference, or --email with a password.');
+  const hasEmail = email !== undefined;
+  const needsPassword = force === true ? options.passwordStdin || (hasEmail && configured) : hasEmail;
+  const password = needsPassword ? await passwordOf(options, configured, input) : undefined;
+  return { reference, email, password, firstName, lastName, others };
 }
 
 function described({ guid, reference, email, accessToken }: User): string[] {

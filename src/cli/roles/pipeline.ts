@@ -6,18 +6,20 @@ import type { Logger, LogSettings, Tell } from '../../base/log.ts';
 import { isPlain } from '../../base/plain.ts';
 import { sourceId, sourceIdentity } from '../../catalog/source-identity.ts';
 import { createCatalogClient } from '../../client/catalog-client.ts';
+import { checkPause } from '../../operate/decisions/check-pause.ts';
 import { startHeartbeat } from '../../operate/incidents/heartbeat.ts';
 import type { Pacer } from '../../pace/pacer.ts';
 import type { BullQueue } from '../../queue/bullmq/bull-queue.ts';
 import { createEmbeddedQueue } from '../../queue/embedded-queue.ts';
 import type { PageQueue, ReadWindow, ValidatePage } from '../../queue/queue-port.ts';
 import type { RedisTrouble } from '../../queue/redis-trouble.ts';
-import type { Config, SourceConfig } from '../../settings/config.ts';
+import { type Config, requireSource, type SourceConfig } from '../../settings/config.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import type { Progress } from '../../sync/execute-run.ts';
 import { startPageWorker } from '../../sync/fast/page-worker-client.ts';
 import { createReadWindow } from '../../sync/fetch-page.ts';
 import { createKeeper } from '../../sync/keeper.ts';
+import { recheck, type SampleAnswer } from '../../sync/recheck-held.ts';
 import type { RunSettings } from '../../sync/run-settings.ts';
 import { fetcherPace, forgetPause, mirrorPacer, pausesIn } from '../../sync/shared-pace.ts';
 import { requireSameSource } from '../../sync/source-binding.ts';
@@ -143,7 +145,7 @@ async function startRedisQueue(
 }
 
 /** Creates the queue of a keeper, with a fetcher in this process if it is to fetch. Without Redis it always does. */
-export async function startQueue(
+async function startQueue(
   options: PipelineOptions & Pick<KeeperOptions, 'fetching'>,
   store: Store,
   paceIn: Store,
@@ -187,4 +189,32 @@ export async function startKeeper(options: KeeperOptions) {
     const keeper = createKeeper({ store, queue, clock, log, tell, settings, ...calls });
     return { name: 'keeper', store, keeper, stop: () => stopAll(services) };
   });
+}
+
+/**
+ * Looks up the products that a held run would remove, with a queue of its own: the queue of the keeper has one consumer, the
+ * run under way. Keeps the pace that the processes of the mirror share.
+ * @returns null without a lookup path
+ * @throws CatchwordError MIRROR_OTHER_SOURCE, SOURCE_RATE_LIMITED, QUEUE_UNAVAILABLE; as `recheck`
+ */
+export async function lookUpHeld(
+  given: RoleOptions<Config> & Pick<PipelineOptions, 'tell'>,
+  store: Store,
+  runId: number,
+  most: number,
+  signal: AbortSignal,
+): Promise<SampleAnswer | null> {
+  // Then nothing is requested, and the settings of a source are not needed.
+  if (given.config.lookupPath === undefined) return null;
+  const options = { ...given, config: requireSource(given.config) };
+  const { config, clock } = options;
+  requireSameSource(store, sourceIdentity(config));
+  checkPause(store, clock.now());
+  // With Redis, the lookups go through the queue of the fetchers, which have most of the rate, and nothing to do meanwhile.
+  const lookups = await startQueue({ ...options, fetching: true }, store, store);
+  try {
+    return await recheck(store, runId, most, { queue: lookups.queue, clock, signal });
+  } finally {
+    await lookups.stop();
+  }
 }

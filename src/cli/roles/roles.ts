@@ -28,9 +28,8 @@ import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { httpConfig } from './http-config.ts';
-import { lookUpHeld } from './look-up-held.ts';
 import { withMirrorIfAny } from './open-mirror.ts';
-import { type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
+import { lookUpHeld, type RoleOptions, startFetcherService, startKeeper } from './pipeline.ts';
 
 /** Starts the services of a role in order, and adds each to `services`; they are stopped in reverse order. */
 export type StartRole<C extends Config> = (options: RoleOptions<C>, services: Service[]) => Promise<void>;

@@ -18,7 +18,7 @@ function nameOf({ kind, pass }: ListPicture): string {
 
 type PicturedRun = Pick<Run, 'proof' | 'evidence' | 'finishedAt'>;
 
-/** The letters of the picture (report/list-watch.ts) in words, for the legend; `some`: how many there are. */
+/** The letters of the picture (report/run-watch.ts) in words, for the legend; `some`: how many there are. */
 function legendOf({ windows, joints }: ListPicture, { evidence }: PicturedRun) {
   const known = evidence === null ? ' so far' : '';
   return [

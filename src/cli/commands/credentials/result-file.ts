@@ -3,12 +3,38 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { type FileHandle, open, realpath, rm, stat } from 'node:fs/promises';
 import { text as textOf } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
+import { stringify } from 'csv-stringify/sync';
 import { renameDurably } from '../../../base/durable-names.ts';
 import { usageError } from '../../../base/errors.ts';
 import { holdFile, NO_LOCKS } from '../../../base/file-lock.ts';
 import type { Source } from '../../../base/input-stream.ts';
-import type { CredentialSubmission } from '../../../client/credentials/submission.ts';
-import { headerOf } from './credential-rows.ts';
+import type { CredentialResult, CredentialSubmission } from '../../../client/credentials/submission.ts';
+
+export type ResultFormat = 'csv' | 'ndjson';
+
+const COLUMNS = ['reference', 'guid', 'access_token', 'email', 'code', 'message'];
+/** White space at an end of a field is quoted, too: some readers would remove it. */
+const CSV = { columns: COLUMNS, quoted_match: /^\s|\s$/ };
+
+/** The first line of the results in this format. */
+export function headerOf(format: ResultFormat): string {
+  return format === 'csv' ? stringify([COLUMNS], CSV) : '';
+}
+
+function rowOf(result: CredentialResult) {
+  const { ok, reference, guid } = result;
+  if (result.ok) return { ok, reference, guid, access_token: result.accessToken, email: result.email };
+  return { ok, reference, guid, code: result.code, message: result.message };
+}
+
+export function rowsOf(results: readonly CredentialResult[], format: ResultFormat): string {
+  const rows = results.map(rowOf);
+  if (format === 'ndjson') return rows.map((row) => `${JSON.stringify(row)}\n`).join('');
+  return stringify(
+    rows.map((row) => (row.ok ? row : { ...row, code: row.code ?? 'none' })),
+    CSV,
+  );
+}
 
 /*
  * Results go to `<out>.part`. Its first line has a fixed length, and is written again after each batch is on the disk: a
@@ -39,11 +65,7 @@ const OTHER = 'Name another file with --out.';
 const MOVE = 'Move it away, or name another file with --out.';
 
 /** Paths of the results, of the incomplete ones, and of the file that becomes the results. */
-interface Paths {
-  readonly out: string;
-  readonly part: string;
-  readonly whole: string;
-}
+type Paths = Readonly<Record<'out' | 'part' | 'whole', string>>;
 
 /** @returns the size of a file, 0 if it is missing, and its first bytes */
 async function beginningOf(path: string, input: Source['file'], out: string) {
@@ -91,9 +113,7 @@ function hashAccounts(scope: readonly string[], submissions: AsyncIterable<Crede
   })();
   const advance = (count: number) => hash.update(pending.splice(0, count).join(''));
   return {
-    /** The accounts that were not read yet. */
     rest,
-    /** Hashes this many accounts that were read. */
     advance,
     /** Reads and hashes this many accounts, or all if there are fewer. */
     skip: async (count: number): Promise<void> => {

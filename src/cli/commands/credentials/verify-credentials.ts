@@ -10,8 +10,7 @@ import type { JsonOption } from '../shared/output-format.ts';
 import { withService } from '../shared/service-connection.ts';
 import { progressBar } from '../shared/show-progress.ts';
 import { isNdjson, submissionsIn } from './credential-input.ts';
-import { headerOf, type ResultFormat, rowsOf } from './credential-rows.ts';
-import { openResultFile } from './result-file.ts';
+import { headerOf, openResultFile, type ResultFormat, rowsOf } from './result-file.ts';
 
 interface VerifyOptions extends JsonOption {
   readonly out?: string;

@@ -14,7 +14,7 @@ import type { Store } from '../../../store/store.ts';
 import { startKeeper } from '../../roles/pipeline.ts';
 import { checkedSettings } from '../shared/checked-settings.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { colours, print, printLine, wholeNumber } from '../shared/output-format.ts';
+import { colours, type JsonOption, print, printLine, wholeNumber } from '../shared/output-format.ts';
 import { withProgress } from '../shared/show-progress.ts';
 import { stay } from './demo-stay.ts';
 
@@ -96,12 +96,6 @@ async function showOnce(context: CommandContext, json: boolean, db: string): Pro
   }
 }
 
-interface DemoFlags {
-  readonly json?: true;
-  readonly stay?: true;
-  readonly port?: number;
-}
-
 export function demoCommand(context: CommandContext): Command {
   return new Command('demo')
     .option('--stay', 'keep a daemon running, and watch it in a browser')
@@ -111,14 +105,13 @@ export function demoCommand(context: CommandContext): Command {
       wholeNumber('--port', 0, 65_535),
     )
     .option('--json', 'print one JSON document')
-    .action(async (flags: DemoFlags) => {
-      const { json = false, stay: stays = false, port } = flags;
+    .action(async ({ json, stay: stays, port }: JsonOption & { readonly stay?: true; readonly port?: number }) => {
       if (stays && json) throw usageError('--json cannot be used with --stay', 'Leave one of them out.');
       if (!stays && port !== undefined) throw usageError('--port is only for --stay', 'Use --stay --port 8080.');
       const directory = mkdtempSync(join(tmpdir(), 'catchword-demo-'));
       try {
         if (stays) await stay(context, { directory, port });
-        else await showOnce(context, json, join(directory, 'catalog.db'));
+        else await showOnce(context, json === true, join(directory, 'catalog.db'));
       } finally {
         rmSync(directory, { recursive: true, force: true });
       }

@@ -21,7 +21,6 @@ const FULL_MINUTES = 10;
 /** The default of CATCHWORD_HTTP_PORT; if it is in use, the next free port of this many. */
 const PORT = { first: 8080, tries: 20 };
 
-/** Products at the service. */
 const STAY_ITEMS = 30_000;
 
 /** @returns the port if nothing listens on it on 127.0.0.1, otherwise null; for 0, any free port */

@@ -30,10 +30,6 @@ const SINK_TIMEOUT_MS = 10_000;
 /** Products in which members are looked for. */
 const LOOKED_AT = 1_000;
 
-interface Options extends JsonOption {
-  readonly integrity?: boolean;
-}
-
 function examineSettings({ environment }: CommandContext): Finding[] {
   const wrong = settingProblems(environment, 'source').map(({ message, hint }) => failed(message, hint));
   const unknown = unknownSettings(environment).map((text): Result => ({ level: 'note', text }));
@@ -75,7 +71,6 @@ async function checkMirror(config: Config, nowMs: number, withIndexes: boolean):
   });
 }
 
-/** Names the proxy of the service, of each sink and of each channel. */
 function examineProxies(config: Config): Finding[] {
   const { httpsProxy, httpProxy, baseUrl, heartbeatUrl, sinks, channels } = config;
   if (httpsProxy === undefined && httpProxy === undefined) return [];
@@ -160,12 +155,12 @@ function openedMirror(config: Config): Store | null | undefined {
   }
 }
 
-async function examineAll(context: CommandContext, { integrity = false }: Options): Promise<Finding[]> {
+async function examineAll(context: CommandContext, withIndexes: boolean): Promise<Finding[]> {
   const findings: Finding[] = [{ check: 'Node.js', ...ok(process.version) }, ...examineSettings(context)];
   // The other checks can do without settings that are missing, but would check the wrong things with wrong ones.
   if (settingProblems(context.environment, 'nothing').length > 0) return findings;
   const config = checkedSettings(context.environment, 'nothing');
-  const mirror = await examine('mirror', () => checkMirror(config, context.clock.now(), integrity));
+  const mirror = await examine('mirror', () => checkMirror(config, context.clock.now(), withIndexes));
   findings.push(mirror);
   if (mirror.level !== 'failed' && mirrorExists(config.db))
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
@@ -193,8 +188,8 @@ export function doctorCommand(context: CommandContext): Command {
   const command = new Command('doctor')
     .option('--integrity', 'also compare every index of the mirror with its table: about 5 s per GB')
     .option('--json', 'print one JSON document');
-  return command.action(async (options: Options) => {
-    const findings = await examineAll(context, options);
+  return command.action(async (options: JsonOption & { readonly integrity?: boolean }) => {
+    const findings = await examineAll(context, options.integrity === true);
     const text = findings.flatMap((finding) => findingLines(colours(context), finding));
     print(context, options, { json: findings, text });
     if (findings.some(({ level }) => level === 'failed')) context.setExitCode(1);

@@ -1,3 +1,4 @@
+import { hostname, userInfo } from 'node:os';
 import { createLog, type Logger, type LogSettings, type Tell } from '../../../base/log.ts';
 import { checkPause } from '../../../operate/decisions/check-pause.ts';
 import { time } from '../../../report/text.ts';
@@ -33,4 +34,16 @@ export function observePause(context: CommandContext, mirror: Store, now: boolea
   const nowMs = context.clock.now();
   if (now) forgetPause(mirror, nowMs, toPerson(context));
   else checkPause(mirror, nowMs);
+}
+
+/** The user who runs a command, as decisions name them. */
+export function commandUser(): string {
+  let user: string;
+  try {
+    user = userInfo().username;
+  } catch {
+    // In a container, a user id may have no name.
+    user = `uid ${process.getuid?.() ?? 'unknown'}`;
+  }
+  return `command, ${user}@${hostname()}`;
 }
