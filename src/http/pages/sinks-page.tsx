@@ -9,65 +9,39 @@ import { Shown } from './untrusted-text.tsx';
 
 export type SinkSummary = ReturnType<typeof sinkSummary>;
 
-interface StateWords {
-  readonly label: string;
-  readonly tone: 'good' | 'warn' | 'bad' | 'soft';
-  /** The meaning of the state, and what to do. */
-  readonly meaning: string;
-}
+type Tone = 'good' | 'warn' | 'bad' | 'soft';
 
-const STATES: Readonly<Record<string, StateWords>> = {
-  live: { label: 'live', tone: 'good', meaning: 'It gets every change as it is recorded.' },
-  backfill: {
-    label: 'initial load',
-    tone: 'good',
-    meaning: 'It is being filled with the current products; then it gets every change.',
-  },
-  reconciling: {
-    label: 'reconciling',
-    tone: 'good',
-    meaning: 'It gets only the products of which its store has something else; then it gets every change.',
-  },
-  held: {
-    label: 'held',
-    tone: 'bad',
-    meaning: 'Nothing is delivered before you decide, because the next events may do harm.',
-  },
-  retrying: {
-    label: 'retrying',
-    tone: 'warn',
-    meaning:
-      'The store cannot be reached, or a setting is wrong. Fix what the error names; catchword retries, with growing ' +
+/** States of sinks: the tone, the meaning and what to do, and the name on pages if it is another one. */
+const STATES: Readonly<Record<string, readonly [tone: Tone, meaning: string, label?: string]>> = {
+  live: ['good', 'It gets every change as it is recorded.'],
+  backfill: ['good', 'It is being filled with the current products; then it gets every change.', 'initial load'],
+  reconciling: ['good', 'It gets only the products of which its store has something else; then it gets every change.'],
+  held: ['bad', 'Nothing is delivered before you decide, because the next events may do harm.'],
+  retrying: [
+    'warn',
+    'The store cannot be reached, or a setting is wrong. Fix what the error names; catchword retries, with growing ' +
       'pauses up to a minute. Resume retries at once.',
-  },
-  paused: {
-    label: 'paused',
-    tone: 'warn',
-    meaning: 'An operator paused it. It gets nothing until it is resumed; the change log keeps what it needs.',
-  },
-  stopped: {
-    label: 'stopped',
-    tone: 'bad',
-    meaning:
-      'It gets nothing, because the error below needs a decision. Fix the cause, then retry to redeliver parked ' +
+  ],
+  paused: ['warn', 'An operator paused it. It gets nothing until it is resumed; the change log keeps what it needs.'],
+  stopped: [
+    'bad',
+    'It gets nothing, because the error below needs a decision. Fix the cause, then retry to redeliver parked ' +
       'events, or resume without them. If the store belongs to another mirror, replay, then resume.',
-  },
-  disabled: {
-    label: 'disabled',
-    tone: 'bad',
-    meaning:
-      'It was too far behind, so the change log no longer waits for it. Resume: it gets the right products again, and ' +
+  ],
+  disabled: [
+    'bad',
+    'It was too far behind, so the change log no longer waits for it. Resume: it gets the right products again, and ' +
       'the changes that it did not get are listed.',
-  },
-  'not configured': {
-    label: 'not configured',
-    tone: 'soft',
-    meaning: 'The settings no longer name it, so the log no longer waits for it. Configure it again to continue.',
-  },
+  ],
+  'not configured': [
+    'soft',
+    'The settings no longer name it, so the log no longer waits for it. Configure it again to continue.',
+  ],
 };
 
-export function wordsOf(state: string): StateWords {
-  return STATES[state] ?? { label: state, tone: 'soft', meaning: '' };
+export function wordsOf(state: string) {
+  const [tone, meaning, label = state] = STATES[state] ?? ['soft', ''];
+  return { tone, meaning, label };
 }
 
 export function SinkMark({ state }: { readonly state: string }) {
