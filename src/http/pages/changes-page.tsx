@@ -1,9 +1,8 @@
 import { count, plural } from '../../report/text.ts';
 import type { ListedChange } from '../../store/rows/changes.ts';
-import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
-import type { View } from './page-view.ts';
+import { numberIn, type View } from './page-view.ts';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Changes on one page. */

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Clock } from '../../base/clock.ts';
-import type { CatchwordError } from '../../base/errors.ts';
+import { type CatchwordError, usageError } from '../../base/errors.ts';
+import { wholeNumber } from '../../base/whole-number.ts';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
 import type { Comparison } from '../../report/sink-preview.ts';
@@ -26,6 +27,15 @@ export interface PageParts {
 export interface Address {
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
+}
+
+/** A whole number of the query; null if it is absent or empty. @throws CatchwordError USAGE */
+export function numberIn(query: URLSearchParams, name: string): number | null {
+  const text = query.get(name);
+  if (text === null || text === '') return null;
+  const number = wholeNumber(text);
+  if (number !== null) return number;
+  throw usageError(`${name} is not a whole number`, `Remove ${name} from the address.`);
 }
 
 /** What a view would change in the store of a sink. */

@@ -9,10 +9,9 @@ import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
 import { findProduct } from '../../store/rows/find-product.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
 import { Facts, type Known } from './page-facts.tsx';
-import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
-import type { Section, View } from './page-view.ts';
+import { numberIn, type Section, type View } from './page-view.ts';
 import { historySection } from './product-history.tsx';
 import { productPath, Shown, short } from './untrusted-text.tsx';
 

@@ -3,10 +3,9 @@ import { proofName, stateName } from '../../report/run-words.ts';
 import { count, duration } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { numberIn } from './page-query.ts';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
-import type { View } from './page-view.ts';
+import { numberIn, type View } from './page-view.ts';
 
 /** Runs on a page. */
 const LISTED = 50;
