@@ -1,4 +1,3 @@
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import {
   isRunAction,
@@ -163,13 +162,9 @@ const MAX_FORM = 4_096;
 
 /** Takes decisions from forms. `addAuth` has checked the request before, as for every route with `config.action`. */
 export function addActions(app: FastifyInstance, { store, clock }: Pick<PageParts, 'store' | 'clock'>): void {
-  app.register(async (scope) => {
-    await scope.register(formbody);
-    scope.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
-      const id = decide(store, readDecision(request.body, operatorOf(request)), clock.now());
-      for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++)
-        await clock.sleep(LOOK_MS);
-      return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
-    });
+  app.post(PATH, { config: { action: true }, bodyLimit: MAX_FORM }, async (request, reply) => {
+    const id = decide(store, readDecision(request.body, operatorOf(request)), clock.now());
+    for (let looks = 0; looks < LOOKS && store.actions.get(id)?.state === 'asked'; looks++) await clock.sleep(LOOK_MS);
+    return reply.redirect(`${backTo(request)}#decision-${id}`, 303);
   });
 }

@@ -1,7 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpError } from '../http-error.ts';
-import { sendHtml } from './html.ts';
-import { documentHtml } from './layout.tsx';
+import { sendPage } from './layout.tsx';
 import { sentence } from './phrases.ts';
 
 const TITLES: Partial<Record<HttpError['code'], string>> = {
@@ -27,18 +26,15 @@ function Linked({ text }: { readonly text: string }) {
 
 /** Sends an error to a person, with the status that was set. */
 export function sendErrorPage(reply: FastifyReply, error: HttpError): FastifyReply {
-  const { is404, session } = reply.request;
   const { code, message } = error;
   const content = (
     <>
       <p>{sentence(code === 'UNAUTHORIZED' ? 'your session is over, or you have signed out' : message)}</p>
       <p>
-        <Linked text={sentence(hintOf(error, is404))} />
+        <Linked text={sentence(hintOf(error, reply.request.is404))} />
       </p>
       <p>{code === 'UNAUTHORIZED' ? <a href="/login">Sign in</a> : <a href="/">Go to the overview</a>}</p>
     </>
   );
-  const title = TITLES[code] ?? 'Not possible';
-  const page = { title, sections: [{ id: 'error', content }] };
-  return sendHtml(reply, documentHtml(page, '', '', session ?? null));
+  return sendPage(reply, { title: TITLES[code] ?? 'Not possible', sections: [{ id: 'error', content }] });
 }

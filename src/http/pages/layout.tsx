@@ -1,5 +1,9 @@
+import { gzipSync } from 'node:zlib';
+import type { FastifyReply } from 'fastify';
 import { render } from 'preact-render-to-string';
-import { assetPath } from './page-assets.ts';
+import { underPrefix } from '../path-prefix.ts';
+import { LIVE_PATH } from '../sse/sse-refusal.ts';
+import { acceptsGzip, assetPath } from './page-assets.ts';
 import type { Content, Section } from './page-view.ts';
 import type { Session } from './session.ts';
 
@@ -69,17 +73,12 @@ function SignOut({ name }: { readonly name: string }) {
   );
 }
 
-/**
- * The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`.
- * @param path where the browser is, for the navigation
- * @param live address of the stream of its live sections
- * @param session of the browser; null if no token is set
- */
-export function documentHtml(
+/** The whole document. Everything that it shows is escaped by preact; no part of it uses `dangerouslySetInnerHTML`. */
+function documentHtml(
   { title, sections, draws = false }: Content,
   path: string,
   live: string,
-  session: Session | null | 'signed out' = null,
+  session: Session | null | 'signed out',
 ): string {
   const isLive = sections.some((section) => section.live);
   return `<!doctype html>${render(
@@ -126,4 +125,37 @@ export function documentHtml(
       </body>
     </html>,
   )}`;
+}
+
+/** Headers that forbid everything to foreign markup, should any get into a page. HSTS belongs to a proxy, as TLS does. */
+const HEADERS = {
+  'content-type': 'text/html; charset=utf-8',
+  vary: 'accept-encoding',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+  // Forms need it: without a referrer, browsers send `Origin: null`, and /actions could not return to its page.
+  'referrer-policy': 'same-origin',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+  'permissions-policy':
+    'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), publickey-credentials-get=(), usb=()',
+};
+
+/**
+ * Sends a page. Every page goes through here.
+ * @param path where the browser is, for the navigation
+ * @param session of the browser; null if no token is set
+ */
+export function sendPage(
+  reply: FastifyReply,
+  content: Content,
+  path = '',
+  session: Session | null | 'signed out' = reply.request.session ?? null,
+): FastifyReply {
+  const { request } = reply;
+  const html = underPrefix(request, documentHtml(content, path, LIVE_PATH + request.url, session));
+  reply.headers(HEADERS);
+  if (!acceptsGzip(request.headers)) return reply.send(html);
+  return reply.header('content-encoding', 'gzip').send(gzipSync(html, { level: 4 }));
 }

@@ -1,11 +1,9 @@
-import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { usageError } from '../../base/errors.ts';
 import { type HttpError, STATUS } from '../http-error.ts';
 import type { TokenCheck } from '../token-check.ts';
-import { sendHtml } from './html.ts';
-import { documentHtml } from './layout.tsx';
+import { sendPage } from './layout.tsx';
 import type { Sessions } from './session.ts';
 
 export const LOGIN_PATH = '/login';
@@ -62,10 +60,7 @@ function LoginForm({ name, back, error }: Omit<Form, 'token'> & { readonly error
 
 function sendForm(reply: FastifyReply, form: Omit<Form, 'token'>, error: HttpError | null): FastifyReply {
   const content = <LoginForm {...form} error={error} />;
-  return sendHtml(
-    reply,
-    documentHtml({ title: 'Sign in', sections: [{ id: 'login', content }] }, '', '', 'signed out'),
-  );
+  return sendPage(reply, { title: 'Sign in', sections: [{ id: 'login', content }] }, '', 'signed out');
 }
 
 /** Adds the form that trades the token for a session, and the way out. @param signOut ends the session of a request */
@@ -83,23 +78,19 @@ export function addLogin(
     return sendForm(reply, { name: '', back }, null);
   });
 
-  app.register(async (scope) => {
-    await scope.register(formbody);
+  app.post(LOGIN_PATH, { config: { action: true }, bodyLimit: 16_384 }, async (request, reply) => {
+    const { data: form } = FORM.safeParse(request.body);
+    if (form === undefined) throw usageError('the form is not complete', `Fill it in at ${LOGIN_PATH}.`);
+    const { token, name, back } = form;
+    const error = check(token, request.ip);
+    if (error !== null)
+      return sendForm(reply.code(STATUS[error.code]).headers(error.headers ?? {}), { name, back }, error);
+    sessions.begin(request, reply, name);
+    return reply.redirect(localPath(back), 303);
+  });
 
-    scope.post(LOGIN_PATH, { config: { action: true }, bodyLimit: 16_384 }, async (request, reply) => {
-      const { data: form } = FORM.safeParse(request.body);
-      if (form === undefined) throw usageError('the form is not complete', `Fill it in at ${LOGIN_PATH}.`);
-      const { token, name, back } = form;
-      const error = check(token, request.ip);
-      if (error !== null)
-        return sendForm(reply.code(STATUS[error.code]).headers(error.headers ?? {}), { name, back }, error);
-      sessions.begin(request, reply, name);
-      return reply.redirect(localPath(back), 303);
-    });
-
-    scope.post(LOGOUT_PATH, { config: { action: true } }, async (request, reply) => {
-      signOut(request, reply);
-      return reply.redirect(LOGIN_PATH, 303);
-    });
+  app.post(LOGOUT_PATH, { config: { action: true } }, async (request, reply) => {
+    signOut(request, reply);
+    return reply.redirect(LOGIN_PATH, 303);
   });
 }

@@ -1,3 +1,4 @@
+import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
 import type { RouteParts } from '../response-writer.ts';
@@ -6,8 +7,7 @@ import { LIVE_PATH } from '../sse/sse-refusal.ts';
 import { actions, addActions } from './actions-page.tsx';
 import { changes } from './changes-page.tsx';
 import { sendErrorPage } from './error-page.tsx';
-import { sendHtml } from './html.ts';
-import { documentHtml } from './layout.tsx';
+import { sendPage } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview-page.tsx';
 import { addAssets } from './page-assets.ts';
@@ -53,6 +53,8 @@ async function visitOf({ searches, previews }: View, request: FastifyRequest, pa
 export function addPages(app: FastifyInstance, parts: PageOptions): () => Promise<void> {
   const live = createLivePages(parts);
   addAssets(app);
+  // For the forms of the login, too.
+  app.register(formbody);
   app.decorate('sendErrorPage', sendErrorPage);
   addActions(app, parts);
 
@@ -61,8 +63,7 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
-      const content = show(view, await visitOf(view, request, parts));
-      return sendHtml(reply, documentHtml(content, pathname, LIVE_PATH + request.url, request.session));
+      return sendPage(reply, show(view, await visitOf(view, request, parts)), pathname);
     });
     app.route({
       method: 'GET',
