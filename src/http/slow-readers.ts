@@ -97,6 +97,17 @@ function choose(connections: readonly Connection[], { bytes, sharers }: ReturnTy
   return chosen;
 }
 
+/**
+ * Waits for the last response of a connection, because they are received in order. One that waits behind another is not
+ * notified when the connection breaks.
+ */
+function received({ socket, responses }: Connection): Promise<void> {
+  return new Promise((resolve) => {
+    [...responses.keys()].at(-1)?.once('close', resolve);
+    socket.once('close', resolve);
+  });
+}
+
 /** Ends a connection that is slow, and destroys it if it was ended before. */
 function end(connection: Connection): void {
   const readers = readersOf(connection);
@@ -165,6 +176,14 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     watch: (response: ServerResponse, reader: Reader): void => {
       const responses = connections.get(response.req.socket)?.responses;
       if (responses?.has(response)) responses.set(response, reader);
+    },
+    /**
+     * Waits until every open response was received by its client, or its connection is gone. For Node.js a response is
+     * finished once it is handed to the socket, and closing the server then breaks the connection.
+     */
+    received: async (): Promise<void> => {
+      const open = [...connections.values()].filter(({ responses }) => responses.size > 0);
+      await Promise.all(open.map(received));
     },
     /** Whether more waits than may, so that nothing large is started. */
     isFull,

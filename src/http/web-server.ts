@@ -10,6 +10,7 @@ import { createApp } from './app.ts';
 import { addAuth } from './auth.ts';
 import { createChangeFeed } from './change-feed.ts';
 import { addHealth, type ReadinessOptions } from './health.ts';
+import { STOPPING, sendError } from './http-error.ts';
 import { checkExposure, listen } from './listen.ts';
 import { addMetrics } from './metrics-route.ts';
 import { addDescribed } from './openapi-document.ts';
@@ -17,8 +18,8 @@ import type { PageParts } from './pages/page-view.ts';
 import { addPages } from './pages/pages.ts';
 import { createReaderViews } from './reader-views.ts';
 import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
-import { addDrain } from './shutdown.ts';
 import { addWaiting } from './slow-readers.ts';
+import { isStream } from './sse/sse-refusal.ts';
 import { addSseRoute } from './sse/sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 
@@ -66,7 +67,11 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       'Use /api/status, /api/runs, /api/products?q=, /api/changes or /api/changes/stream; /openapi.json describes them.',
     );
     addAuth(app, { token, clock, log, login: true, origins: options.httpOrigins });
-    const drain = addDrain(app);
+    let stopped: Promise<void> | undefined;
+    // A stream ends by itself: a standard EventSource does not survive an error status.
+    app.addHook('onRequest', async (request, reply) =>
+      stopped !== undefined && !isStream(request) ? sendError(reply, STOPPING) : undefined,
+    );
     const waiting = addWaiting(app, { clock, log, limits });
     const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
     const readers = { changes, views: createReaderViews(), clock, log, limits, waiting };
@@ -91,14 +96,13 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       await apart?.stop();
       const drained = new AbortController();
       const ended = Promise.all([endStreams(), endPages()]);
-      await Promise.race([drain(), clock.sleep(limits.stopMs, drained.signal)]);
+      await Promise.race([waiting.received(), clock.sleep(limits.stopMs, drained.signal)]);
       drained.abort();
       await app.close();
       await ended;
       await metrics.close();
       store.close();
     };
-    let stopped: Promise<void> | undefined;
     return {
       name: 'web',
       url,
