@@ -3,12 +3,11 @@ import type { Clock } from '../base/clock.ts';
 import { eventId, eventText } from '../catalog/event.ts';
 import type { ChangeFilter } from '../catalog/run-types.ts';
 import { requireKnownSeq } from '../store/history/history.ts';
-import { findPosition, idAt } from '../store/history/log-position.ts';
+import { findPosition, idAt, MISPLACED } from '../store/history/log-position.ts';
 import { eventSource } from '../store/rows/source-state.ts';
 import type { Store } from '../store/store.ts';
 import { createViewReader } from '../view/read-view.ts';
 import type { View } from '../view/view.ts';
-import { streamStart } from './start-position.ts';
 
 /*
  * Many readers follow the log at the same place, its end. One poll wakes all of them, and the first one that reads a
@@ -118,6 +117,30 @@ function createEventReader(store: Store, fallback: string) {
       const to = events.length < changes.length ? (events.at(-1)?.seq ?? seq) : found.to;
       return { events, to, read: read.length, failed: failures() - before };
     });
+}
+
+/**
+ * Where a stream starts. Its ids are those of its events, and an EventSource sends the last one back. A position that is
+ * not in this log cannot be rejected, because any status but 200 ends an EventSource for good: the stream then starts with
+ * `event: reset`. Call inside a read transaction.
+ * @param requested a position, or `latest` for changes recorded from now on
+ * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
+ * @returns the change after which the events start, the first message, and why the position is not in this log; null if it is
+ */
+export function streamStart(store: Store, requested: string, wantsPast: boolean) {
+  const last = store.changes.lastSeq();
+  if (requested === 'latest') {
+    // It has data because the npm package `eventsource` keeps no id of a block without data: a reader that was cut off
+    // before its first event would resume at the newest change of that later moment.
+    return { from: last, block: `event: start\nid: ${idAt(store, last)}\ndata: {"after":${last}}\n\n`, reset: null };
+  }
+  const found = findPosition(store, requested);
+  // A reader that is cut off before its first event resumes where it started.
+  if ('seq' in found) return { from: found.seq, block: `id: ${idAt(store, found.seq)}\n\n`, reset: null };
+  const { code } = found;
+  const from = wantsPast ? 0 : last;
+  const data = JSON.stringify({ code, message: MISPLACED[code], after: from, last });
+  return { from, block: `event: reset\nid: ${idAt(store, from)}\ndata: ${data}\n\n`, reset: code };
 }
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;

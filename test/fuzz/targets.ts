@@ -15,7 +15,7 @@ import { parseAnswer } from '../../src/client/http/answer.ts';
 import type { Answer, Request } from '../../src/client/http/exchange.ts';
 import { recordsIn, unexpected } from '../../src/client/http/xml-records.ts';
 import { parseEvent, productText } from '../../src/events/events.ts';
-import { streamStart } from '../../src/http/start-position.ts';
+import { streamStart } from '../../src/http/change-feed.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { readSettings } from '../../src/settings/config.ts';
 import { OPTIONS } from '../../src/settings/option-table.ts';

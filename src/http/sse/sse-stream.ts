@@ -1,7 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { ChangeFeed } from '../change-feed.ts';
+import type { ChangeFeed, streamStart } from '../change-feed.ts';
 import { createWriter, type EndCode, endBlock, RETRY_MS, type WriterParts } from '../response-writer.ts';
-import type { StreamStart } from '../start-position.ts';
 import type { StreamLimits } from '../stream-limits.ts';
 
 /*
@@ -32,7 +31,7 @@ export interface StreamParts extends WriterParts {
  */
 export async function streamChanges(
   response: ServerResponse,
-  start: () => StreamStart,
+  start: () => ReturnType<typeof streamStart>,
   ending: AbortController,
   parts: StreamParts,
   onError: (error: unknown) => void,
