@@ -4,6 +4,7 @@ import { CatchwordError, messageOf } from '../base/errors.ts';
 import { iso } from '../base/iso-time.ts';
 import { errorFields, type Logger } from '../base/log.ts';
 import type { Run } from '../catalog/run-types.ts';
+import { METRICS_TYPE, type Metrics } from '../operate/metrics/metrics.ts';
 import { openText } from '../report/run-text.ts';
 import { haltedSinks } from '../report/sink-report.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
@@ -11,7 +12,7 @@ import { ALIVE, ERROR, READINESS } from './answers.ts';
 import { HEALTH_PATH } from './auth.ts';
 import { type HttpError, sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
-import { answering, body } from './route-schema.ts';
+import { answering, body, sending } from './route-schema.ts';
 
 export interface ReadinessOptions extends Pick<PageParts, 'store' | 'state'> {
   /** Tells whether the thread that loads and delivers, if it is another one, hangs. */
@@ -87,4 +88,15 @@ export function addHealth(app: FastifyInstance, options: ReadinessOptions, log: 
     }
     return reply.code(reason === null ? 200 : 503).send({ ready: reason === null, reason, open: run && openText(run) });
   });
+}
+
+/** Serves the figures of this process, and of the mirror where it is shown, in Prometheus's text format. */
+export function addMetrics(app: FastifyInstance, metrics: Metrics): void {
+  const schema = sending(body("Metrics in Prometheus's text format.", 'text/plain', z.string()), {
+    operationId: 'getMetrics',
+    summary: 'Figures for Prometheus',
+    description: 'The figures of this process and of the mirror.',
+    tags: ['operation'],
+  });
+  app.get('/metrics', { schema }, async (_request, reply) => reply.type(METRICS_TYPE).send(await metrics.text()));
 }

@@ -3,9 +3,8 @@ import type { Service } from '../base/lifecycle.ts';
 import { startMetrics } from '../operate/metrics/metrics.ts';
 import { createApp } from './app.ts';
 import { addAuth, HEALTH_PATH } from './auth.ts';
-import { addAlive } from './health.ts';
+import { addAlive, addMetrics } from './health.ts';
 import { checkExposure, listen } from './listen.ts';
-import { addMetrics } from './metrics-route.ts';
 import type { WebOptions } from './web-server.ts';
 
 export type MetricsServerOptions = Pick<WebOptions, 'host' | 'port' | 'token' | 'rateLimit' | 'log' | 'problem'>;
