@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { STREAM_PATH } from './sse/sse-refusal.ts';
+import { STREAM_PATH } from './sse/open-streams.ts';
 
 /** The site that sent a request, as the browser states it. Only browsers send these headers, and pages cannot set them. */
 const of = (headers: IncomingHttpHeaders, name: 'site' | 'mode' | 'dest') => headers[`sec-fetch-${name}`];

@@ -18,7 +18,7 @@ import { addPages } from './pages/pages.ts';
 import { createReaderViews } from './reader-views.ts';
 import { createSearchApart, type Search, type SearchApartOptions } from './search-subprocess.ts';
 import { addWaiting } from './slow-readers.ts';
-import { isStream } from './sse/sse-refusal.ts';
+import { isStream } from './sse/open-streams.ts';
 import { addSseRoute } from './sse/sse-route.ts';
 import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 

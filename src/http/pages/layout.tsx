@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import type { FastifyReply } from 'fastify';
 import { render } from 'preact-render-to-string';
 import { underPrefix } from '../path-prefix.ts';
-import { LIVE_PATH } from '../sse/sse-refusal.ts';
+import { LIVE_PATH } from '../sse/open-streams.ts';
 import { acceptsGzip, assetPath } from './page-assets.ts';
 import type { Content, Section } from './page-view.ts';
 import type { Session } from './session.ts';

@@ -1,10 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
-import { createOpenStreams } from '../open-streams.ts';
 import { underPrefix } from '../path-prefix.ts';
 import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
-import { refuse } from '../sse/sse-refusal.ts';
+import { createOpenStreams, refuse } from '../sse/open-streams.ts';
 import type { Content } from './page-view.ts';
 import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
 

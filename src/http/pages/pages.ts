@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
 import type { RouteParts } from '../response-writer.ts';
 import type { Search } from '../search-subprocess.ts';
-import { LIVE_PATH } from '../sse/sse-refusal.ts';
+import { LIVE_PATH } from '../sse/open-streams.ts';
 import { actions, addActions } from './actions-page.tsx';
 import { changes } from './changes-page.tsx';
 import { sendErrorPage } from './error-page.tsx';

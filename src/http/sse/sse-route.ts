@@ -5,13 +5,12 @@ import { errorFields } from '../../base/log.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { isPosition } from '../../store/history/log-position.ts';
 import type { ChangeFeed } from '../change-feed.ts';
-import { createOpenStreams } from '../open-streams.ts';
 import { parameters, textParameter } from '../parameters.ts';
 import { type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
 import type { RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
 import type { StreamLimits } from '../stream-limits.ts';
-import { accepts, refuse, STREAM_HEADERS, STREAM_PATH } from './sse-refusal.ts';
+import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
 import { streamChanges } from './sse-stream.ts';
 
 interface SseOptions extends RouteParts {
