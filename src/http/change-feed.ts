@@ -46,7 +46,10 @@ function createKeptBatches(read: (seq: number, view: View | null) => Batch | nul
     kept.delete(key);
   }
 
-  function keep(key: string, batch: Batch): void {
+  return (seq: number, view: View | null = null): Batch | null => {
+    const key = `${view?.digest ?? ''}:${seq}`;
+    const batch = kept.get(key) ?? read(seq, view);
+    if (batch === null) return null;
     drop(key);
     kept.set(key, batch);
     bytes += batch.bytes.length;
@@ -55,12 +58,6 @@ function createKeptBatches(read: (seq: number, view: View | null) => Batch | nul
       if (bytes <= KEPT_BYTES || old === key) break;
       drop(old);
     }
-  }
-
-  return (seq: number, view: View | null = null): Batch | null => {
-    const key = `${view?.digest ?? ''}:${seq}`;
-    const batch = kept.get(key) ?? read(seq, view);
-    if (batch !== null) keep(key, batch);
     return batch;
   };
 }
@@ -73,17 +70,13 @@ function createKeptBatches(read: (seq: number, view: View | null) => Batch | nul
 function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
   let poll: Promise<number> | null = null;
 
-  async function wake(): Promise<number> {
-    try {
-      await clock.sleep(pollMs);
-    } finally {
-      poll = null;
-    }
-    return changes.lastSeq();
-  }
-
   return (signal: AbortSignal): Promise<number> => {
-    poll ??= wake();
+    poll ??= clock
+      .sleep(pollMs)
+      .finally(() => {
+        poll = null;
+      })
+      .then(() => changes.lastSeq());
     return unlessAborted(poll, signal);
   };
 }
