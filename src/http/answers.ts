@@ -7,13 +7,15 @@ import { STATUS as STATUS_OF } from './http-error.ts';
 
 /* The answers of the API, as /openapi.json describes them. A route's own type is checked against them. */
 
+const orNull = <T extends z.ZodType>(description: string, schema: T) => schema.nullable().meta({ description });
 const time = (description: string) => z.string().meta({ format: 'date-time', description });
-const timeOrNull = (description: string) => z.string().meta({ format: 'date-time' }).nullable().meta({ description });
+const timeOrNull = (description: string) => orNull(description, z.string().meta({ format: 'date-time' }));
 const count = (description: string) => z.int().min(0).meta({ description });
 const text = (description: string) => z.string().meta({ description });
-const textOrNull = (description: string) => z.string().nullable().meta({ description });
-
-const orNull = <T extends z.ZodType>(description: string, schema: T) => schema.nullable().meta({ description });
+const textOrNull = (description: string) => orNull(description, z.string());
+const oneOf = <const T extends string>(description: string, ...values: T[]) => z.enum(values).meta({ description });
+const list = <T extends z.ZodType>(description: string, element: T) =>
+  z.array(element).readonly().meta({ description });
 /** An answer, or a part of one. */
 const object = <T extends z.ZodRawShape>(description: string, shape: T) => z.object(shape).meta({ description });
 /** A part that /openapi.json describes once, by its name. */
@@ -46,7 +48,7 @@ export const ERROR = z
 
 const LIST_EVIDENCE = z.object({
   pass: count('The pass that read it.'),
-  kind: z.enum(['list', 'delta']).meta({ description: 'The whole list, or the changes of a time range.' }),
+  kind: oneOf('The whole list, or the changes of a time range.', 'list', 'delta'),
   windows: count('Windows of the first pass.'),
   repairs: count('Windows read again to repair seams.'),
   overlap: z.number().meta({ description: 'Products that neighbouring windows share, on average.' }),
@@ -60,7 +62,7 @@ const EVIDENCE = z.object({
   lookups: count('Products looked up one by one.'),
   seen: count('Products that the run saw.'),
   num_items: count('Products that the source counts.'),
-  lists: z.array(LIST_EVIDENCE).readonly().meta({ description: 'The lists that were read in several windows.' }),
+  lists: list('The lists that were read in several windows.', LIST_EVIDENCE),
   updated_share: z.number().meta({ description: 'How many products the run updated, as a share of all; 1: all.' }),
   common_change: textOrNull(
     'Only if the run updated nearly every product: JSON pointer of the field that changed most often, with `*` for elements of arrays; null if it is not known.',
@@ -70,7 +72,7 @@ const EVIDENCE = z.object({
 
 export const RUN = named('Run', 'One load of the catalog.', {
   id: count('The number of the run.'),
-  kind: z.enum(['full', 'delta']).meta({ description: 'All products, or what changed since the last run.' }),
+  kind: oneOf('All products, or what changed since the last run.', 'full', 'delta'),
   state: z
     .enum(['planned', 'reading', 'complete', 'held', 'failed', 'cancelled'])
     .meta({ description: '`held`: the run waits for a decision about removals.' }),
@@ -83,16 +85,13 @@ export const RUN = named('Run', 'One load of the catalog.', {
   missing: count('Living products that a full run did not see.'),
   rejected: count('Items that are not valid products.'),
   requests: count('Requests made to the source.'),
-  proof: z
-    .enum(['sealed', 'open'])
-    .nullable()
-    .meta({ description: '`sealed`: the run has seen every product. Null for a delta of one page.' }),
-  reasons: z.array(z.string()).readonly().meta({ description: 'Why the proof is open, one sentence each.' }),
+  proof: orNull('`sealed`: the run has seen every product. Null for a delta of one page.', z.enum(['sealed', 'open'])),
+  reasons: list('Why the proof is open, one sentence each.', z.string()),
   error: textOrNull('Why the run failed.'),
-  emptied: z
-    .record(z.string(), z.int())
-    .nullable()
-    .meta({ description: 'Of how many products its updates emptied each field; null if they emptied none.' }),
+  emptied: orNull(
+    'Of how many products its updates emptied each field; null if they emptied none.',
+    z.record(z.string(), z.int()),
+  ),
   unusual: orNull(
     'Why it is unusual: it emptied a field of more products than CATCHWORD_LOSS_LIMIT allows. Null if it is not.',
     z.object({
@@ -102,7 +101,7 @@ export const RUN = named('Run', 'One load of the catalog.', {
       living: count('All products then.'),
     }),
   ),
-  evidence: EVIDENCE.nullable().meta({ description: 'The figures behind the proof. Null until the run ends.' }),
+  evidence: orNull('The figures behind the proof. Null until the run ends.', EVIDENCE),
   from_time: timeOrNull("Start of a delta's time range; null for a full run."),
   source_time: timeOrNull("The source's clock when the run began to read."),
   started_at: timeOrNull('When it started.'),
@@ -131,12 +130,12 @@ export const STATUS = object(
     products: count('Products that are not removed.'),
     last_seq: count('The number of the newest change; 0 if there is none.'),
     watermark: timeOrNull('Where the next delta starts.'),
-    freshness: z.enum(FRESHNESS).meta({
-      description:
-        'empty: never complete. stale: older than allowed. clock: as of a time that the clock has not reached.',
-    }),
+    freshness: oneOf(
+      'empty: never complete. stale: older than allowed. clock: as of a time that the clock has not reached.',
+      ...FRESHNESS,
+    ),
     age_seconds: orNull('Null if it never was, or that is not known.', count('How long ago the mirror was complete.')),
-    problems: z.array(z.string()).meta({ description: 'Problems by topic: `runs`, `sink:NAME`.' }),
+    problems: list('Problems by topic: `runs`, `sink:NAME`.', z.string()),
     blocked_until: timeOrNull('Until when the source asked to wait.'),
     learned_limit: orNull(
       'Null before the first refusal.',
@@ -146,25 +145,24 @@ export const STATUS = object(
       'Null if it does.',
       count('Products a page, used because the source does not answer pages of the configured size.'),
     ),
-    running: HOLDER.nullable().meta({ description: 'The process that makes a run.' }),
-    daemon: HOLDER.nullable().meta({ description: 'The daemon or keeper.' }),
-    relay: HOLDER.nullable().meta({ description: 'The process that feeds the sinks.' }),
-    held: z.array(z.int()).meta({ description: 'Runs that wait for a decision about removals.' }),
-    held_runs: z
-      .array(
-        z.object({
-          run: count('The number of the run.'),
-          removals: count('How many products it would remove.'),
-          reason: textOrNull('Why it waits.'),
-        }),
-      )
-      .meta({ description: 'The same runs, with what they would remove.' }),
-    last_run: RUN.nullable().meta({ description: 'The newest run.' }),
+    running: orNull('The process that makes a run.', HOLDER),
+    daemon: orNull('The daemon or keeper.', HOLDER),
+    relay: orNull('The process that feeds the sinks.', HOLDER),
+    held: list('Runs that wait for a decision about removals.', z.int()),
+    held_runs: list(
+      'The same runs, with what they would remove.',
+      z.object({
+        run: count('The number of the run.'),
+        removals: count('How many products it would remove.'),
+        reason: textOrNull('Why it waits.'),
+      }),
+    ),
+    last_run: orNull('The newest run.', RUN),
     open_run: orNull(
       'The newest full run, if it could not prove that it saw every product; else null.',
       z.object({
         run: count('The number of the run.'),
-        reasons: z.array(z.string()).readonly().meta({ description: 'Why, one sentence each.' }),
+        reasons: list('Why, one sentence each.', z.string()),
         rejected: count('Items that it rejected.'),
         missing: count('Products that it did not see and did not remove.'),
       }),
@@ -183,14 +181,14 @@ export const STATUS = object(
     next_full_local: timeOrNull('`next_full` by the clock of `timezone`.'),
     next_delta_local: timeOrNull('`next_delta` by the clock of `timezone`.'),
     timezone: text('The zone in which the schedule is read, an IANA name.'),
-    missed_full: MISSED.nullable().meta({ description: 'Full runs that were scheduled and not made; null if none.' }),
-    missed_delta: MISSED.nullable().meta({ description: 'The same for deltas.' }),
+    missed_full: orNull('Full runs that were scheduled and not made; null if none.', MISSED),
+    missed_delta: orNull('The same for deltas.', MISSED),
     next_try: timeOrNull('When a failed run is retried.'),
     retry_reason: textOrNull('Why it failed.'),
   },
 );
 
-export const RUNS = z.array(RUN).meta({ description: 'The newest runs, the newest first.' });
+export const RUNS = list('The newest runs, the newest first.', RUN);
 
 /** Members for columns, by their names. */
 function columns<T>(fields: readonly Field[]) {
@@ -202,12 +200,13 @@ const KEY = { vbid: text('The key of the product.') };
 
 const FAILED = count('With `where` or `fields`: how often one failed, which counts as nothing.').exactOptional();
 
-export const HITS = z
-  .array(z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }))
-  .meta({ description: 'Products that match, the best first.' });
+export const HITS = list(
+  'Products that match, the best first.',
+  z.object({ ...KEY, ...columns<SummaryColumns>(SUMMARY) }),
+);
 
 export const PRODUCTS = object('Products as `where` and `fields` yield them, ordered by key.', {
-  products: z.array(z.looseObject({})).meta({ description: 'Whole; with `fields`, `vbid` and what they yield.' }),
+  products: list('Whole; with `fields`, `vbid` and what they yield.', z.looseObject({})),
   next: textOrNull('Pass this as `after` to read on, also after an empty page; null: you have all of them.'),
   position: text('The position in the change log when this page was begun: what changed since comes after it.'),
   failed: FAILED,
@@ -220,13 +219,11 @@ export const MIRRORED_PRODUCT = object('A product of the mirror.', {
   changed_at: time('When it last changed in the mirror.'),
   changed_seq: count('The number of that change.'),
   removed_at: timeOrNull('When it was removed; null if it was not.'),
-  body: PRODUCT.nullable().meta({
-    description: 'The product exactly as the source sent it; null if it was removed.',
-  }),
+  body: orNull('The product exactly as the source sent it; null if it was removed.', PRODUCT),
 });
 
 export const CHANGES = object('A page of the change log. When `next` equals `last`, you have all of them.', {
-  events: z.array(EVENT).meta({ description: 'The changes, the oldest first.' }),
+  events: list('The changes, the oldest first.', EVENT),
   next: count('The number of the last change here.'),
   last: count('The number of the newest change.'),
   next_id: text('Pass this as `after` to read on: it also tells whether the mirror was restored from a backup.'),

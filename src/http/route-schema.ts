@@ -55,21 +55,18 @@ const ERRORS = {
 };
 type Status = keyof typeof ERRORS;
 
-function errorsOf({ security, errors = [] }: Pick<About, 'security' | 'errors'>): object {
-  const token: readonly Status[] = security === undefined ? [401, 429] : [];
-  return Object.fromEntries([...token, 403, 500, 503, ...errors].map((status) => [status, ERRORS[status as Status]]));
-}
-
 /** The schema of a route that answers JSON. */
-export function answering<T extends z.ZodType, A extends About>(answer: T, { errors, ...about }: A) {
-  return { ...about, response: { 200: answer, ...errorsOf({ security: about.security, errors }) } };
+export function answering<T extends z.ZodType | ReturnType<typeof body>, A extends About>(
+  answer: T,
+  { errors = [], ...about }: A,
+) {
+  const token: readonly Status[] = about.security === undefined ? [401, 429] : [];
+  const statuses: readonly Status[] = [...token, 403, 500, 503, ...errors];
+  const failures: object = Object.fromEntries(statuses.map((status) => [status, ERRORS[status]]));
+  return { ...about, response: { 200: answer, ...failures } };
 }
 
 /** As `answering`, for a route that sends text: JSON with the source's own numbers, or another type. */
-export function sending<A extends About>(answer: z.ZodType | ReturnType<typeof body>, { errors, ...about }: A) {
-  return { ...about, response: { 200: answer, ...errorsOf({ security: about.security, errors }) } } as Omit<
-    A,
-    'errors'
-  > &
-    FastifySchema;
+export function sending<A extends About>(answer: z.ZodType | ReturnType<typeof body>, about: A) {
+  return answering(answer, about) as Omit<A, 'errors'> & FastifySchema;
 }
