@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import type { HttpError } from '../http-error.ts';
 import { sendPage } from './layout.tsx';
-import { sentence } from './phrases.ts';
+import { sentence } from './untrusted-text.tsx';
 
 const TITLES: Partial<Record<HttpError['code'], string>> = {
   USAGE: 'This request is not valid',

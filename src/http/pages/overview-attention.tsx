@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { COUNTED, type Overview } from '../../report/overview-report.ts';
 import { count, plural, time } from '../../report/text.ts';
-import { clipped, sentence } from './phrases.ts';
 import { sinkPath } from './sinks-page.tsx';
+import { clipped, sentence } from './untrusted-text.tsx';
 
 /** `1 removal`, or `more than 1,000 removals` where the counting stopped. */
 function counted(value: number, noun: string): string {

@@ -4,7 +4,7 @@ import { count, duration, moment } from '../../report/text.ts';
 import type { RunDay } from '../../store/rows/recent-runs.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
-import { capitalized } from './phrases.ts';
+import { capitalized } from './untrusted-text.tsx';
 
 const DAY_MS = 86_400_000;
 const SHOWN_MS = 30 * DAY_MS;

@@ -7,11 +7,11 @@ import { Attention } from './overview-attention.tsx';
 import { History } from './overview-history.tsx';
 import { Figures } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
+import { roughly } from './page-time.tsx';
 import type { PageParts, View } from './page-view.ts';
-import { clipped, roughly } from './phrases.ts';
 import { changesText, ProofMark, StartForms, StateMark } from './runs-page.tsx';
 import { lagText, NoRelay, SinkMark, sinkPath } from './sinks-page.tsx';
-import { Shown } from './untrusted-text.tsx';
+import { clipped, Shown } from './untrusted-text.tsx';
 
 interface OverviewProps {
   readonly overview: Overview;

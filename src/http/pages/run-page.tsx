@@ -11,14 +11,13 @@ import { decisionsSection } from './actions-page.tsx';
 import { Figures } from './page-facts.tsx';
 import { When } from './page-time.tsx';
 import { numberIn, type PageParts, type Section, type View, type Visit } from './page-view.ts';
-import { capitalized } from './phrases.ts';
 import { heldSection } from './run-held.tsx';
 import { Pace } from './run-pace-section.tsx';
 import { Picture } from './run-picture-section.tsx';
 import { Proof } from './run-proof.tsx';
 import { Rejected } from './run-rejected.tsx';
 import { changesText, ProofMark, StateMark } from './runs-page.tsx';
-import { Shown } from './untrusted-text.tsx';
+import { capitalized, Shown } from './untrusted-text.tsx';
 
 /** @throws CatchwordError NOT_FOUND */
 function runOf({ store }: PageParts, { params }: Visit): Run {

@@ -2,9 +2,8 @@ import type { Run } from '../../catalog/run-types.ts';
 import { adviceFor, openWords, reasonKind, sealedWords } from '../../report/run-words.ts';
 import { count, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
-import { capitalized } from './phrases.ts';
 import { Mark } from './runs-page.tsx';
-import { Shown } from './untrusted-text.tsx';
+import { capitalized, Shown } from './untrusted-text.tsx';
 
 /** Advises what to do about a reason, with a link to the section of that kind. */
 function Advice({ reason, state }: { readonly reason: string; readonly state: Run['state'] }) {

@@ -2,9 +2,8 @@ import { sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
-import { When } from './page-time.tsx';
+import { roughly, When } from './page-time.tsx';
 import type { View } from './page-view.ts';
-import { roughly } from './phrases.ts';
 import { Shown } from './untrusted-text.tsx';
 
 export type SinkSummary = ReturnType<typeof sinkSummary>;

@@ -6,6 +6,24 @@ export function short(text: string, most: number): string {
   return printable(excerpt(text, 0, Math.min(most, text.length)));
 }
 
+/** Characters of an error or reason on the overview; its own page has all of it. */
+const MAX_SHOWN = 200;
+
+export function clipped(text: string): string {
+  return short(text, MAX_SHOWN);
+}
+
+/** With a large first letter. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/** Text from elsewhere as a sentence of a page, clipped. */
+export function sentence(text: string): string {
+  const shown = clipped(text);
+  return `${capitalized(shown)}${/[.!?…]$/.test(shown) ? '' : '.'}`;
+}
+
 interface ShownProps {
   readonly text: string | null;
   /** The most characters that are shown. */
