@@ -12,10 +12,9 @@ import { Figures } from './page-facts.tsx';
 import { When } from './page-time.tsx';
 import { numberIn, type PageParts, type Section, type View, type Visit } from './page-view.ts';
 import { heldSection } from './run-held.tsx';
-import { Pace } from './run-pace-section.tsx';
 import { Picture } from './run-picture-section.tsx';
 import { Proof } from './run-proof.tsx';
-import { Rejected } from './run-rejected.tsx';
+import { rejectedSection } from './run-rejected.tsx';
 import { changesText, ProofMark, StateMark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
 
@@ -248,6 +247,38 @@ function windowsSection(scene: Scene, isComplete: boolean): Section {
   return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
 }
 
+/** Requests a minute over the time of the run, against the limit. */
+function Pace({ scene: { parts, run, watch, nowMs, isOver } }: { readonly scene: Scene }) {
+  const limit = perMinute(parts.rateLimit);
+  const rule =
+    limit === null ? 'No limit is set (CATCHWORD_RATE_LIMIT is off).' : `The limit is ${count(limit)} a minute.`;
+  const isGone = watch.isGone(run);
+  const series = isGone ? null : paceSeries(watch.seconds(), isOver ? null : nowMs);
+  if (series === null) {
+    const isLong = (run.finishedAt ?? nowMs) - run.startedAt >= CHART_LEAST_MS;
+    const gone = isGone && isLong ? ' When each was made is kept only until a later run completes.' : '';
+    const why =
+      run.requests === 0 ? 'No request was answered yet.' : `${plural(run.requests, 'request')} in all.${gone}`;
+    return <p>{`${why} ${rule}`}</p>;
+  }
+  const { from, step, requests: points } = series;
+  const most = points.reduce((a, b) => Math.max(a, b), 0);
+  return (
+    <figure
+      class="pace"
+      data-from={from}
+      data-step={step}
+      data-requests={points.join(',')}
+      data-limit={limit ?? undefined}
+    >
+      <figcaption>
+        {`Each point counts the requests of the minute before it: at most ${count(most)}. ${plural(run.requests, 'request')} in all. ${rule}`}
+      </figcaption>
+      <div id="drawn-pace" data-drawn="" />
+    </figure>
+  );
+}
+
 /** One run: its state, a picture of everything that it read, and its proof. */
 export const run: View = {
   path: '/runs/:id',
@@ -259,9 +290,6 @@ export const run: View = {
     while (!isComplete && found.evidence !== null) isComplete = watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
-    const isGone = watch.isGone(found);
-    const isLong = (found.finishedAt ?? scene.nowMs) - found.startedAt >= CHART_LEAST_MS;
-    const series = isGone ? null : paceSeries(watch.seconds(), isOver ? null : scene.nowMs);
     // Live after its end, too: a tab in the background may return when it is over.
     const live = true;
     const sections: Section[] = [
@@ -269,25 +297,8 @@ export const run: View = {
       heldSection(parts.store, found, numberIn(visit.query, 'held')),
       windowsSection(scene, isComplete),
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
-      {
-        id: 'pace',
-        title: 'Requests a minute',
-        live,
-        content: (
-          <Pace
-            series={series}
-            limit={perMinute(parts.rateLimit)}
-            requests={found.requests}
-            isGone={isGone && isLong}
-          />
-        ),
-      },
-      {
-        id: 'rejected',
-        ...(found.rejected > 0 && { title: 'Rejected items' }),
-        live,
-        content: <Rejected store={parts.store} run={found} from={numberIn(visit.query, 'rejected') ?? 0} />,
-      },
+      { id: 'pace', title: 'Requests a minute', live, content: <Pace scene={scene} /> },
+      rejectedSection(parts.store, found, numberIn(visit.query, 'rejected') ?? 0),
       { id: 'decide', live, content: Decide(scene) },
       decisionsSection(parts.store, scene.nowMs, found.id),
     ];

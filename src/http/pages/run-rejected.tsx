@@ -4,6 +4,7 @@ import { count, plural } from '../../report/text.ts';
 import type { RejectedRow } from '../../store/rows/runs.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
+import type { Section } from './page-view.ts';
 import { Shown } from './untrusted-text.tsx';
 
 /** Items on a page. */
@@ -50,38 +51,36 @@ function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly Rej
   return rows;
 }
 
-interface RejectedProps {
-  readonly store: Store;
-  readonly run: Run;
-  /** Items before the first one that is listed. */
-  readonly from: number;
-}
-
-/** Items of the source that are not valid products. */
-export function Rejected({ store, run, from }: RejectedProps) {
-  if (run.rejected === 0) return null;
+/**
+ * Items of the source that are not valid products; empty if there are none.
+ * @param from items before the first one that is listed
+ */
+export function rejectedSection(store: Store, run: Run, from: number): Section {
+  const section = { id: 'rejected', live: true } as const;
+  if (run.rejected === 0) return { ...section, content: null };
   const rows = rowsOf(store, run, from);
   const next = from + rows.length;
-  if (rows.length === 0) {
-    return <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>;
-  }
-  return (
-    <>
-      <p>
-        These items of the source are not valid products. The rest of each page was applied; a product that was in the
-        mirror before stays as it was.
-      </p>
-      <Table
-        label="Rejected items, a table"
-        caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
-        columns={COLUMNS}
-        numbers={['Item']}
-        rows={rows}
-      />
-      <p class="pages">
-        {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
-        {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
-      </p>
-    </>
-  );
+  const content =
+    rows.length === 0 ? (
+      <p>{`${plural(run.rejected, 'item')}. They are listed for 30 days.`}</p>
+    ) : (
+      <>
+        <p>
+          These items of the source are not valid products. The rest of each page was applied; a product that was in the
+          mirror before stays as it was.
+        </p>
+        <Table
+          label="Rejected items, a table"
+          caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
+          columns={COLUMNS}
+          numbers={['Item']}
+          rows={rows}
+        />
+        <p class="pages">
+          {from > 0 && <a href={`/runs/${run.id}#rejected`}>First page</a>}
+          {next < run.rejected && <a href={`/runs/${run.id}?rejected=${next}#rejected`}>Next page</a>}
+        </p>
+      </>
+    );
+  return { ...section, title: 'Rejected items', content };
 }
