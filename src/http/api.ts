@@ -11,13 +11,12 @@ import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { findProduct } from '../store/rows/find-product.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
-import { sendPieces } from './change-page.ts';
 import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
 import { type ReaderViews, VIEW_PARAMETERS } from './reader-views.ts';
-import type { RouteParts } from './response-writer.ts';
+import { type RouteParts, sendPieces } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
 import type { Search } from './search-subprocess.ts';
 

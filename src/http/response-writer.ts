@@ -1,8 +1,10 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
 import type { Clock } from '../base/clock.ts';
-import type { Logger } from '../base/log.ts';
-import type { Waiting } from './slow-readers.ts';
+import { errorFields, type Logger } from '../base/log.ts';
+import { sendError } from './http-error.ts';
+import { OVERLOADED, type Waiting } from './slow-readers.ts';
 import type { StreamLimits } from './stream-limits.ts';
 
 /** Bytes written at once. A reader that takes one piece in time is alive, however large the whole is. */
@@ -101,4 +103,36 @@ export function createWriter(response: ServerResponse, ending: AbortController, 
       if (!closed.signal.aborted) socket.destroy();
     },
   };
+}
+
+/**
+ * Sends JSON that is made while it is taken, so that a client that takes nothing keeps only a piece in memory. A client
+ * that is too slow, or whose page cannot be read to its end, sees a broken connection, not the end of a page.
+ * @throws what the first piece throws; then nothing was sent
+ */
+export async function sendPieces(
+  reply: FastifyReply,
+  pieces: Iterator<string, void>,
+  parts: RouteParts,
+): Promise<void> {
+  const { raw, request } = reply;
+  if (parts.waiting.isFull()) return void sendError(reply, OVERLOADED);
+  let piece = pieces.next();
+  reply.type('application/json; charset=utf-8').hijack();
+  raw.writeHead(200, reply.getHeaders() as Record<string, string>);
+  const ending = new AbortController();
+  const { signal } = ending;
+  const writer = createWriter(raw, ending, parts);
+  try {
+    while (!piece.done && !signal.aborted && request.method !== 'HEAD') {
+      await writer.write(piece.value);
+      await parts.waiting.turn();
+      if (!signal.aborted) piece = pieces.next();
+    }
+  } catch (error) {
+    parts.log.error(errorFields(error), 'a page could not be read to its end');
+    ending.abort('INTERNAL' satisfies EndCode);
+  }
+  if (!signal.aborted) raw.end();
+  else request.raw.socket.destroy();
 }
