@@ -18,7 +18,6 @@ import { productPieces } from './product-list.ts';
 import { type ReaderViews, VIEW_PARAMETERS } from './reader-views.ts';
 import { type RouteParts, sendPieces } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
-import type { Search } from './search-subprocess.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
@@ -101,8 +100,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [400, 409],
 });
 
-interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans'> {
-  readonly search: Search;
+interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans' | 'search'> {
   readonly changes: ChangeFeed;
   readonly views: ReaderViews;
 }

@@ -25,7 +25,7 @@ import { STREAM_LIMITS, type StreamLimits } from './stream-limits.ts';
 export interface WebOptions
   extends Omit<ReadinessOptions, 'store' | 'state'>,
     StateLimits,
-    Omit<PageParts, 'store' | 'state'> {
+    Omit<PageParts, 'store' | 'state' | 'search'> {
   /** Path of the mirror; created if missing. */
   readonly db: string;
   readonly dbMode?: number | undefined;

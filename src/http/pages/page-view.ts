@@ -8,6 +8,7 @@ import type { Comparison } from '../../report/sink-preview.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
 import type { SearchHit } from '../../store/rows/product-rows.ts';
 import type { Store } from '../../store/store.ts';
+import type { Search } from '../search-subprocess.ts';
 
 /** The parts that pages are made from. */
 export interface PageParts {
@@ -17,6 +18,7 @@ export interface PageParts {
   readonly plans: (store: Store, nowMs: number) => Plans;
   /** Reads how the mirror is now. */
   readonly state: () => MirrorState;
+  readonly search: Search;
   /** CATCHWORD_RATE_LIMIT; null without a limit. */
   readonly rateLimit: Rate | null;
   /** CATCHWORD_DELTA_OVERLAP: how long a run waits for late changes; milliseconds. */
@@ -46,10 +48,8 @@ export interface Preview {
 
 /** A page that is asked for. */
 export interface Visit extends Address {
-  /** Hits of the view's search, or the error that refused it; undefined if it searches for nothing. */
-  readonly found?: readonly SearchHit[] | CatchwordError | undefined;
-  /** What the view's preview found, or the error that rejected it; undefined without one. */
-  readonly preview?: Preview | CatchwordError | undefined;
+  /** What the view has found, or the error that says why it has not; undefined if it looked for nothing. */
+  readonly found?: readonly SearchHit[] | Preview | CatchwordError | undefined;
 }
 
 export interface Section {
@@ -73,10 +73,8 @@ export interface Content {
 export interface View {
   /** Path as fastify matches it: `/runs/:id`. */
   readonly path: string;
-  /** Names what to search for before the page is shown; null for nothing. Live sections are rendered without hits. */
-  readonly searches?: (address: Address) => { readonly words: string; readonly limit: number } | null;
-  /** Compares before the page is shown; null for nothing. */
-  readonly previews?: (parts: PageParts, address: Address) => Promise<Preview | null>;
+  /** Searches or compares before the page is shown; null for nothing. Live sections are rendered without what it finds. */
+  readonly find?: (parts: PageParts, address: Address) => Promise<readonly SearchHit[] | Preview | null>;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;
 }

@@ -2,7 +2,6 @@ import formbody from '@fastify/formbody';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { CatchwordError } from '../../base/errors.ts';
 import type { RouteParts } from '../response-writer.ts';
-import type { Search } from '../search-subprocess.ts';
 import { LIVE_PATH } from '../sse/open-streams.ts';
 import { actions, addActions } from './actions-page.tsx';
 import { changes } from './changes-page.tsx';
@@ -27,23 +26,16 @@ function addressOf({ params, url }: FastifyRequest): Address {
   return { params: params as Record<string, string>, query: new URLSearchParams(query) };
 }
 
-type PageOptions = PageParts & RouteParts & { readonly search: Search };
+type PageOptions = PageParts & RouteParts;
 
-/** The result, or the error that says why there is none. */
-async function outcome<T>(work: Promise<T | null> | null | undefined): Promise<T | CatchwordError | undefined> {
+async function visitOf({ find }: View, request: FastifyRequest, parts: PageOptions): Promise<Visit> {
+  const address = addressOf(request);
   try {
-    return (await work) ?? undefined;
+    return { ...address, found: (await find?.(parts, address)) ?? undefined };
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    return error;
+    return { ...address, found: error };
   }
-}
-
-async function visitOf({ searches, previews }: View, request: FastifyRequest, parts: PageOptions): Promise<Visit> {
-  const address = addressOf(request);
-  const asked = searches?.(address) ?? null;
-  const found = await outcome(asked && parts.search(asked.words, asked.limit));
-  return { ...address, found, preview: await outcome(previews?.(parts, address)) };
 }
 
 /**

@@ -102,9 +102,9 @@ const wordsOf = ({ query }: Address): string => (query.get('q') ?? '').trim();
 /** The search, and its results at `?q=`; without words, the products that changed last. */
 export const products: View = {
   path: '/products',
-  searches: (address) => {
+  find: async ({ search }, address) => {
     const words = wordsOf(address);
-    return words === '' ? null : { words, limit: MOST + 1 };
+    return words === '' ? null : await search(words, MOST + 1);
   },
   show: ({ store }, { found, ...address }) => {
     const words = wordsOf(address);

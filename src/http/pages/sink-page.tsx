@@ -206,7 +206,7 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
 /** One sink: its state, what may be decided about it, and its parked events. */
 export const sink: View = {
   path: '/sinks/:name',
-  previews: previewOf,
+  find: previewOf,
   show: ({ store, clock }, visit) => {
     const { params, query } = visit;
     const { name = '' } = params;

@@ -57,7 +57,7 @@ function Found({ comparison, judged }: Preview) {
 
 /** A form that shows what another view would change, for at most some seconds. @param now the view that the sink has */
 export function previewSection(
-  { query, preview }: Visit,
+  { query, found }: Visit,
   now: { readonly where: string | null; readonly fields: string | null },
 ): Section {
   const content = (
@@ -73,13 +73,12 @@ export function previewSection(
         ))}
         <button type="submit">Preview</button>
       </form>
-      {preview instanceof CatchwordError ? (
+      {found instanceof CatchwordError && (
         <p class="warn" role="alert">
-          <Shown text={`${preview.message}. ${preview.hint ?? ''}`} most={1_000} />
+          <Shown text={`${found.message}. ${found.hint ?? ''}`} most={1_000} />
         </p>
-      ) : (
-        preview !== undefined && <Found {...preview} />
       )}
+      {found !== undefined && 'comparison' in found && <Found {...found} />}
     </>
   );
   return { id: 'preview', title: 'Another view', content };
