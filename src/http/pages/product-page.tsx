@@ -22,18 +22,12 @@ const MOST_INDENTED = 64_000;
 /** Characters that are shown of longer bodies. */
 const MOST_RAW = 20_000;
 
-/** The address as the browser may open it; null for anything but http and https. */
-function webAddress(text: string): string | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  return url?.protocol === 'http:' || url?.protocol === 'https:' ? url.href : null;
-}
-
-/** A cover is a link too: the page loads nothing from other servers. */
+/** A link, of a cover too: the page loads nothing from other servers. An address of another kind than http is only shown. */
 function Link({ address }: { readonly address: string }) {
-  const href = webAddress(address);
-  if (href === null) return <Shown text={address} />;
+  const url = URL.canParse(address) ? new URL(address) : null;
+  if (url?.protocol !== 'http:' && url?.protocol !== 'https:') return <Shown text={address} />;
   return (
-    <a href={href} rel="noreferrer noopener nofollow">
+    <a href={url.href} rel="noreferrer noopener nofollow">
       <Shown text={address} />
     </a>
   );

@@ -16,10 +16,8 @@ function nameOf({ kind, pass }: ListPicture): string {
   return kind === 'list' ? 'The catalog, read again' : NAMES[kind];
 }
 
-type PicturedRun = Pick<Run, 'proof' | 'evidence' | 'finishedAt'>;
-
 /** The letters of the picture (report/run-watch.ts) in words, for the legend; `some`: how many there are. */
-function legendOf({ windows, joints }: ListPicture, { evidence }: PicturedRun) {
+function legendOf({ windows, joints }: ListPicture, { evidence }: Run) {
   const known = evidence === null ? ' so far' : '';
   return [
     { key: 'unread', some: windows['.'], words: 'not read' },
@@ -48,7 +46,7 @@ function sentenceOf(picture: ListPicture): string {
   return `${parts.join(', ')}.`;
 }
 
-function List({ picture, run }: { readonly picture: ListPicture; readonly run: PicturedRun }) {
+function List({ picture, run }: { readonly picture: ListPicture; readonly run: Run }) {
   const { pass, cells, seams, places, perCell, planned } = picture;
   const sentence = sentenceOf(picture);
   return (
@@ -79,7 +77,7 @@ function List({ picture, run }: { readonly picture: ListPicture; readonly run: P
 interface PictureProps {
   /** Not of a list of one response. */
   readonly pictures: readonly ListPicture[];
-  readonly run: PicturedRun;
+  readonly run: Run;
   /** Whether everything that was read is in the picture. */
   readonly isComplete: boolean;
 }

@@ -7,7 +7,7 @@ import { prefixOf } from '../path-prefix.ts';
 
 /** Length of a session, milliseconds. */
 const LENGTH_MS = 12 * 3_600_000;
-/** Characters of an operator's name. */
+/** Characters of an operator's name, which is recorded and shown in one line. */
 const MAX_NAME = 60;
 
 /** A browser that gave the right token. */
@@ -24,11 +24,6 @@ declare module 'fastify' {
     /** Null for a request without a session: a bearer token, or no token is set. */
     session: Session | null;
   }
-}
-
-/** A name that may be shown and recorded: printable, in one line, not longer than MAX_NAME. */
-function nameOf(given: string): string {
-  return printable(given).trim().slice(0, MAX_NAME).toWellFormed();
 }
 
 /** Whether the browser uses TLS, also where a proxy ends it. A browser that lies about it harms only itself. */
@@ -65,7 +60,8 @@ export function createSessions(token: string, clock: Clock) {
 
   return {
     begin: (request: FastifyRequest, reply: FastifyReply, name: string): void => {
-      const session: Session = { id: randomUUID(), name: nameOf(name), expiresAt: clock.now() + LENGTH_MS };
+      const shown = printable(name).trim().slice(0, MAX_NAME).toWellFormed();
+      const session: Session = { id: randomUUID(), name: shown, expiresAt: clock.now() + LENGTH_MS };
       const text = Buffer.from(JSON.stringify(session)).toString('base64url');
       setCookie(request, reply, sign(text, key), LENGTH_MS / 1000);
     },
