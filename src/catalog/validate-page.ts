@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import * as z from 'zod';
 import { CatchwordError, messageOf } from '../base/errors.ts';
-import { badByteIn, textOfBytes } from './byte-text.ts';
 import { cutPage } from './cut-page.ts';
 import { type Fields, isWithdrawn, storedOf } from './field-values.ts';
 import { bodyAt, keyOf, productAt, ROW } from './page-items.ts';
@@ -36,6 +35,8 @@ const PLAIN_VBID = /^[\w.:-]{1,255}$/;
 /** SQLite ends a text from JSON at U+0000, and stores half of a surrogate pair as it is. */
 const NOT_FOR_SQLITE = /\\u(?:0000|d[89a-f])/;
 const SPACE = 32;
+/** What a decoder writes instead of bytes that are not UTF-8. */
+const REPLACEMENT = Buffer.from('\ufffd');
 
 /** Characters of a number that a reason shows. */
 const MAX_SHOWN = 40;
@@ -138,13 +139,21 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
   return { items: { count: values.length, bytes, spans, rows: text, ...about }, rejected };
 }
 
-/** Why an item is not UTF-8, and its text with each such byte as U+FFFD; null if it is UTF-8. */
-function badText(bytes: Uint8Array): { readonly reason: string; readonly body: string } | null {
+/** Why an item is not UTF-8, and its text with U+FFFD where it is not; null if it is UTF-8. */
+function badText(bytes: Uint8Array<ArrayBuffer>): { readonly reason: string; readonly body: string } | null {
   if (isUtf8(bytes)) return null;
-  const text = textOfBytes(bytes);
-  const { byte, at } = badByteIn(text) ?? { byte: 0, at: 0 };
-  const reason = `invalid UTF-8: byte 0x${byte.toString(16).padStart(2, '0')} after ${at} characters`;
-  return { reason, body: text.toWellFormed() };
+  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
+  let [offset, at] = [0, 0];
+  // The item may have this character itself, too.
+  for (const sound of body.split(REPLACEMENT.toString())) {
+    offset += Buffer.byteLength(sound);
+    at += sound.length;
+    if (!REPLACEMENT.equals(bytes.subarray(offset, offset + REPLACEMENT.length))) break;
+    offset += REPLACEMENT.length;
+    at++;
+  }
+  const reason = `invalid UTF-8: byte 0x${bytes[offset]?.toString(16)} after ${at} characters`;
+  return { reason, body };
 }
 
 /**

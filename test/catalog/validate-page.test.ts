@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
+import { validatePage } from '../../src/catalog/validate-page.ts';
 import { lookupOfText, pageOfText } from '../support/page.ts';
 
 function pageText(items: unknown, envelope: Record<string, unknown> = {}, indent?: number): string {
@@ -123,6 +124,25 @@ it.each([
 it('a page keeps a vbid of 255 characters', () => {
   const vbid = 'x'.repeat(255);
   expect(pageOfText(pageText([{ vbid }]), window).products[0]?.vbid).toBe(vbid);
+});
+
+it.each([
+  ['a Latin-1 letter', [0x61, 0xe9, 0x62], '0xe9', 1],
+  ['a sequence that is cut short', [0xe2, 0x82], '0xe2', 0],
+  ['a surrogate', [0xc3, 0xa9, 0xed, 0xa0, 0x80], '0xed', 1],
+  ['an overlong form', [0xc0, 0xaf, 0xe0, 0x80, 0x80], '0xc0', 0],
+  ['a character beyond Unicode', [0xf4, 0x90, 0x80, 0x80], '0xf4', 0],
+  ['a bad byte behind replacement characters', [0xef, 0xbf, 0xbd, 0x61, 0xef, 0xbf, 0xbd, 0xbd], '0xbd', 3],
+  ['a bad byte behind a character of four bytes', [0xf0, 0x9f, 0x98, 0x80, 0x80], '0x80', 2],
+])('a page names the first byte of an item that is not UTF-8: %s', (_name, bytes, byte, before) => {
+  const [head = Buffer.of(), tail = Buffer.of()] = pageText([{ vbid: 'A', title: '|' }])
+    .split('|')
+    .map((part) => Buffer.from(part));
+  const item = '{"vbid":"A","title":"';
+  const page = validatePage(new Uint8Array(Buffer.concat([head, Buffer.from(bytes), tail])), window);
+  const reason = `invalid UTF-8: byte ${byte} after ${item.length + before} characters`;
+  expect(page.rejected).toMatchObject([{ position: 0, reason }]);
+  expect(page.rejected[0]?.body.startsWith(item)).toBe(true);
 });
 
 it('a page may have another size than requested', () => {
