@@ -1,10 +1,10 @@
+import { isIsbn } from '../base/isbn.ts';
 import { createDirectory } from './accounts/directory.ts';
 import type { TitleOf } from './accounts/grants.ts';
 import { createAssets } from './assets/asset-store.ts';
 import { createIngestions } from './assets/ingestion.ts';
 import { publisherOf } from './assets/kept-asset.ts';
 import { createCatalog } from './catalog/changing-catalog.ts';
-import { isIsbn } from './catalog/made-isbn.ts';
 import { createNumbering } from './catalog/product-numbers.ts';
 import type { RecordChange } from './journal/journal.ts';
 import type { Timeline } from './journal/timeline.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { isIsbn } from '../../src/sandbox/catalog/made-isbn.ts';
+import { isIsbn } from '../../src/base/isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { firstItem, getPage, itWith, sandboxFor } from './client.ts';
 

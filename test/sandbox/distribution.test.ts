@@ -1,7 +1,7 @@
 import { request } from 'undici';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { isbn10 } from '../../src/sandbox/catalog/made-isbn.ts';
+import { isbn10 } from '../../src/base/isbn.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { firstItem, get, getJson, getPage, type Item, sandboxFor, truth } from './client.ts';
 

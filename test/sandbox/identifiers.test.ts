@@ -1,5 +1,5 @@
 import { expect } from 'vitest';
-import { canonicalIsbn } from '../../src/sandbox/catalog/made-isbn.ts';
+import { canonicalIsbn } from '../../src/base/isbn.ts';
 import { NEW, put } from './asset-requests.ts';
 import { firstItem, getJson, type Item, itWith, sandboxFor } from './client.ts';
 

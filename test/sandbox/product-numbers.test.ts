@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { isbn10, isbn13 } from '../../src/sandbox/catalog/made-isbn.ts';
+import { isbn10, isbn13 } from '../../src/base/isbn.ts';
 import { createNumbering } from '../../src/sandbox/catalog/product-numbers.ts';
 
 function checksum(isbn: string): number {

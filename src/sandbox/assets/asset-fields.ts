@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { isIsbn } from '../../base/isbn.ts';
 import { isoTime } from '../../base/iso-time.ts';
-import { isIsbn } from '../catalog/made-isbn.ts';
 
 /*
  * The request of an asset: interface, section 2.1. Numbers and booleans may be in quotes. Unknown fields are ignored, and

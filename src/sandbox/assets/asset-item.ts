@@ -1,5 +1,5 @@
+import { canonicalIsbn, counterpartIsbn } from '../../base/isbn.ts';
 import type { ItemShape } from '../catalog/catalog-item.ts';
-import { canonicalIsbn, counterpartIsbn } from '../catalog/made-isbn.ts';
 import { IDENTIFIER_KEYS } from './asset-fields.ts';
 import { type Asset, fileTypeOf, publisherOf } from './kept-asset.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';

@@ -1,4 +1,4 @@
-import { canonicalIsbn } from '../catalog/made-isbn.ts';
+import { canonicalIsbn } from '../../base/isbn.ts';
 import type { AssetRequest } from './asset-fields.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
 import type { Asset, AssetFields, Ingestion } from './kept-asset.ts';

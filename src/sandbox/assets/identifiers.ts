@@ -1,4 +1,4 @@
-import { canonicalIsbn, counterpartIsbn } from '../catalog/made-isbn.ts';
+import { canonicalIsbn, counterpartIsbn } from '../../base/isbn.ts';
 import { type AssetRequest, IDENTIFIER_KEYS, type IdentifierKey } from './asset-fields.ts';
 
 /**

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { canonicalIsbn, isIsbn } from '../catalog/made-isbn.ts';
+import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/title-words.ts';
 import type { Stores } from '../sandbox-stores.ts';

@@ -1,4 +1,4 @@
-import { isbn10 } from './made-isbn.ts';
+import { isbn10 } from '../../base/isbn.ts';
 import type { Numbering } from './product-numbers.ts';
 import type { Product } from './product-states.ts';
 import { hash } from './random.ts';

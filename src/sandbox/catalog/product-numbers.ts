@@ -1,4 +1,4 @@
-import { isbn13 } from './made-isbn.ts';
+import { isbn13 } from '../../base/isbn.ts';
 import { hash } from './random.ts';
 
 /** Three series of ISBNs share the nine digits: `3n` for vbids, `3n + 1` for print editions, `3n + 2` for electronic ones. */

@@ -1,5 +1,6 @@
 /*
- * Plain arithmetic. isbn3 rejects numbers that no agency has given out, such as the numbers of the sandbox.
+ * Plain arithmetic. isbn3 rejects numbers of registration groups that are newer than its list, or that no agency has given
+ * out, such as the numbers of the sandbox.
  */
 
 /** @param body the nine digits between the prefix and the check digit */
@@ -26,7 +27,7 @@ export function isbn10(isbn: string): string {
 }
 
 export function canonicalIsbn(text: string): string {
-  return text.replace(/[- ]/g, '').toUpperCase();
+  return text.replace(/[\s-]/g, '').toUpperCase();
 }
 
 /** Whether it is an ISBN of 10 or 13 digits with the right check digit. Dashes and spaces are ignored. */
@@ -41,4 +42,11 @@ export function isIsbn(text: string): boolean {
 export function counterpartIsbn(isbn: string): string | null {
   if (isbn.length === 10) return isbn13(Number(isbn.slice(0, 9)));
   return isbn.startsWith('978') ? isbn10(isbn) : null;
+}
+
+/** The 10-digit and 13-digit forms of an ISBN, without dashes. Empty if `text` is not an ISBN. */
+export function isbnForms(text: string): readonly string[] {
+  if (!isIsbn(text)) return [];
+  const own = canonicalIsbn(text);
+  return [own, counterpartIsbn(own)].filter((form) => form !== null);
 }
