@@ -61,24 +61,6 @@ export function* windowsFrom(layout: Layout, reach = 0): Generator<Window, never
   for (; ; window = nextWindow(endOf(window), layout)) yield window;
 }
 
-/** The windows of a list by their index, and the index of each window that was asked for. */
-function createSequence(layout: Layout) {
-  const sequence = windowsFrom(layout);
-  const windows: Window[] = [];
-  const index = new Map<string, number>();
-
-  function windowAt(at: number): Window {
-    while (windows.length <= at) {
-      const window = sequence.next().value;
-      index.set(windowKey(window), windows.length);
-      windows.push(window);
-    }
-    return windows[at] as Window;
-  }
-
-  return { windows, index, windowAt };
-}
-
 /** The windows that cover the offsets `low` to `high`, overlapping by at least the layout's seam. */
 export function windowsOver(low: number, high: number, layout: Layout): Window[] {
   const windows: Window[] = [];
@@ -105,14 +87,6 @@ export interface PassPlan {
   before(window: Window): Window | undefined;
   /** Windows planned so far, including those that were read. */
   readonly size: number;
-}
-
-/** The plan of a list, whose windows have an order. */
-export interface ListPlan extends PassPlan {
-  /** The window at an index, planned or not. */
-  readonly windowAt: (at: number) => Window;
-  /** Undefined for a window of another plan. */
-  readonly indexOf: (window: Window) => number | undefined;
 }
 
 /** Creates a plan of windows that are known in advance. */
@@ -145,14 +119,26 @@ const HORIZON = 50_000;
  * Creates a plan that covers a list: only the first window while the size is unknown, then as many windows as the
  * newest total requires, and another one as long as the last one is full.
  */
-export function createListPlan(options: ListPlanOptions): ListPlan {
+export function createListPlan(options: ListPlanOptions) {
   const { reversed } = options;
-  const { windows, index, windowAt } = createSequence(options);
+  const sequence = windowsFrom(options);
+  const windows: Window[] = [];
+  const index = new Map<string, number>();
   const read = new Map<number, WindowRead>();
   let newest = { total: plannedLength(options.numItems ?? -1), at: Number.NEGATIVE_INFINITY };
   /** Index of the first window known to hold the end, or to be after it. */
   let last = Number.POSITIVE_INFINITY;
   let unread = 0;
+
+  /** The window at an index, planned or not. */
+  function windowAt(at: number): Window {
+    while (windows.length <= at) {
+      const window = sequence.next().value;
+      index.set(windowKey(window), windows.length);
+      windows.push(window);
+    }
+    return windows[at] as Window;
+  }
 
   function plannedLength(numItems: number): number {
     return Math.min(numItems, reversed ? (options.foundLength ?? numItems) : numItems);
@@ -174,7 +160,7 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
     return at + 1;
   }
 
-  /** A window may come from an earlier process that had planned further. */
+  /** Undefined for a window of another plan. It may come from an earlier process that had planned further. */
   function indexOf(window: Window): number | undefined {
     for (let at = windows.length; !index.has(windowKey(window)); at++) {
       if (startOf(windowAt(at)) > startOf(window)) return undefined;
@@ -188,9 +174,7 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
     return known;
   }
 
-  return {
-    windowAt,
-    indexOf,
+  const plan: PassPlan = {
     get size() {
       return knownSize();
     },
@@ -219,4 +203,5 @@ export function createListPlan(options: ListPlanOptions): ListPlan {
       return found;
     },
   };
+  return Object.assign(plan, { windowAt, indexOf });
 }
