@@ -3,14 +3,13 @@ import { createIdSet } from '../catalog/id-set.ts';
 import { isUntold, type Run, UNTOLD } from '../catalog/run-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import { byFrequency, isNearlyAll, SAMPLE } from './common-change.ts';
 
 /*
  * The control of the deltas: a full run also reads the delta since the watermark. What its list shows as changed since then
  * and no delta tells is untold: then the silence of a delta proves nothing.
  */
 
-/** Changes whose fields are looked at. */
-const SAMPLE = 200;
 /** Changes of one product in one run. For safety. */
 const CHANGES = 100;
 
@@ -30,13 +29,9 @@ export function isControl({ kind }: Pick<Pass, 'kind'>, passes: readonly Pick<Pa
   return kind === 'catchup' && passes.some((pass) => pass.kind === 'list');
 }
 
-/** A small catalog may well change at once. */
-const WHOLE_LEAST = 100;
-const WHOLE_SHARE = 0.9;
-
 /** Whether a delta shows nearly every product. */
-export function isWholeCatalog({ products }: Reader, { numItems }: Pick<Pass, 'numItems'>): boolean {
-  return numItems !== null && numItems >= WHOLE_LEAST && numItems >= WHOLE_SHARE * products.living();
+export function isWholeCatalog(store: Reader, { numItems }: Pick<Pass, 'numItems'>): boolean {
+  return numItems !== null && isNearlyAll(store, numItems);
 }
 
 /** The fields in which this run has changed a product; null if it created or restored it. */
@@ -64,11 +59,7 @@ export function whyUntold(store: Reader, run: Run, told: readonly Pass[], fields
   const isOther = (id: number): boolean => changedIn(store, id, since, fields)?.size !== 0;
   const untold = fields.length === 0 ? unknown : unknown.filter(isOther);
   if (untold.length === 0) return null;
-  const counts = new Map<string, number>();
-  for (const id of untold.slice(0, SAMPLE)) {
-    const found = changedIn(store, id, since, fields) ?? ['new products'];
-    for (const field of found) counts.set(field, (counts.get(field) ?? 0) + 1);
-  }
-  const most = [...counts].sort(([, a], [, b]) => b - a).slice(0, 3);
-  return `${UNTOLD} ${untold.length} of ${changed.length} changes that the list shows (${most.map(([field]) => field).join(', ')})`;
+  const found = untold.slice(0, SAMPLE).map((id) => changedIn(store, id, since, fields) ?? ['new products']);
+  const most = byFrequency(found).slice(0, 3);
+  return `${UNTOLD} ${untold.length} of ${changed.length} changes that the list shows (${most.join(', ')})`;
 }
