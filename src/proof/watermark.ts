@@ -50,9 +50,14 @@ const TOLERANCE_MS = 60_000;
 
 /**
  * Start of the delta to read if the source's clock was put back between `reference` and one of `later`: products
- * changed since `reference` may carry any time from there on. Null if the clock was not put back.
+ * changed since `reference` may carry any time from there on. Null if the clock was not put back, or is not known.
  */
-export function clockPutBack(reference: Clocks, later: readonly Clocks[], overlapMs: number): number | null {
+export function clockPutBack(
+  reference: Clocks | null | undefined,
+  later: readonly Clocks[],
+  overlapMs: number,
+): number | null {
+  if (reference == null) return null;
   const toleranceMs = Math.min(TOLERANCE_MS, overlapMs / 2);
   let since: number | null = null;
   for (const { source, local } of later) {

@@ -32,11 +32,10 @@ function moveWatermark(writer: KeeperWriter, run: Run, conclusion: Conclusion, h
   const readUpTo = writer.readUpTo();
   // A list that is held or empty looks wrong, so later deltas still have to supply what it did not show.
   const sealed = run.kind === 'full' && conclusion.proof === 'sealed' && !held && conclusion.evidence.numItems > 0;
-  const seen = writer.clockSeen();
   const clocks = passClocks(writer, run.id);
   // A full run's deltas start at its own start; whether they reach back to the watermark is known only by the same
   // clock.
-  const sameClock = run.kind === 'delta' || seen === null || clockPutBack(seen, clocks, overlapMs) === null;
+  const sameClock = run.kind === 'delta' || clockPutBack(writer.clockSeen(), clocks, overlapMs) === null;
   // Less the overlap: changes that became visible late since the watermark was set have an earlier time.
   const reachesBack = readUpTo === null || conclusion.deltaFrom <= deltaFrom(readUpTo, overlapMs);
   const read = conclusion.deltasRead && reachesBack && (readUpTo === null || sameClock);

@@ -1,6 +1,7 @@
 import type { ListEvidence, Run } from '../catalog/run-types.ts';
 import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
 import type { Pass, PassKind } from '../store/rows/runs.ts';
+import { onFirstUse } from '../store/schema/queries.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import { type Assessment, assessRun, isClosed, isDelta, passClocks, repairsOf } from './evidence.ts';
 import { isUnreadable } from './failed-window.ts';
@@ -32,15 +33,6 @@ const MAX_REPAIRS = 5;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;
 
-/** Calls `make` when its result is first needed, and only once. */
-function lazy<T extends object | number>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
-}
-
 /** What the rules decide from. What takes long, because it reads every window, is lazy. */
 function situationOf(store: Reader, run: Run, settings: StepSettings) {
   const passes = store.runs.passes(run.id);
@@ -66,9 +58,9 @@ function situationOf(store: Reader, run: Run, settings: StepSettings) {
     assessment,
     /** Null if no rule has asked for the assessment. */
     seams: () => (assessed === null ? null : seamsOf(assessed)),
-    conclusion: lazy(() => conclude(store, run, assessment(), settled, settings)),
+    conclusion: onFirstUse(() => conclude(store, run, assessment(), settled, settings)),
     /** Number of living products that a full run has not seen. */
-    unseen: lazy(() => (run.kind === 'full' ? store.removals.unseen(assessment().seen).length : 0)),
+    unseen: onFirstUse(() => (run.kind === 'full' ? store.removals.unseen(assessment().seen).length : 0)),
   };
 }
 
@@ -140,13 +132,12 @@ function readDelta({ store, run, passes, last, overlapMs }: Situation): NextPass
  */
 function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPass | null {
   const [first, ...later] = passClocks(store, run.id);
-  if (first === undefined) return null;
   const asked = (from: number, ...kinds: PassKind[]): boolean =>
     passes.some((pass) => kinds.includes(pass.kind) && pass.from !== null && pass.from <= from + DATE_STEP_MS);
   const meanwhile = clockPutBack(first, later, overlapMs);
   if (meanwhile !== null && !asked(meanwhile, 'delta', 'settle')) return { kind: 'delta', from: meanwhile };
-  const seen = store.clockSeen();
-  const before = run.kind === 'full' || seen === null ? null : clockPutBack(seen, [first], overlapMs);
+  const before =
+    run.kind === 'full' || first === undefined ? null : clockPutBack(store.clockSeen(), [first], overlapMs);
   return before === null || asked(before, 'delta', 'catchup') ? null : { kind: 'catchup', from: before };
 }
 
@@ -154,8 +145,7 @@ function readEarlierDelta({ store, run, passes, overlapMs }: Situation): NextPas
 function readControl({ store, run, passes, overlapMs }: Situation): NextPass | null {
   const readUpTo = store.readUpTo();
   if (readUpTo === null || !hasControl(store, run) || passes.some(({ kind }) => kind === 'catchup')) return null;
-  const seen = store.clockSeen();
-  const putBack = seen === null ? null : clockPutBack(seen, passClocks(store, run.id), overlapMs);
+  const putBack = clockPutBack(store.clockSeen(), passClocks(store, run.id), overlapMs);
   return { kind: 'catchup', from: Math.min(deltaFrom(readUpTo, overlapMs), putBack ?? Number.POSITIVE_INFINITY) };
 }
 

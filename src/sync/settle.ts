@@ -49,6 +49,6 @@ export function settlesFrom(store: Reader, run: Run, passes: readonly Pass[], ov
   const before = passes.findLast((_, at) => hasWaited(store, passes, at, overlapMs));
   const told = (before ?? passes[0])?.sourceTime ?? run.startedAt;
   const [first, ...later] = passClocks(store, run.id);
-  const putBack = first === undefined ? null : clockPutBack(first, later, overlapMs);
+  const putBack = clockPutBack(first, later, overlapMs);
   return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);
 }
