@@ -4,13 +4,13 @@
  * a meaning in JSON are ASCII, so the text need not be decoded.
  */
 
-const QUOTE = 34;
+export const QUOTE = 34;
 export const COMMA = 44;
-const BACKSLASH = 92;
-const OPEN_BRACKET = 91;
+export const BACKSLASH = 92;
+export const OPEN_BRACKET = 91;
 export const CLOSE_BRACKET = 93;
 export const OPEN_BRACE = 123;
-const CLOSE_BRACE = 125;
+export const CLOSE_BRACE = 125;
 const ITEMS = Buffer.from('items');
 /** Length of `items` with each character as `\uXXXX`. */
 const MAX_ESCAPED = 6 * ITEMS.length;
@@ -26,15 +26,15 @@ function endOfString(bytes: Uint8Array, start: number): number {
 function isItems(bytes: Uint8Array, from: number, to: number): boolean {
   if (to - from === ITEMS.length) return ITEMS.every((byte, at) => bytes[from + at] === byte);
   const isEscaped = to - from <= MAX_ESCAPED && bytes.subarray(from, to).includes(BACKSLASH);
-  return isEscaped && isItemsEscaped(Buffer.from(bytes.subarray(from - 1, to + 1)).toString('latin1'));
+  return isEscaped && parsed(bytes.subarray(from - 1, to + 1)) === 'items';
 }
 
-/** @param key with quotes */
-function isItemsEscaped(key: string): boolean {
+/** The value of JSON; null if it is none. */
+export function parsed(json: Uint8Array): unknown {
   try {
-    return JSON.parse(key) === 'items';
+    return JSON.parse(Buffer.from(json.buffer, json.byteOffset, json.length).toString('utf8'));
   } catch {
-    return false;
+    return null;
   }
 }
 

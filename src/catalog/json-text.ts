@@ -1,16 +1,10 @@
+import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './cut-page.ts';
+
 /**
  * Extracts parts of JSON text without changing a byte; see cut-page.ts.
  *
  * All functions expect text that `JSON.parse` accepts; for other text the result is undefined.
  */
-
-const QUOTE = 34;
-const BACKSLASH = 92;
-const OPEN_BRACE = 123;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACE = 125;
-const CLOSE_BRACKET = 93;
-const COMMA = 44;
 
 /** Index of the quote that ends the string starting at `start`. */
 function endOfString(text: string, start: number): number {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, OPEN_BRACE, skipSpace } from './cut-page.ts';
+import { CLOSE_BRACKET, COMMA, cutPage, endOfObject, OPEN_BRACE, parsed, skipSpace } from './cut-page.ts';
 import { type Fields, isWithdrawn } from './field-values.ts';
 import type { FetchTask, Page, Window } from './page-types.ts';
 import { checkItem, envelopeOf, MAX_DEPTH } from './validate-page.ts';
@@ -32,14 +32,6 @@ const HEAD = 4096;
 const FEW = 16;
 const SHARE = 1 / 8;
 const NONE: Neighbours = { ids: [], lengths: [], texts: new Uint8Array(), withdrawn: [] };
-
-function parse(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString('utf8'));
-  } catch {
-    return null;
-  }
-}
 
 function equal(bytes: Buffer, start: number, texts: Uint8Array, from: number, length: number): boolean {
   return start + length <= bytes.length && bytes.compare(texts, from, from + length, start, start + length) === 0;
@@ -123,7 +115,7 @@ export function unchangedPage(source: Uint8Array<ArrayBuffer>, window: Window, m
   /** Compares an item by its key. @returns its id as `find`; null if it is not valid */
   function lookUp(start: number, end: number): number | null {
     const body = bytes.subarray(start, end);
-    const fields = parse(body);
+    const fields = parsed(body);
     const checked = checkItem(fields, () => body.toString('utf8'));
     if (typeof checked === 'string' || !isUtf8(body) || cutPage(body, MAX_DEPTH - 2) === null) return null;
     if (isWithdrawn(fields as Fields)) withdrawn.push(ids.length);
