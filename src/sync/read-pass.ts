@@ -4,13 +4,13 @@ import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
 import type { PageQueue } from '../queue/queue-port.ts';
+import { diskOf } from '../store/file/disk-space.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
 import type { Resize } from './page-size.ts';
 import { createPassWindows } from './pass-windows.ts';
-import { requireSpace } from './require-space.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createOutcomeTaker } from './take-outcome.ts';
 
@@ -18,6 +18,7 @@ import { createOutcomeTaker } from './take-outcome.ts';
 const RECONCILE_MS = 5_000;
 /** How long a page may wait in the applier's batch; milliseconds. */
 const BATCH_AGE_MS = 10_000;
+const MB = 1e6;
 
 /** @rule 4.4-13..14 */
 export interface PassContext {
@@ -38,6 +39,21 @@ export function interruption({ reason }: AbortSignal): CatchwordError {
   return new CatchwordError('INTERRUPTED', 'interrupted; the run resumes at the next start', {
     hint: 'Pages that were read are kept.',
   });
+}
+
+/**
+ * Checks before pages are requested that the disk of the mirror has room for them, because other programs may suffer
+ * more from a full disk than a mirror from a late run. Takes microseconds.
+ * @throws CatchwordError MIRROR_DISK_LOW; the run can be resumed
+ */
+function requireSpace(path: string, minFreeBytes: number | null): void {
+  if (minFreeBytes === null) return;
+  const { free } = diskOf(path);
+  if (free >= minFreeBytes) return;
+  const what = `the disk of ${path} has ${Math.floor(free / MB)} MB free, and CATCHWORD_MIN_FREE asks for ${minFreeBytes / MB} MB`;
+  const hint =
+    'Free space, or move CATCHWORD_DB; the run goes on from where it is. npx catchword doctor says what VACUUM would free.';
+  throw new CatchwordError('MIRROR_DISK_LOW', what, { hint });
 }
 
 /** Calls `tick` regularly. Timed by sleeping, not by the clock, which may be set back meanwhile. */
@@ -120,8 +136,10 @@ export async function readPass(
       });
       const toAdd = isReconcileDue ? pending : tasks;
       isReconcileDue = false;
-      if (toAdd.length > 0) requireSpace(store.path, settings.minFreeBytes);
-      if (toAdd.length > 0) await queue.add(toAdd);
+      if (toAdd.length > 0) {
+        requireSpace(store.path, settings.minFreeBytes);
+        await queue.add(toAdd);
+      }
       await woken;
     }
   }
