@@ -1,4 +1,4 @@
-import { type Window, windowKey } from '../catalog/page-types.ts';
+import { type Envelope, type Page, type PageResponse, type Window, windowKey } from '../catalog/page-types.ts';
 
 /**
  * Plans which windows of a list to read.
@@ -10,15 +10,13 @@ import { type Window, windowKey } from '../catalog/page-types.ts';
  */
 
 /** A window that was read. */
-export interface WindowRead extends Window {
+export interface WindowRead
+  extends Window,
+    Pick<Envelope, 'numItems'>,
+    Pick<Page, 'doubt'>,
+    Pick<PageResponse, 'requestedAt'> {
   /** Items of the response, rejected ones included. */
   readonly items: number;
-  readonly numItems: number;
-  readonly totalPages: number;
-  /** Start of the request, milliseconds since 1970. */
-  readonly requestedAt: number;
-  /** Why the response's totals contradict its items; null if they agree. */
-  readonly doubt: string | null;
 }
 
 /** How to cut a list. `perPage`: the largest window, 1 to 1000. `seam`: products that neighbours share; 0: plain pages. */

@@ -14,8 +14,7 @@ import {
 
 function readOf({ page, perPage }: Window, size: number, at: number): WindowRead {
   const items = Math.max(0, Math.min(perPage, size - (page - 1) * perPage));
-  const totalPages = Math.ceil(size / perPage);
-  return { page, perPage, items, numItems: size, totalPages, requestedAt: at, doubt: null };
+  return { page, perPage, items, numItems: size, requestedAt: at, doubt: null };
 }
 
 /** Reads every window that the plan asks for. */
