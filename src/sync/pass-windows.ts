@@ -6,7 +6,7 @@ import type { Applied } from './apply-page.ts';
 import { endsReading, isUnreadable, type Unreadable } from './failed-window.ts';
 import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
-import { PROBE_ATTEMPTS } from './source-answers.ts';
+import { createSourceAnswers, PROBE_ATTEMPTS } from './source-answers.ts';
 import { createUnreadWindows } from './unread-windows.ts';
 
 /** New windows are requested when this part of the lookahead is free: each request takes round trips to Redis. */
@@ -30,7 +30,8 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
   const arrived = new Set<string>();
   const givenUp = new Set<string>();
   const read = new Set<string>();
-  const unread = createUnreadWindows(pass);
+  const answers = createSourceAnswers(pass);
+  const unread = createUnreadWindows(pass, answers);
   let probe: FetchTask | null = null;
   /** Whether most products were new in the window that was applied last. */
   let filling = store.products.lastId() === 0;
@@ -76,8 +77,8 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     },
     /** Returns tasks for missing windows, as many as fit into the queue; these are pending from now on. */
     request: (): FetchTask[] => {
-      if (unread.isDoubtful() && probe === null) {
-        const { window, from } = unread.probe();
+      if (answers.isDoubtful() && probe === null) {
+        const { window, from } = answers.probe();
         probe = { ...taskOf(window), from, maxAttempts: PROBE_ATTEMPTS };
         return [probe];
       }
@@ -91,13 +92,12 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       for (const task of tasks) pending.set(windowKey(task.window), task);
       return tasks;
     },
-    /** Whether the task only asks whether the source answers. */
-    isProbe: ({ window, from }: FetchTask) =>
-      probe !== null && from === probe.from && windowKey(window) === windowKey(probe.window),
-    /** Throws as `noteProbe` in source-answers.ts. */
-    noteProbe: (error: CatchwordError | null): void => {
+    /** @returns whether the task only asks whether the source answers. Throws as `noteProbe` in source-answers.ts */
+    takeProbe: ({ window, from }: FetchTask, error: CatchwordError | null): boolean => {
+      if (probe === null || from !== probe.from || windowKey(window) !== windowKey(probe.window)) return false;
       probe = null;
-      unread.noteProbe(error);
+      answers.noteProbe(error);
+      return true;
     },
     /** @returns whether the rest of the pass is still read */
     fail: (window: Window, error: CatchwordError): boolean => {
@@ -111,7 +111,7 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       const decision = unread.decide();
       if (decision === null) return null;
       const { unreadable, narrowed, ended, numItems } = decision;
-      const about = { numItems, totalPages: 0, requestedAt: Number.NEGATIVE_INFINITY, doubt: null };
+      const about = { numItems, requestedAt: Number.NEGATIVE_INFINITY, doubt: null };
       for (const window of narrowed) plan.note({ ...window, ...about, items: window.perPage });
       for (const window of ended) plan.note({ ...window, ...about, items: 0 });
       return unreadable;

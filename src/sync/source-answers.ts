@@ -24,9 +24,12 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
   let extent: Extent = { last: undefined, total: undefined, isEndShown: false };
   let failuresInRow = 0;
   let isProbed = false;
+  /** The error of the first window that failed. */
+  let first: CatchwordError | undefined;
 
   return {
     extent: () => extent,
+    firstError: () => first,
     /** Whether the window is behind everything that was read. */
     isBehind: (window: Window): boolean => extent.last === undefined || startOf(window) > startOf(extent.last),
     /** Whether the window is after the end by the total. */
@@ -37,7 +40,8 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
       extent = { last, total: window.numItems, isEndShown: extent.isEndShown || holdsEnd(window) };
       failuresInRow = 0;
     },
-    failed: (): void => {
+    failed: (error: CatchwordError): void => {
+      first ??= error;
       failuresInRow++;
     },
     /** Whether it is in question that the source answers at all. */
@@ -47,10 +51,9 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
       extent.last === undefined ? { window: { page: 2, perPage }, from: null } : { window: extent.last, from },
     /**
      * @param error null if the probe was answered
-     * @param first the error of the first window that failed
-     * @throws `first`, if the source does not answer
+     * @throws the error of the first window that failed, if the source does not answer
      */
-    noteProbe: (error: CatchwordError | null, first: CatchwordError | undefined): void => {
+    noteProbe: (error: CatchwordError | null): void => {
       // The list may have one page.
       const isAnswer = error === null || (extent.last === undefined && isRefused(error));
       if (!isAnswer) throw first ?? error;
@@ -59,3 +62,5 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
     },
   };
 }
+
+export type SourceAnswers = ReturnType<typeof createSourceAnswers>;

@@ -49,11 +49,8 @@ export function createOutcomeTaker(
   return (outcome: FetchOutcome): Resize | null => {
     const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return null;
-    if (windows.isProbe(task)) {
-      windows.noteProbe(outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error));
-      return null;
-    }
-    if (windows.isAnswered(task.window)) return null;
+    const error = outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error);
+    if (windows.takeProbe(task, error) || windows.isAnswered(task.window)) return null;
     const used = windows.isPiece(task.window) ? ofPiece(outcome) : outcome;
     const size = resizeFor(pass, used, pass.pass === 0 && !windows.isBegun());
     if (size !== null) return windows.isPending(task.window) ? size : null;

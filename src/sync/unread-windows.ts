@@ -12,7 +12,7 @@ import {
   requireFew,
   type Unreadable,
 } from './failed-window.ts';
-import { createSourceAnswers, IN_A_ROW, type WindowAnswer } from './source-answers.ts';
+import { IN_A_ROW, type SourceAnswers, type WindowAnswer } from './source-answers.ts';
 
 /** Unreadable products in a row, with nothing readable after them, that show the end of what the source shows. */
 const LAST_IN_A_ROW = 3;
@@ -50,15 +50,11 @@ function hiddenAfter(numItems: number, refused: Failed | undefined): Decision | 
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows(pass: Pass) {
-  const { kind, seam, sizeIgnored } = pass;
-  const answers = createSourceAnswers(pass);
+export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: SourceAnswers) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
   const counts = { unreadable: 0, failures: 0 };
-  /** The error of the first window that failed. */
-  let first: CatchwordError | undefined;
   /** A narrower window that was refused, after the end by the total. */
   let beyond: Failed | undefined;
   /** Unreadable windows in a row with nothing readable after them. */
@@ -68,12 +64,12 @@ export function createUnreadWindows(pass: Pass) {
   function giveUp(one: Failed, numItems: number): Unreadable[] {
     const { window, error } = one;
     counts.unreadable++;
-    requireFew(counts, error, first);
+    requireFew(counts, error, answers.firstError());
     last = answers.isBehind(window) ? [...last, one] : [];
     const [least = one] = last;
     if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
     // A full run needs no control of its deltas, which may not reach back so far.
-    if (answers.extent().last === undefined && kind !== 'catchup') throw first ?? error;
+    if (answers.extent().last === undefined && kind !== 'catchup') throw answers.firstError() ?? error;
     for (const key of failed.keys()) settled.add(key);
     failed.clear();
     return [{ window, doubt: doubtOf(least.window, least.error, AND_ALL_AFTER), numItems }];
@@ -90,7 +86,7 @@ export function createUnreadWindows(pass: Pass) {
   /** Decides about the failed window that begins first. */
   function decideLowest(one: Failed, numItems: number): Pick<Decision, 'unreadable' | 'narrowed'> {
     if (one.isLeast) return { unreadable: giveUp(one, numItems), narrowed: [] };
-    requireFew(counts, one.error, first);
+    requireFew(counts, one.error, answers.firstError());
     const narrowed = [one.window].filter(ofPlan);
     for (const piece of halves(one.window, seam)) pieces.set(windowKey(piece), piece);
     return { unreadable: [], narrowed };
@@ -103,11 +99,10 @@ export function createUnreadWindows(pass: Pass) {
       const isNarrowed = pieces.size > 0;
       const isPassing = mayPass(error, isAnswered || isNarrowed) || (isNarrowed && isRefused(error));
       if (!KINDS.has(kind) || !isPassing) return false;
-      first ??= error;
       // A part of a window that was answered in another size: see page-size.ts.
       const isOtherSize = error.code === 'PAGE_INVALID' && !error.retryable;
       failed.set(windowKey(window), { window, error, isLeast: isOtherSize || sizeIgnored || window.perPage === 1 });
-      answers.failed();
+      answers.failed(error);
       counts.failures++;
       return true;
     },
@@ -126,10 +121,6 @@ export function createUnreadWindows(pass: Pass) {
       if (pieces.has(windowKey(window))) return window.perPage === 1 ? ATTEMPTS.single : ATTEMPTS.narrowed;
       return answers.isAfterEnd(window) || kind === 'repair' ? ATTEMPTS.single : undefined;
     },
-    isDoubtful: answers.isDoubtful,
-    probe: answers.probe,
-    /** As `noteProbe` in source-answers.ts. */
-    noteProbe: (error: CatchwordError | null): void => answers.noteProbe(error, first),
     /**
      * Decides about windows that failed. Call it when nothing else is left to read.
      * @returns null if none has failed
