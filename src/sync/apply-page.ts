@@ -37,10 +37,6 @@ interface ApplierOptions extends Omit<DraftContext, 'reads'>, Pick<RunSettings, 
   readonly log: Logger;
 }
 
-function areAllKnown(ids: readonly (number | null)[]): ids is number[] {
-  return !ids.includes(null);
-}
-
 /** Writes what a page changes. @returns false if it would create a product that the mirror has; then nothing was written */
 function write({ products, changes, removals }: KeeperWriter, draft: Draft, runId: number, now: number): boolean {
   const { created, changed, withdrawn, restored, items, rows } = draft;
@@ -138,8 +134,7 @@ export function createApplier(options: ApplierOptions) {
     const { envelope, rejected, items } = page;
     const ids = unchanged.find(page);
     for (const { position } of rejected) ids[position] = 0;
-    const about = { ...captured, envelope, doubt: page.doubt, rejected };
-    return areAllKnown(ids) ? { ...about, ids, items: null } : { ...about, ids, items };
+    return { ...captured, envelope, doubt: page.doubt, rejected, ids, items: ids.includes(null) ? items : null };
   }
 
   /**

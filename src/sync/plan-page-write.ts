@@ -12,17 +12,13 @@ import { newRows } from './fast/new-rows.ts';
 import { judgeItem } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
-/** The items of a page in the batch. */
-type WaitingItems =
-  | {
-      readonly items: PageItems;
-      /** In the order of the response: the id if the mirror has the same text, 0 for a rejected item, otherwise null. */
-      readonly ids: readonly (number | null)[];
-    }
-  | { readonly items: null; readonly ids: readonly number[] };
-
 /** A page in the batch. */
-export type WaitingPage = Omit<CapturedPage, 'page'> & Omit<Page, 'items'> & WaitingItems;
+export interface WaitingPage extends Omit<CapturedPage, 'page'>, Omit<Page, 'items'> {
+  /** Null if each item has an id. */
+  readonly items: PageItems | null;
+  /** In the order of the response: the id if the mirror has the same text, 0 for a rejected item, otherwise null. */
+  readonly ids: readonly (number | null)[];
+}
 
 export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> {
   readonly store: Reader;
@@ -82,9 +78,10 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return id;
   }
 
-  /** The ids of all items. */
-  function idsOf(items: PageItems, given: readonly (number | null)[]): number[] {
-    const ids = [...given];
+  const ids = [...captured.ids];
+
+  /** Gives each item an id. */
+  function judgeAll(items: PageItems): void {
     const parts = newRows(store.products, context, items, open(ids), lookUpAll);
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
@@ -97,12 +94,20 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
       for (let at = part.from; at <= part.to; at++) ids[at] = id + at - part.from;
       rows.push({ ...part, id });
     }
-    return ids.map((id) => id ?? 0);
   }
 
-  const ids = captured.items === null ? captured.ids : idsOf(captured.items, captured.ids);
+  if (captured.items !== null) judgeAll(captured.items);
   const restored = [...changed.values()].filter(({ known }) => known.removed).length;
-  return { ids, created, changed, withdrawn, restored, items: captured.items, rows, outdatedFrom };
+  return {
+    ids: ids.map((id) => id ?? 0),
+    created,
+    changed,
+    withdrawn,
+    restored,
+    items: captured.items,
+    rows,
+    outdatedFrom,
+  };
 }
 
 /** What a page changes, before anything is written. */
