@@ -4,7 +4,7 @@ import { type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
 import type { FetchTask, Page } from '../../catalog/page-types.ts';
 import { pageOf } from '../../catalog/validate-page.ts';
 import type { ValidatePage } from '../../queue/queue-port.ts';
-import type { FromPageWorker, PageWorkerData, ToPageWorker } from './page-worker.ts';
+import type { FromPageWorker, ToPageWorker } from './page-worker.ts';
 
 /** Compiled. */
 const PROGRAM = new URL('./page-worker.js', import.meta.url);
@@ -31,7 +31,6 @@ function alone(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer> {
  * @param path of the mirror; pages that it probably has are compared with it, too. Stop the thread before the mirror closes
  */
 export function startPageWorker(path?: string, program = PROGRAM): Service & { readonly validate: ValidatePage } {
-  const data: PageWorkerData = { path };
   const waiting = new Map<number, Waiting>();
   let pages = 0;
   let firstBytes = 0;
@@ -45,7 +44,7 @@ export function startPageWorker(path?: string, program = PROGRAM): Service & { r
   }
 
   function start(): Worker {
-    const started = new Worker(program, { name: 'pages', workerData: data, resourceLimits: THREAD_LIMITS });
+    const started = new Worker(program, { name: 'pages', workerData: path ?? null, resourceLimits: THREAD_LIMITS });
     // The process may end while the thread waits for a page.
     started.unref();
     started.on('message', (answer: FromPageWorker) => {

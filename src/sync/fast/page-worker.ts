@@ -7,25 +7,17 @@ import { createPageComparer } from './page-comparer.ts';
 
 /* The program of the thread that validates pages: see page-worker-client.ts. */
 
-export interface PageWorkerData {
-  /** Of the mirror that pages are compared with. */
-  readonly path: string | undefined;
-}
-
-/** A page to validate; its bytes move to the thread. */
-interface PageToValidate {
-  readonly id: number;
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly task: FetchTask;
-}
-
-export type ToPageWorker = PageToValidate | 'stop';
+/** A page to validate, whose bytes move to the thread. */
+export type ToPageWorker =
+  | { readonly id: number; readonly bytes: Uint8Array<ArrayBuffer>; readonly task: FetchTask }
+  | 'stop';
 
 /** The page, whose bytes move back; or why it is invalid. */
 export type FromPageWorker = Answer<Page> & { readonly id: number };
 
-const { path } = workerData as PageWorkerData;
-const comparer = path === undefined ? null : createPageComparer(path);
+/** Of the mirror that pages are compared with. */
+const path = workerData as string | null;
+const comparer = path === null ? null : createPageComparer(path);
 let toBinary: ((text: string) => Uint8Array<ArrayBuffer>) | undefined;
 
 /** Validates a page whose rows this process will insert; their text is made binary here, because this thread has time. */
