@@ -75,11 +75,6 @@ export function pausesIn({ source }: PaceStore, { clock, tell, now = false }: Pa
   };
 }
 
-function learnedPace(source: PaceStore['source']): Pace | null {
-  const known = source.learnedRate();
-  return known && paceOf({ requests: known.perMinute, windowMs: 60_000 });
-}
-
 /** A limit that is learned where none is configured, and noted in the mirror for all its processes. */
 function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions): LearnedLimit {
   let used = 0;
@@ -101,7 +96,10 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions): Lear
   }
 
   return {
-    pace: () => learnedPace(source),
+    pace: () => {
+      const known = source.learnedRate();
+      return known && paceOf({ requests: known.perMinute, windowMs: 60_000 });
+    },
     used: (requests) => {
       if (source.learnedRate() === null) return;
       used += requests;
@@ -118,10 +116,10 @@ function learnedLimit({ source }: PaceStore, { clock, tell }: PaceOptions): Lear
   };
 }
 
-/** The limit, configured or learned. */
-function limitIn(mirror: PaceStore, options: PaceOptions) {
+/** The limit, configured or learned; without a mirror none is learned. */
+function limitIn(mirror: PaceStore | null, options: PaceOptions) {
   const { rateLimit } = options.config;
-  const learned = rateLimit === null ? learnedLimit(mirror, options) : undefined;
+  const learned = rateLimit === null && mirror !== null ? learnedLimit(mirror, options) : undefined;
   return { pace: paceOf(rateLimit), learned };
 }
 
@@ -137,9 +135,8 @@ export function fetcherPace(mirror: PaceStore, options: PaceOptions) {
  * @param redis takes turns with the fetchers in Redis; default: in the mirror only
  */
 export function mirrorPacer(options: PaceOptions, mirror: PaceStore | null, redis?: SharedTurns): Pacer {
-  const { config, clock, tell } = options;
-  const { pace, learned } =
-    mirror === null ? { pace: paceOf(config.rateLimit), learned: undefined } : limitIn(mirror, options);
+  const { clock, tell } = options;
+  const { pace, learned } = limitIn(mirror, options);
   const noted = mirror === null ? createPauses() : pausesIn(mirror, options);
   const pauses: Pauses = {
     current: (nowMs) => noted.current(nowMs),
