@@ -5,12 +5,6 @@ export function createIdSet(highest: number) {
   let bits = new Uint8Array((highest >> 3) + 1);
   let size = 0;
 
-  function grow(id: number): void {
-    const grown = new Uint8Array(2 * (id >> 3) + 1);
-    grown.set(bits);
-    bits = grown;
-  }
-
   return {
     get size() {
       return size;
@@ -20,7 +14,11 @@ export function createIdSet(highest: number) {
     addAll: (ids: readonly number[]): void => {
       for (let at = 0; at < ids.length; at++) {
         const id = ids[at] ?? 0;
-        if (id >> 3 >= bits.length) grow(id);
+        if (id >> 3 >= bits.length) {
+          const small = bits;
+          bits = new Uint8Array(2 * (id >> 3) + 1);
+          bits.set(small);
+        }
         const byte = bits[id >> 3] ?? 0;
         const bit = 1 << (id & 7);
         if (id === 0 || (byte & bit) !== 0) continue;

@@ -26,22 +26,21 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
     return reads;
   }
 
+  /** Where in the reads those begin that show a later moment. */
+  const laterThan = (moment: number, reads: readonly Read[]): number =>
+    reads.findLastIndex((read) => read.moment <= moment) + 1;
+
   return {
     /** Notes a window. Call it before its checkpoint is written; if that fails, do not use these reads any more. */
     add: (pass: number, { page, perPage }: Window, moment: number): void => {
       const reads = readsOf(pass);
-      const after = reads.findLastIndex((read) => read.moment <= moment) + 1;
-      reads.splice(after, 0, { page, perPage, moment });
+      reads.splice(laterThan(moment, reads), 0, { page, perPage, moment });
     },
     /** The products that a window of the pass shows as of a moment later than `moment`. */
     productsAfter: (pass: number, moment: number): Pick<IdSet, 'has'> => {
       const products = createIdSet(0);
       const reads = readsOf(pass);
-      for (let at = reads.length - 1; at >= 0; at--) {
-        const read = reads[at];
-        if (read === undefined || read.moment <= moment) break;
-        products.addAll(runs.idsOf(runId, pass, read));
-      }
+      for (const read of reads.slice(laterThan(moment, reads))) products.addAll(runs.idsOf(runId, pass, read));
       return products;
     },
   };
