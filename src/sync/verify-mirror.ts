@@ -16,14 +16,8 @@ export interface Verdict {
 
 /** Keys of the products that a run read. */
 function keysOf({ runs, removals }: Store, run: Run): Set<string> {
-  const keys = new Set<string>();
-  for (const ids of runs.eachIds(run.id)) {
-    for (const id of ids) {
-      const vbid = removals.living(id)?.vbid;
-      if (vbid !== undefined) keys.add(vbid);
-    }
-  }
-  return keys;
+  const ids = [...runs.eachIds(run.id)].flat();
+  return new Set(ids.flatMap((id) => removals.living(id)?.vbid ?? []));
 }
 
 /**
