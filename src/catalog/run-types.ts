@@ -31,13 +31,10 @@ export interface ListEvidence {
   readonly seams: string;
 }
 
-/** How the lists of a run were joined when it last judged their seams. */
-export interface NotedSeams {
-  readonly lists: readonly ListEvidence[];
-}
-
 /** The figures behind a run's proof. */
-export interface Evidence extends NotedSeams {
+export interface Evidence {
+  /** How its lists were joined when it last judged their seams. */
+  readonly lists: readonly ListEvidence[];
   readonly requests: number;
   readonly deltas: number;
   readonly lookups: number;

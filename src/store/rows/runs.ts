@@ -1,6 +1,6 @@
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RejectedItem, Window } from '../../catalog/page-types.ts';
-import type { ChangeOp, ListEvidence, NotedSeams, Run, RunCounts, RunState, Unusual } from '../../catalog/run-types.ts';
+import type { ChangeOp, Evidence, ListEvidence, Run, RunCounts, RunState, Unusual } from '../../catalog/run-types.ts';
 import { getTableColumns, sql } from '../schema/drizzle.ts';
 import { onFirstUse, type Queries } from '../schema/queries.ts';
 import { checkpoints, passes, runs } from '../schema/schema.ts';
@@ -36,7 +36,7 @@ export interface RejectedRow extends RejectedItem, Window {
 }
 
 /** A run as it is stored: before it ends, it has only the seams that it has noted. */
-type RunRow = Omit<Run, 'evidence'> & { readonly evidence: Run['evidence'] | NotedSeams };
+type RunRow = Omit<Run, 'evidence'> & { readonly evidence: Run['evidence'] | Pick<Evidence, 'lists'> };
 
 const { ids: _ids, ...checkpointColumns } = getTableColumns(checkpoints);
 const {

@@ -1,4 +1,4 @@
-import type { Evidence, NotedSeams, Unusual } from '../../catalog/run-types.ts';
+import type { Evidence, Unusual } from '../../catalog/run-types.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
@@ -174,7 +174,7 @@ export const runs = sqliteTable('runs', {
   error: text('error'),
   emptied: text('emptied', { mode: 'json' }).$type<Readonly<Record<string, number>>>(),
   unusual: text('unusual', { mode: 'json' }).$type<Unusual>(),
-  evidence: text('evidence', { mode: 'json' }).$type<Evidence | NotedSeams>(),
+  evidence: text('evidence', { mode: 'json' }).$type<Evidence | Pick<Evidence, 'lists'>>(),
   usedBytes: integer('used_bytes'),
 });
 
