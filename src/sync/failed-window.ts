@@ -1,4 +1,4 @@
-import { CatchwordError, type ErrorCode } from '../base/errors.ts';
+import type { CatchwordError, ErrorCode } from '../base/errors.ts';
 import type { Window } from '../catalog/page-types.ts';
 import { endOf, startOf, windowsOver } from '../proof/plan.ts';
 
@@ -29,9 +29,6 @@ export function doubtOf(window: Window, { message }: CatchwordError, more = ''):
   return `${offsets} ${more}${CANNOT}${message}`;
 }
 
-/** A source with more of them, or with more windows that fail, has another trouble than single products. */
-const UNREADABLE_MOST = 20;
-const FAILED_MOST = 400;
 const CODES = new Set<ErrorCode>(['SOURCE_UNAVAILABLE', 'SOURCE_TIMEOUT', 'SOURCE_BODY', 'PAGE_INVALID']);
 
 /** Whether other windows may be readable. @param isAnswered whether the source has answered another request of the run */
@@ -60,19 +57,4 @@ export interface Failed {
   readonly error: CatchwordError;
   /** The source answers no narrower window. */
   readonly isLeast: boolean;
-}
-
-/** @throws CatchwordError PAGE_INVALID if more than a few products, or windows, cannot be read */
-export function requireFew(
-  { unreadable, failures }: Readonly<Record<'unreadable' | 'failures', number>>,
-  { status, hint }: CatchwordError,
-  first?: CatchwordError,
-): void {
-  if (unreadable <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
-  const what =
-    unreadable > UNREADABLE_MOST
-      ? `${UNREADABLE_MOST} offsets cannot be read`
-      : `${FAILED_MOST} windows could not be read`;
-  const message = `more than ${what}; the first error was: ${first?.message}`;
-  throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
 }

@@ -1,23 +1,17 @@
-import type { CatchwordError } from '../base/errors.ts';
+import { CatchwordError } from '../base/errors.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
 import { startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
-import {
-  AND_ALL_AFTER,
-  doubtOf,
-  type Failed,
-  halves,
-  isRefused,
-  mayPass,
-  requireFew,
-  type Unreadable,
-} from './failed-window.ts';
+import { AND_ALL_AFTER, doubtOf, type Failed, halves, isRefused, mayPass, type Unreadable } from './failed-window.ts';
 import { IN_A_ROW, type SourceAnswers, type WindowAnswer } from './source-answers.ts';
 
 /** Unreadable products in a row, with nothing readable after them, that show the end of what the source shows. */
 const LAST_IN_A_ROW = 3;
 /** A narrower window is only an attempt, and so is a repair; a single product is not given up so soon. */
 const ATTEMPTS = { narrowed: 2, single: 3 } as const;
+/** A source with more of them, or with more windows that fail, has another trouble than single products. */
+const UNREADABLE_MOST = 20;
+const FAILED_MOST = 400;
 const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
 
 /** What becomes of windows that failed. */
@@ -54,17 +48,27 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
-  const counts = { unreadable: 0, failures: 0 };
+  let unreadable = 0;
+  let failures = 0;
   /** A narrower window that was refused, after the end by the total. */
   let beyond: Failed | undefined;
   /** Unreadable windows in a row with nothing readable after them. */
   let last: Failed[] = [];
 
+  /** @throws CatchwordError PAGE_INVALID if more than a few products, or windows, cannot be read */
+  function requireFew({ status, hint }: CatchwordError): void {
+    if (unreadable <= UNREADABLE_MOST && failures <= FAILED_MOST) return;
+    const isOffsets = unreadable > UNREADABLE_MOST;
+    const what = isOffsets ? `${UNREADABLE_MOST} offsets cannot be read` : `${FAILED_MOST} windows could not be read`;
+    const message = `more than ${what}; the first error was: ${answers.firstError()?.message}`;
+    throw new CatchwordError('PAGE_INVALID', message, { retryable: false, status, hint });
+  }
+
   /** @returns what cannot be read because of this window, and drops all after it if that cannot be read either */
   function giveUp(one: Failed, numItems: number): Unreadable[] {
     const { window, error } = one;
-    counts.unreadable++;
-    requireFew(counts, error, answers.firstError());
+    unreadable++;
+    requireFew(error);
     last = answers.isBehind(window) ? [...last, one] : [];
     const [least = one] = last;
     if (last.length < LAST_IN_A_ROW) return [{ window, doubt: doubtOf(window, error), numItems }];
@@ -86,7 +90,7 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
   /** Decides about the failed window that begins first. */
   function decideLowest(one: Failed, numItems: number): Pick<Decision, 'unreadable' | 'narrowed'> {
     if (one.isLeast) return { unreadable: giveUp(one, numItems), narrowed: [] };
-    requireFew(counts, one.error, answers.firstError());
+    requireFew(one.error);
     const narrowed = [one.window].filter(ofPlan);
     for (const piece of halves(one.window, seam)) pieces.set(windowKey(piece), piece);
     return { unreadable: [], narrowed };
@@ -103,7 +107,7 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
       const isOtherSize = error.code === 'PAGE_INVALID' && !error.retryable;
       failed.set(windowKey(window), { window, error, isLeast: isOtherSize || sizeIgnored || window.perPage === 1 });
       answers.failed(error);
-      counts.failures++;
+      failures++;
       return true;
     },
     succeeded: (window: WindowAnswer): void => {
@@ -129,7 +133,7 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
     decide: (): Decision | null => {
       const { total: numItems = 0, isEndShown } = answers.extent();
       if (failed.size === 0) {
-        const hidden = isEndShown || counts.unreadable > 0 ? null : hiddenAfter(numItems, beyond);
+        const hidden = isEndShown || unreadable > 0 ? null : hiddenAfter(numItems, beyond);
         beyond = undefined;
         return hidden;
       }
