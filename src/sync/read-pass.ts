@@ -1,18 +1,19 @@
 import type { Clock } from '../base/clock.ts';
-import { CatchwordError, hasCode } from '../base/errors.ts';
+import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
+import { startOf } from '../proof/plan.ts';
 import type { PageQueue } from '../queue/queue-port.ts';
 import { diskOf } from '../store/file/disk-space.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied, Applier } from './apply-page.ts';
 import { watchProgress } from './check-progress.ts';
-import type { Resize } from './page-size.ts';
-import { createPassWindows } from './pass-windows.ts';
+import { mayPass } from './failed-window.ts';
+import { ofPiece, type Resize, resizeFor } from './page-size.ts';
+import { createPassWindows, type PassWindows } from './pass-windows.ts';
 import type { RunSettings } from './run-settings.ts';
-import { createOutcomeTaker } from './take-outcome.ts';
 
 /** How often unanswered tasks are added to the queue again, in case it lost them; milliseconds. */
 const RECONCILE_MS = 5_000;
@@ -32,6 +33,9 @@ export interface PassContext {
   /** Gets the queue's outcomes. A pass sets `take` while it is read. */
   readonly consumer: { take: (outcome: FetchOutcome) => void };
 }
+
+/** Called for each window that was read. */
+type OnRead = (captured: CapturedPage, windowsKnown: number) => void;
 
 /** The error of a run that was told to stop, or that another process has taken over. */
 export function interruption({ reason }: AbortSignal): CatchwordError {
@@ -65,17 +69,60 @@ async function repeat(clock: Clock, ended: AbortSignal, tick: () => void): Promi
 }
 
 /**
+ * Takes the outcomes of a pass: applies a page, or decides what its error means.
+ * @param note marks pages as read that were applied
+ */
+function createOutcomeTaker(
+  pass: Pass,
+  windows: PassWindows,
+  { store, applier, log }: PassContext,
+  note: (applied: readonly Applied[]) => void,
+  onRead: OnRead,
+) {
+  function take(captured: CapturedPage): void {
+    windows.arrive(captured);
+    onRead(captured, windows.size);
+    note(applier.take(captured));
+    // After the end by the total, each page is compared with the one before it before another is requested.
+    if (startOf(captured.task.window) >= captured.page.envelope.numItems) note(applier.flush());
+  }
+
+  function fail({ task, error }: FetchOutcome & { kind: 'failed' }): void {
+    const failed = fromErrorRecord(error);
+    const isLookup = pass.kind === 'lookup' && error.code !== 'INTERRUPTED';
+    if (isLookup || (pass.kind === 'repair' && mayPass(failed, true))) windows.giveUp(task.window);
+    else if (!windows.fail(task.window, failed)) throw failed;
+    const what = isLookup ? 'a product could not be looked up' : 'a page could not be read';
+    log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, what);
+  }
+
+  /**
+   * @returns another page size if the source does not answer pages of this one; otherwise null
+   * @throws the error that ends the pass
+   */
+  return (outcome: FetchOutcome): Resize | null => {
+    const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+    if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return null;
+    const error = outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error);
+    if (windows.takeProbe(task, error) || windows.isAnswered(task.window)) return null;
+    const used = windows.isPiece(task.window) ? ofPiece(outcome) : outcome;
+    const size = resizeFor(pass, used, pass.pass === 0 && !windows.isBegun());
+    if (size !== null) return windows.isPending(task.window) ? size : null;
+    if (used.kind === 'failed') fail(used);
+    // Otherwise the window belongs to a plan that was replaced.
+    else if (windows.isPlanned(task.window)) take(used.captured);
+    return null;
+  };
+}
+
+/**
  * Reads a pass: repeatedly adds the missing windows to the queue and applies the pages that come back. Which windows
  * are missing is known from SQLite, so a start, a resume and a queue that lost its tasks are all handled the same way.
- * @param onRead called for each window that was read
  * @returns null when nothing is left to read; another page size if the source answers pages of another size than
  *   requested, or not that many products in one page
  */
-export async function readPass(
-  pass: Pass,
-  { store, queue, clock, applier, log, settings, signal, consumer }: PassContext,
-  onRead: (captured: CapturedPage, windowsKnown: number) => void,
-): Promise<Resize | null> {
+export async function readPass(pass: Pass, context: PassContext, onRead: OnRead): Promise<Resize | null> {
+  const { store, queue, clock, applier, settings, signal, consumer } = context;
   const windows = createPassWindows(store, pass, settings);
   const checkProgress = watchProgress(store, pass, windows);
   let wake = (): void => {};
@@ -97,7 +144,7 @@ export async function readPass(
     wake();
   }
 
-  const takeOutcome = createOutcomeTaker(pass, windows, { store, applier, log, note, onRead });
+  const takeOutcome = createOutcomeTaker(pass, windows, context, note, onRead);
 
   /** Takes an outcome of the queue. Never throws: errors end the pass. */
   function handle(outcome: FetchOutcome): void {
