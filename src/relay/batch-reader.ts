@@ -7,8 +7,7 @@ import type { RefusalSearch } from './bisect-rejected.ts';
 import type { LineBuffer } from './line-buffers.ts';
 import { type Batch, readBatch, readLines } from './read-batch.ts';
 import type { Sink } from './sink.ts';
-import type { PreparedViews } from './store-contents.ts';
-import { viewedChanges } from './viewed-changes.ts';
+import { type PreparedViews, viewedChanges } from './store-contents.ts';
 
 export interface ReadTarget {
   readonly batch: Sink['batch'];

@@ -2,10 +2,9 @@ import { withAbort } from '../base/abort.ts';
 import { createTrouble } from '../base/trouble.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
-import { closeSession, type Feed, isFatal, onFailure } from './feed-failure.ts';
+import { announcePause, closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';
 import { deliverReady, parkWaiting } from './parked-events.ts';
 import { holdForRun, settleView } from './settle-view.ts';
-import { announcePause, untilRetry } from './sink-pause.ts';
 import { openSession, type Session } from './sink-session.ts';
 
 /** How often an idle sink checks for decisions, and for changes that another process records. */

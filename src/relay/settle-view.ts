@@ -25,26 +25,13 @@ function writeIf(
  * @returns whether it is held
  */
 async function holdIfTooMuch(context: FeedContext, row: SinkRow, wanted: ViewText): Promise<boolean> {
-  const { store, config, log, history, prepare, removalLimit, stopping } = context;
-  const view = prepare(wanted);
-  const failedBefore = view?.failures().count ?? 0;
-  const of = (vbid: string, body: string): string | null => (view === null ? body : view.of(vbid, body));
+  const { store, config, log, prepare, removalLimit, stopping } = context;
   const asOf = Math.max(row.cursor, row.backfillTo);
-  const counts = await forecastView(
-    store,
-    history,
-    row,
-    prepare,
-    ({ vbid, body }) => (body === null ? null : of(vbid, body)),
-    asOf,
-    stopping,
-  );
-  const failed = (view?.failures().count ?? 0) - failedBefore;
-  const limit = removalLimit(counts.has);
-  if (counts.removed <= limit) return false;
-  const forecast = { ...counts, failed };
+  const forecast = await forecastView(store, row, prepare, prepare(wanted), asOf, stopping);
+  const { has, removed } = forecast;
+  const limit = removalLimit(has);
+  if (removed <= limit) return false;
   writeIf(context, row, ({ sinks }) => sinks.hold(row.id, { why: 'view', ...wanted, forecast, isApproved: false }));
-  const { has, removed } = counts;
   const reason = `its view was changed, and would remove ${removed} of ${has} products; CATCHWORD_REMOVAL_LIMIT allows ${limit}`;
   log.error({ code: 'SINK_HELD', sink: config.name, reason }, 'sink is held; see npx catchword sink list');
   return true;

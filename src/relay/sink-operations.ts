@@ -1,4 +1,4 @@
-import { CatchwordError } from '../base/errors.ts';
+import { CatchwordError, usageError } from '../base/errors.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import { createHistory } from '../store/history/history.ts';
 import { type HeldSink, heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
@@ -49,11 +49,7 @@ export function approveSink({ sinks }: RequestWriter, sink: SinkRow, newest: boo
     sinks.approveRuns(id);
   } else if (newest) {
     const hint = `To send what the changed view changes: npx catchword sink approve ${name}.`;
-    throw new CatchwordError(
-      'USAGE',
-      `--newest is for a sink that an unusual run holds, and ${name} has another view`,
-      { hint },
-    );
+    throw usageError(`--newest is for a sink that an unusual run holds, and ${name} has another view`, hint);
   } else sinks.approveView(id);
   return held;
 }
@@ -69,19 +65,16 @@ export function replaySink(
       hint: 'Replay from a change that was delivered already; later ones follow anyway.',
     });
   }
+  const later = `Use a later one, or: npx catchword sink replay ${name} --from beginning.`;
   const pruned = changes.prunedTo();
   if (from > 0 && from <= pruned) {
-    throw new CatchwordError('USAGE', `--from: up to ${pruned}, the log no longer has every change`, {
-      hint: `Use a later one, or: npx catchword sink replay ${name} --from beginning.`,
-    });
+    throw usageError(`--from: up to ${pruned}, the log no longer has every change`, later);
   }
   const view = sinks.views(id).at(-1);
   const filledTo = Math.max(backfillTo, view?.toCursor ?? 0);
   // Other events brought the store to its view: a later replay would not send these again.
   if (from > 0 && view !== undefined && from <= filledTo) {
-    throw new CatchwordError('USAGE', `--from: ${name} got its view at ${filledTo}`, {
-      hint: `Use a later one, or: npx catchword sink replay ${name} --from beginning.`,
-    });
+    throw usageError(`--from: ${name} got its view at ${filledTo}`, later);
   }
   sinks.replay(id, Math.max(0, from - 1), from === 0);
 }

@@ -2,7 +2,9 @@ import type { RecordedChange } from '../catalog/event.ts';
 import type { History } from '../store/history/history.ts';
 import type { SinkRow, SinkView } from '../store/rows/sink-rows.ts';
 import type { From } from '../store/rows/write-sink-views.ts';
-import { type View, type ViewText, viewOrNull } from '../view/view.ts';
+import type { Reader } from '../store/schema/reader.ts';
+import { seenBy, type View, type ViewText, viewOrNull } from '../view/view.ts';
+import { changeBetween, type ViewedLog, viewedChange, viewedLog } from '../view/viewed-change.ts';
 
 /*
  * What a store has: V of the products as of its cursor, for its view. While it is brought from one view, or one moment, to
@@ -17,11 +19,8 @@ export function viewAt(views: readonly SinkView[], generation: number): SinkView
 }
 
 /** The view that a sink is being brought to, by sending what differs; undefined if that is not under way. */
-export function transitionAt(
-  views: readonly SinkView[],
-  { generation, beganGeneration, backfillTo }: SinkRow,
-  cursor: number,
-): SinkView | undefined {
+export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor = sink.cursor): SinkView | undefined {
+  const { generation, beganGeneration, backfillTo } = sink;
   const view = viewAt(views, generation);
   const isItsFill = view?.generation === beganGeneration && view.toCursor === backfillTo;
   return isItsFill && view.fromGeneration !== null && cursor < backfillTo ? view : undefined;
@@ -47,16 +46,16 @@ export type PreparedViews = ReturnType<typeof createPreparedViews>;
 /** A product as of a moment that is not before those of the question. */
 type Product = Pick<RecordedChange, 'vbid' | 'seq' | 'body'>;
 
-/**
- * @param prunedTo up to there the log does not hold every change
- * @returns what tells the JSON that the store has of a product; null: nothing; undefined: not known
- */
+/** @returns what tells the JSON that the store has of a product; null: nothing; undefined: not known */
 export function createContents(
-  views: readonly SinkView[],
+  { sinks, changes }: Reader,
+  sinkId: number,
   prepare: PreparedViews,
   { asOf }: Pick<History, 'asOf'>,
-  prunedTo: number,
 ) {
+  const views = sinks.views(sinkId);
+  const prunedTo = changes.prunedTo();
+
   function at(product: Product, moment: number): Pick<Product, 'seq' | 'body'> | null | undefined {
     if (product.seq <= moment) return product;
     return prunedTo > moment ? undefined : asOf(product.vbid, moment);
@@ -65,17 +64,59 @@ export function createContents(
   return function had(from: From, product: Product): string | null | undefined {
     const { fromGeneration: generation, fromCursor: cursor, fromBackfill: backfillTo, fromRemoved, exact } = from;
     const view = viewAt(views, generation ?? 0);
-    const of = (body: string | null): string | null => {
-      const prepared = prepare(view ?? WHOLE);
-      return body === null || prepared === null ? body : prepared.of(product.vbid, body);
-    };
     const isFilling = cursor < backfillTo;
     const there = at(product, isFilling ? backfillTo : cursor);
     if (there === undefined || (!exact && product.seq > cursor)) return undefined;
-    if (!isFilling || (there !== null && there.seq <= cursor)) return of(there?.body ?? null);
+    if (!isFilling || (there !== null && there.seq <= cursor)) {
+      return seenBy(prepare(view ?? WHOLE), { vbid: product.vbid, body: there?.body ?? null });
+    }
     const isTransition =
       view?.generation === generation && view.fromGeneration !== null && view.toCursor === backfillTo;
     if (isTransition) return view.unsure.has(product.vbid) ? undefined : had(view, product);
     return fromRemoved ? undefined : null;
   };
+}
+
+/**
+ * How a sink with a view gets changes.
+ * @param cursor where reading starts
+ * @returns null if the sink gets every change as it is
+ */
+export function viewedChanges(
+  store: Reader,
+  sink: SinkRow,
+  cursor: number,
+  prepare: PreparedViews,
+  history: Pick<History, 'asOf'>,
+): ViewedLog | null {
+  const views = store.sinks.views(sink.id);
+  const current = viewAt(views, sink.generation);
+  if (current === undefined) return null;
+  const view = prepare(current);
+  const tag = current.tag ?? 'all';
+  const transition = transitionAt(views, sink, cursor);
+  if (transition !== undefined) {
+    const had = createContents(store, sink.id, prepare, history);
+    return {
+      keys: null,
+      of: (change) => {
+        const before = transition.unsure.has(change.vbid) ? undefined : had(transition, change);
+        // Another transition, or the same one from another position, may send the change with another content.
+        const from = `${current.generation}.${before === undefined ? 'x' : transition.fromCursor}`;
+        return changeBetween(change, before ?? null, seenBy(view, change), `${tag}.${from}`, before === undefined);
+      },
+    };
+  }
+  // A view without a tag is that of a sink that never had one.
+  if (current.tag === null) return null;
+  if (cursor < sink.backfillTo) {
+    return {
+      keys: null,
+      of: (change) => {
+        const viewed = viewedChange(view, change, tag, true);
+        return viewed?.op === 'removed' && !sink.backfillRemoved ? null : viewed;
+      },
+    };
+  }
+  return viewedLog(view, tag, cursor, store.changes.prunedTo());
 }

@@ -1,9 +1,10 @@
 import { difference, isEmpty } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
-import type { History } from '../store/history/history.ts';
+import { createHistory } from '../store/history/history.ts';
 import type { SinkRow, ViewForecast } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import { seenBy, type View } from '../view/view.ts';
 import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
 
 /** Products that are judged before others get their turn. */
@@ -26,36 +27,34 @@ function opOf(before: string | null, after: string | null): Judged['op'] {
   return isEmpty(difference(before, after)) ? null : 'updated';
 }
 
-/** What the store would have of a product that is there; null: nothing. */
-type Wanted = (change: RecordedChange) => string | null;
-
 /**
  * Compares what a store has with what it would have, product by product, as of `asOf`. Of a store that is being filled, it
  * counts what it will have.
  * @param sink null: a store that has nothing
+ * @param view what it would get; null: every product whole
  * @param see returns false to end it there
  */
 export async function forecastView(
   store: Reader,
-  history: Pick<History, 'asOf' | 'newest'>,
   sink: SinkRow | null,
   prepare: PreparedViews,
-  wanted: Wanted,
+  view: View | null,
   asOf: number,
   signal: AbortSignal,
   see: (judged: Judged) => boolean = () => true,
-): Promise<Omit<ViewForecast, 'failed'>> {
+): Promise<ViewForecast> {
+  const failedBefore = view?.failures().count ?? 0;
+  const history = createHistory(store);
+  const contents = sink && createContents(store, sink.id, prepare, history);
   const views = sink === null ? [] : store.sinks.views(sink.id);
-  const contents = createContents(views, prepare, history, store.changes.prunedTo());
-  const isFilling =
-    sink !== null && sink.cursor < sink.backfillTo && transitionAt(views, sink, sink.cursor) === undefined;
+  const isFilling = sink !== null && sink.cursor < sink.backfillTo && transitionAt(views, sink) === undefined;
   // Of the rest of a fill it is not known what the store has: it counts what it will have.
-  const from = sink === null ? null : fromOf(isFilling ? { ...sink, cursor: asOf } : sink);
+  const from = sink && fromOf(isFilling ? { ...sink, cursor: asOf } : sink);
   const counts = { has: 0, matching: 0, created: 0, updated: 0, removed: 0 };
 
   function judge(change: RecordedChange): boolean {
-    const before = from === null ? null : (contents(from, change) ?? null);
-    const after = change.body === null ? null : wanted(change);
+    const before = (from && contents?.(from, change)) ?? null;
+    const after = seenBy(view, change);
     if (before !== null) counts.has++;
     if (after !== null) counts.matching++;
     const op = opOf(before, after);
@@ -70,5 +69,5 @@ export async function forecastView(
     at = Math.max(to, at + 1);
     await new Promise((resolve) => setImmediate(resolve));
   }
-  return counts;
+  return { ...counts, failed: (view?.failures().count ?? 0) - failedBefore };
 }

@@ -1,8 +1,6 @@
 import { printable } from '../base/printable.ts';
-import type { RecordedChange } from '../catalog/event.ts';
 import { createPreparedViews, viewAt, WHOLE } from '../relay/store-contents.ts';
 import { forecastView, type Judged } from '../relay/view-forecast.ts';
-import { createHistory } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { View } from '../view/view.ts';
@@ -32,7 +30,6 @@ export async function compareView(
   const fed = row === null || (!row.opened && row.cursor === 0) ? null : row;
   const samples: Judged[] = [];
   const bytes = { before: 0, after: 0 };
-  const gets = ({ vbid, body }: RecordedChange) => (body === null || view === null ? body : view.of(vbid, body));
   const see = (one: Judged): boolean => {
     if (one.op !== null && samples.length < SHOWN) samples.push(one);
     bytes.before += Buffer.byteLength(one.before ?? '');
@@ -41,12 +38,12 @@ export async function compareView(
   };
   const asOf = store.changes.lastSeq();
   const views = createPreparedViews(name);
-  const counts = await forecastView(store, createHistory(store), fed, views, gets, asOf, signal, see);
-  const { count: failed, last: failure } = view?.failures() ?? { count: 0, last: null };
+  const counts = await forecastView(store, fed, views, view, asOf, signal, see);
   const { where = null, fields = null } = view ?? {};
   const had = fed && (viewAt(store.sinks.views(fed.id), fed.generation) ?? WHOLE);
   const isChanged = had !== null && (had.where !== where || had.fields !== fields);
-  return { sink: name, where, fields, ...counts, failed, failure, bytes, is_changed: isChanged, samples };
+  const failure = view?.failures().last ?? null;
+  return { sink: name, where, fields, ...counts, failure, bytes, is_changed: isChanged, samples };
 }
 
 export function comparisonLines(found: Comparison): string[] {

@@ -4,7 +4,7 @@ import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Store } from '../store/store.ts';
-import type { View } from '../view/view.ts';
+import { seenBy, type View } from '../view/view.ts';
 import { heldSinkText } from './sink-report.ts';
 
 export type SinkProduct = ReturnType<typeof sinkProduct>;
@@ -18,7 +18,7 @@ export type SinkProduct = ReturnType<typeof sinkProduct>;
 export function sinkProduct(store: Store, name: string, row: SinkRow | null, view: View | null, product: ProductRow) {
   const { vbid, changedSeq: seq, removedAt } = product;
   const body = removedAt === null ? product.body : null;
-  const gets = body === null || view === null ? body : view.of(vbid, body);
+  const gets = seenBy(view, { vbid, body });
   const failure = view?.failures().last;
   const mismatch = failure ? `an expression fails on ${failure}` : 'it does not match';
   const reason = body === null ? 'the product is removed' : mismatch;
@@ -40,7 +40,7 @@ export function sinkProduct(store: Store, name: string, row: SinkRow | null, vie
       'an event of it was skipped, so the store may have an older version, or nothing',
     );
   }
-  const contents = createContents(store.sinks.views(id), createPreparedViews(name), history, store.changes.prunedTo());
+  const contents = createContents(store, id, createPreparedViews(name), history);
   const has = contents({ ...fromOf(row), fromCursor: position }, { vbid, seq, body });
   if (parked !== undefined) {
     return answer(position, has, `event ${parked} of it is parked: npx catchword sink parked ${name}`);

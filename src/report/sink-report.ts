@@ -2,6 +2,7 @@ import { iso } from '../base/iso-time.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
+import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
 import { heldOf, type ParkedEvent, type SinkRow, type ViewForecast } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
@@ -9,6 +10,8 @@ import { type Colours, count, duration, plural, table, time } from './text.ts';
 
 /** A rate that was measured longer ago counts as 0. */
 const RATE_MAX_AGE_MS = 30_000;
+/** How long a store may take to report its size; milliseconds. */
+const SIZE_TIMEOUT_MS = 2_000;
 
 /** How a sink that an unusual run holds goes on: two ways, of which the operator chooses. */
 export function approvalText(name: string): string {
@@ -40,7 +43,7 @@ function stateOf({ sinks }: Store, row: SinkRow): string {
   if (state !== 'running') return state;
   if (retryAt !== null) return 'retrying';
   if (cursor >= backfillTo) return 'live';
-  return transitionAt(sinks.views(id), row, cursor) === undefined ? 'backfill' : 'reconciling';
+  return transitionAt(sinks.views(id), row) === undefined ? 'backfill' : 'reconciling';
 }
 
 /** The state of a sink in a word, and how far it is behind. */
@@ -162,4 +165,16 @@ export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string
 export function haltedSinks({ sinks }: Pick<MirrorState, 'sinks'>): string | null {
   const halted = sinks.filter(({ isHalted }) => isHalted);
   return halted.map(({ row: { name, state } }) => `sink ${name} is ${state}`).join(', ') || null;
+}
+
+/** Asks stores of events how much they keep, by the names of their sinks; null for a store that does not answer. */
+export async function storedSizes(configs: readonly SinkConfig[]): Promise<ReadonlyMap<string, StoredSize | null>> {
+  const asked = configs.map(async (config) => {
+    // Invalid settings are reported by the relay and by doctor.
+    const sink = await config.make().catch(() => null);
+    const size = sink?.size?.bind(sink);
+    if (size === undefined) return [];
+    return [[config.name, await answerWithin(SIZE_TIMEOUT_MS, size).catch(() => null)] as const];
+  });
+  return new Map((await Promise.all(asked)).flat());
 }

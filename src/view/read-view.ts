@@ -4,7 +4,7 @@ import type { ChangeFilter } from '../catalog/run-types.ts';
 import { createHistory } from '../store/history/history.ts';
 import type { ProductRow } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
-import type { View } from './view.ts';
+import { seenBy, type View } from './view.ts';
 import { viewedLog } from './viewed-change.ts';
 
 /** Whether a filter wants an event of a reader with a view. It judges the event, not the record of the log. */
@@ -44,7 +44,7 @@ export function createViewReader(store: Reader) {
       const read = store.products.livingPage(after, atOnce);
       const products: ProductRow[] = [];
       for (const row of read) {
-        const body = view === null ? row.body : view.of(row.vbid, row.body);
+        const body = seenBy(view, row);
         if (body !== null && products.push({ ...row, body }) === limit) return { products, read, next: row.vbid };
       }
       return { products, read, next: read.length < atOnce ? null : (read.at(-1)?.vbid ?? null) };

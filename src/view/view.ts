@@ -36,10 +36,6 @@ export interface View extends ViewText {
   readonly failures: () => { readonly count: number; readonly last: string | null };
 }
 
-function isWhole({ where, fields }: ViewText): boolean {
-  return where === null && fields === null;
-}
-
 /** The text of an object, with the key of its product, whatever an expression makes of it. */
 function withKey(vbid: string, members: Map<string, string>): string {
   const key = JSON.stringify(vbid);
@@ -126,7 +122,19 @@ export function viewOrNull(
   names: Parameters<typeof compileView>[1],
   code?: ViewErrorCode,
 ): View | null {
-  return isWhole(text) ? null : compileView(text, names, code);
+  return text.where === null && text.fields === null ? null : compileView(text, names, code);
+}
+
+/**
+ * JSON of what a reader gets of a product; null: nothing.
+ * @param view null: every product whole
+ * @param product of which `body` is null if it is not there
+ */
+export function seenBy(
+  view: Pick<View, 'of'> | null,
+  { vbid, body }: { readonly vbid: string; readonly body: string | null },
+): string | null {
+  return body === null || view === null ? body : view.of(vbid, body);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { difference, isEmpty, revert } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import { objectMembers } from '../catalog/json-text.ts';
-import type { View } from './view.ts';
+import { seenBy, type View } from './view.ts';
 
 /*
  * What a change is for a reader with a view. With b = V(before) and a = V(after):
@@ -47,9 +47,12 @@ export function changeBetween(
   return isEmpty(found) && !always ? null : { ...change, op: 'updated', ...found, body: after, tag };
 }
 
+/** Of a view, what judges changes; null: it shows every product whole. */
+type Judge = Pick<View, 'of' | 'keys'> | null;
+
 /** Whether a change cannot make a product look different. */
-function isUnseen({ op, before, added }: RecordedChange, keys: View['keys']): boolean {
-  if (op !== 'updated' || keys === null) return false;
+function isUnseen({ op, before, added }: RecordedChange, keys: View['keys'] | undefined): boolean {
+  if (op !== 'updated' || !keys) return false;
   return ![...objectMembers(before ?? '{}').keys(), ...added].some((key) => keys.has(key));
 }
 
@@ -58,14 +61,9 @@ function isUnseen({ op, before, added }: RecordedChange, keys: View['keys']): bo
  * @param tag names the view in the ids of events: without it, one id would name two contents
  * @param always as `changeBetween`: in a fill, and where the log no longer holds every change
  */
-export function viewedChange(
-  view: Pick<View, 'of' | 'keys'>,
-  change: RecordedChange,
-  tag: string,
-  always = false,
-): RecordedChange | null {
-  if (!always && isUnseen(change, view.keys)) return null;
-  const of = (body: string | null): string | null => (body === null ? null : view.of(change.vbid, body));
+export function viewedChange(view: Judge, change: RecordedChange, tag: string, always = false): RecordedChange | null {
+  if (!always && isUnseen(change, view?.keys)) return null;
+  const of = (body: string | null): string | null => seenBy(view, { vbid: change.vbid, body });
   return changeBetween(change, of(bodyBefore(change)), of(change.body), tag, always);
 }
 
@@ -78,7 +76,7 @@ export interface ViewedLog {
 }
 
 /** @param prunedTo up to there, the log does not hold every change: the reader may have missed that a product left */
-export function viewedLog(view: Pick<View, 'of' | 'keys'>, tag: string, after: number, prunedTo: number): ViewedLog {
-  const keys = after < prunedTo ? null : view.keys;
+export function viewedLog(view: Judge, tag: string, after: number, prunedTo: number): ViewedLog {
+  const keys = after < prunedTo ? null : (view?.keys ?? null);
   return { keys, of: (change) => viewedChange(view, change, tag, change.seq <= prunedTo) };
 }

@@ -695,8 +695,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/mirror/viewed-log.test.ts',
     'a reader with a view skips the newest of several changes of which the log dropped the others',
     'src/view/viewed-change.ts',
-    'after < prunedTo ? null : view.keys',
-    'view.keys',
+    'after < prunedTo ? null : (view?.keys ?? null)',
+    'view?.keys ?? null',
   ),
   bugFor(
     'test/http/reader-views.test.ts',
@@ -722,7 +722,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/view/sink-view.property.test.ts',
     'an event has the same id under two views',
-    'src/relay/viewed-changes.ts',
+    'src/relay/store-contents.ts',
     "const tag = current.tag ?? 'all';",
     "const tag = current.tag === null ? 'none' : 'all';",
   ),
@@ -730,8 +730,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/view/sink-view.property.test.ts',
     'a changed view is not held',
     'src/relay/settle-view.ts',
-    'if (counts.removed <= limit) return false;',
-    'if (counts.removed <= limit || limit >= 0) return false;',
+    'if (removed <= limit) return false;',
+    'if (removed <= limit || limit >= 0) return false;',
   ),
   bugFor(
     'test/view/sink-view.property.test.ts',

@@ -8,7 +8,7 @@ import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts'
 import { idAt } from '../../../store/history/log-position.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
-import { type GivenView, readerView, type View } from '../../../view/view.ts';
+import { type GivenView, readerView, seenBy, type View } from '../../../view/view.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
 import { readMirror } from '../shared/with-mirror.ts';
@@ -67,9 +67,9 @@ interface Export {
 /** The products that match, as their JSON or what the view makes of it. */
 function* textsOf(job: Export) {
   for (const changes of changesUpTo(job.store, job.seq)) {
-    const texts = changes.flatMap(({ vbid, body }) => {
-      const text = body === null || job.view === null ? body : job.view.of(vbid, body);
-      return text === null ? [] : [{ vbid, text }];
+    const texts = changes.flatMap((product) => {
+      const text = seenBy(job.view, product);
+      return text === null ? [] : [{ vbid: product.vbid, text }];
     });
     job.count += texts.length;
     if (texts.length > 0) yield texts;
