@@ -3,7 +3,6 @@ import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { SinkEvent } from '../../sink.ts';
 import { PART_COLUMNS } from './postgres-layout.ts';
 import { WIDTHS } from './postgres-statements.ts';
-import { textArray } from './text-array.ts';
 
 /** A character as a JSON escape, or a pair of them that is one character. */
 const ESCAPED = /\\(u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)/g;
@@ -33,12 +32,43 @@ function addRow(columns: readonly Column[], row: readonly (string | number | boo
   }
 }
 
-/** @param events at most one per product */
-function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
+const HEADER_BYTES = 20;
+const LENGTH_BYTES = 4;
+const TYPE_TEXT = 25;
+const NULL = -1;
+
+/**
+ * Writes texts as a parameter of the type `text[]`, as PostgreSQL reads them in binary: for each text its length and its
+ * bytes, without quotes and escapes. The driver writes arrays as text: with them, a fill takes this process half as long
+ * again (measured).
+ */
+function textArray(values: readonly (string | null)[]): Buffer {
+  let bytes = HEADER_BYTES + values.length * LENGTH_BYTES;
+  for (const value of values) if (value !== null) bytes += Buffer.byteLength(value);
+  const array = Buffer.allocUnsafe(bytes);
+  // One dimension, with nulls, of `values.length` texts, the first of which has the number 1.
+  const header = [1, 1, TYPE_TEXT, values.length, 1];
+  let at = 0;
+  for (const word of header) at = array.writeInt32BE(word, at);
+  for (const value of values) {
+    const length = value === null ? NULL : array.write(value, at + LENGTH_BYTES);
+    at = array.writeInt32BE(length, at) + Math.max(length, 0);
+  }
+  return array;
+}
+
+/** Changes that a batch of events makes to the tables. */
+export type Changes = ReturnType<typeof changesOf>;
+
+/**
+ * Makes the changes of a batch from each product's last event.
+ * @returns `parameters` of `deliver`: each column of products, of their parts and of removed products
+ */
+export function changesOf(events: readonly SinkEvent[]) {
   const living = emptyColumns(WIDTHS.products);
   const parts = PART_NAMES.map((name) => ({ name, columns: emptyColumns(Object.keys(PART_COLUMNS[name]).length) }));
   const gone = emptyColumns(WIDTHS.gone);
-  for (const { vbid, body, seq, at } of events) {
+  for (const { vbid, body, seq, at } of new Map(events.map((event) => [event.vbid, event])).values()) {
     if (body === null) {
       addRow(gone, [vbid, seq, at / 1000]);
       continue;
@@ -48,18 +78,6 @@ function parametersOf(events: Iterable<SinkEvent>): Buffer[] {
     const found = partsOf(fields);
     for (const { name, columns } of parts) for (const row of found[name]) addRow(columns, [vbid, ...row]);
   }
-  return [...living, ...parts.flatMap(({ columns }) => columns), ...gone].map(textArray);
-}
-
-/** Changes that a batch of events makes to the tables. */
-export interface Changes {
-  /** Parameters of `deliver`: each column of products, of their parts and of removed products. */
-  readonly parameters: readonly Buffer[];
-  readonly hasRemovals: boolean;
-}
-
-/** Makes the changes of a batch from each product's last event. */
-export function changesOf(events: readonly SinkEvent[]): Changes {
-  const last = new Map(events.map((event) => [event.vbid, event]));
-  return { parameters: parametersOf(last.values()), hasRemovals: events.some(({ body }) => body === null) };
+  const parameters = [...living, ...parts.flatMap(({ columns }) => columns), ...gone].map(textArray);
+  return { parameters, hasRemovals: events.some(({ body }) => body === null) };
 }

@@ -5,12 +5,11 @@ import { masked } from '../../../base/redact.ts';
 import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
-import { openCursorRow } from './cursor-row.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
 import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
-import { isTooMuch, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
+import { isTooMuch, openCursorRow, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
 
 /**
  * A table with one row per product, and tables with its prices and other parts, written set-based. The mark is in
@@ -69,8 +68,7 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
     open: async (db, mark) => {
       const names = await resolveNames(db, table);
       await ensureLayout(db, names);
-      const sql = statementsOf(names, removals);
-      const opened = await openTable(db, { table, names, sql, key: names.key }, mark);
+      const opened = await openTable(db, { table, names, sql: statementsOf(names, removals) }, mark);
       return {
         ...opened,
         fillEnds: (...args) =>
@@ -88,11 +86,11 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
         await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
         await ensureLayout(db, names, true);
         const sql = statementsOf(names, removals);
-        const { found } = await openCursorRow(db, { table, names, sql, key: names.key });
+        const { found } = await openCursorRow(db, { table, names, sql });
         if (found?.isFilled === true) tell?.(found);
         // A cursor row of its own: a relay may have locked the real one, which must not change.
-        const key = `${names.key} (catchword doctor)`;
-        const tried = await openTable(db, { table, names, sql, key }, CHECK_MARK);
+        const own = { ...names, key: `${names.key} (catchword doctor)` };
+        const tried = await openTable(db, { table, names: own, sql }, CHECK_MARK);
         await tried.fillBegins(CHECK_MARK, signal);
         await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
       });
