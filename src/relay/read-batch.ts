@@ -1,10 +1,15 @@
 import { type EventSpan, eventId, eventText, type RecordedChange } from '../catalog/event.ts';
 import type { ChangeOp } from '../catalog/run-types.ts';
-import type { History } from '../store/history/history.ts';
+import { createHistory, type History } from '../store/history/history.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { eventSource } from '../store/rows/source-state.ts';
+import type { Reader } from '../store/schema/reader.ts';
 import type { ViewedLog } from '../view/viewed-change.ts';
+import type { BatchSize } from './batch-size.ts';
+import type { RefusalSearch } from './bisect-rejected.ts';
 import type { LineBuffer } from './line-buffers.ts';
-import type { EventLines, SinkEvent } from './sink.ts';
+import type { EventLines, Sink, SinkEvent } from './sink.ts';
+import { type PreparedViews, viewedChanges } from './store-contents.ts';
 
 /** Events of one delivery. */
 export interface Delivery {
@@ -77,32 +82,11 @@ export function deliveryOf(events: readonly SinkEvent[]): Delivery {
 /** Characters that an event's text adds to its product. */
 const ENVELOPE_CHARS = 400;
 
-/** Where reading ends, if it is before the end of the log, and what the sink sees of the changes. */
-export interface ReadLimits {
-  readonly events: number;
-  readonly chars: number;
-  readonly upTo: number;
-}
-
-/** Reads some of the next changes after `at`. @returns them, as the sink gets them, and how far the log was searched */
-function nextChanges(
-  { history }: ReadOptions,
-  { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
-  at: number,
-  end: number | null,
-  room: number,
-  viewed: ViewedLog | null,
-): { readonly changes: readonly RecordedChange[]; readonly to: number } {
-  const { changes, to } =
-    end !== null
-      ? history.newest(at, end, backfillTo, room)
-      : viewed === null
-        ? { changes: history.after(at, room), to: null }
-        : history.matching(at, room, { keys: viewed.keys });
-  const reached = to ?? changes.at(-1)?.seq ?? at;
-  if (viewed !== null) return { changes: changes.flatMap((change) => viewed.of(change) ?? []), to: reached };
-  const wanted = end === null || backfillRemoved ? changes : changes.filter(({ op }) => op !== 'removed');
-  return { changes: wanted, to: reached };
+/** Which of a sink's next changes to read: at most so many events, of so many characters, up to a change. */
+interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo', number>> {
+  readonly sink: SinkRow;
+  /** During a fill, where this batch's search ends; null after it. */
+  readonly end: number | null;
 }
 
 /**
@@ -117,20 +101,34 @@ function nextChanges(
  * Reads in steps, so that other work can go on between them.
  * @returns null if there is nothing after `cursor`
  */
-export function* readBatch(
+function* readBatch(
   options: ReadOptions,
-  sink: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
-  cursor: number,
-  most: ReadLimits,
+  { sink: { backfillTo, backfillRemoved }, cursor, end, ...most }: Wanted,
   blocked: ReadonlyMap<string, number>,
   skipped: ReadonlySet<number>,
   viewed: ViewedLog | null,
 ): Generator<undefined, Batch | null> {
+  const { history } = options;
   const events: SinkEvent[] = [];
   const waiting: RecordedChange[] = [];
   let to = cursor;
   let chars = 0;
   let waitingChars = 0;
+
+  /** Reads some of the changes after `at`. @returns them, as the sink gets them, and how far the log was searched */
+  function changesAfter(at: number): { readonly changes: readonly RecordedChange[]; readonly reached: number } {
+    const room = Math.min(STEP, most.events - events.length);
+    const { changes, to } =
+      end !== null
+        ? history.newest(at, end, backfillTo, room)
+        : viewed === null
+          ? { changes: history.after(at, room), to: null }
+          : history.matching(at, room, { keys: viewed.keys });
+    const reached = to ?? changes.at(-1)?.seq ?? at;
+    if (viewed !== null) return { changes: changes.flatMap((change) => viewed.of(change) ?? []), reached };
+    const wanted = end === null || backfillRemoved ? changes : changes.filter(({ op }) => op !== 'removed');
+    return { changes: wanted, reached };
+  }
 
   /** @returns false when the batch is full */
   function take(change: RecordedChange): boolean {
@@ -151,38 +149,28 @@ export function* readBatch(
     return events.length < most.events && waiting.length < most.events && waitingChars < most.chars;
   }
 
-  const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, most.upTo) : null;
   const last = Math.min(end ?? (viewed === null ? most.upTo : cursor + SCAN), most.upTo);
   for (let at = cursor; at < last; ) {
-    const found = nextChanges(options, sink, at, end, Math.min(STEP, most.events - events.length), viewed);
-    for (const change of found.changes) if (!take(change)) return { ...deliveryOf(events), to, waiting };
-    if (found.to === at) break;
-    at = found.to;
+    const { changes, reached } = changesAfter(at);
+    for (const change of changes) if (!take(change)) return { ...deliveryOf(events), to, waiting };
+    if (reached === at) break;
+    at = reached;
     to = Math.max(to, Math.min(at, most.upTo));
     yield;
   }
   return to === cursor ? null : { ...deliveryOf(events), to, waiting };
 }
 
-function joined(first: EventSpan | null, next: EventSpan): EventSpan {
-  if (first === null) return next;
-  const { events, last, lastId } = next;
-  return { ...first, events: first.events + events, last, lastId };
-}
-
 /** Reads the next batch as `readBatch` does, but only its texts. Its events are read when a sink refuses one of them. */
-export function* readLines(
+function* readLines(
   options: ReadOptions,
-  { backfillTo, backfillRemoved }: Pick<SinkRow, 'backfillTo' | 'backfillRemoved'>,
-  cursor: number,
-  most: ReadLimits,
+  { sink, cursor, end, ...most }: Wanted,
   buffer: LineBuffer,
 ): Generator<undefined, Batch | null> {
   const { history, incarnation, source } = options;
-  const filling = cursor < backfillTo;
-  const upTo = filling ? Math.min(cursor + SCAN, backfillTo, most.upTo) : most.upTo;
-  const range = { upTo, asOf: filling ? backfillTo : null, withRemoved: backfillRemoved };
-  let span: EventSpan | null = null;
+  const asOf = end === null ? null : sink.backfillTo;
+  const range = { upTo: end ?? most.upTo, asOf, withRemoved: sink.backfillRemoved };
+  let span = null as EventSpan | null;
   let to = cursor;
   let size = 0;
   for (let step = FIRST_TEXTS; ; ) {
@@ -191,13 +179,14 @@ export function* readLines(
     const { lines } = found;
     const more = lines?.bytes.length ?? 0;
     if (span !== null && size + more > most.chars) break;
-    const isEnd = found.to === to || (filling && found.to >= upTo);
+    const isEnd = found.to === to || (end !== null && found.to >= end);
     to = found.to;
     if (lines !== null) {
       buffer.append(lines.bytes);
       size += more;
-      span = joined(span, lines);
-      step = Math.ceil((PIECE_BYTES * lines.events) / more);
+      const { events, last, lastId } = lines;
+      span = { ...(span ?? lines), events: (span?.events ?? 0) + events, last, lastId };
+      step = Math.ceil((PIECE_BYTES * events) / more);
     }
     // The next events are probably as long as these.
     if (isEnd || (span?.events ?? 0) >= most.events || size + more > most.chars) break;
@@ -208,4 +197,72 @@ export function* readLines(
   const events = () =>
     history.within({ ...range, after: cursor, upTo: to }).map((change) => new ChangeEvent(change, options));
   return { size: span?.events ?? 0, lines, events, to, waiting: [] };
+}
+
+export interface ReadTarget {
+  readonly batch: Sink['batch'];
+  /** Where the texts of a batch go; null for a sink that takes events. */
+  readonly nextBuffer: (() => LineBuffer) | null;
+}
+
+/**
+ * Reads what one sink gets next.
+ * @param source the `source` of events if the mirror has not stored its own
+ * @param search limits batches while a refused event is searched for
+ * @param batchSize limits batches of a slow store
+ * @param prepare prepares its views
+ */
+export function createBatchReader(
+  store: Reader,
+  source: string,
+  search: Pick<RefusalSearch, 'limit'>,
+  batchSize: Pick<BatchSize, 'limit'>,
+  prepare: PreparedViews,
+) {
+  const history = createHistory(store);
+  const readOptions = () => ({ history, incarnation: store.incarnation, source: eventSource(store.source, source) });
+  const mostEvents = (batch: Sink['batch']): number => Math.min(batch.events, search.limit(), batchSize.limit());
+
+  /** Reads the next batch after `cursor` in steps. @param skipped events to omit, besides events that the operator skipped */
+  function* steps(
+    sink: SinkRow,
+    { batch, nextBuffer }: ReadTarget,
+    cursor: number,
+    skipped: readonly number[] = [],
+  ): Generator<undefined, Batch | null> {
+    // From an unusual run on, a decision is needed.
+    const upTo = (store.runs.unusual(sink.approvedRun)?.from ?? Number.MAX_SAFE_INTEGER) - 1;
+    const end = cursor < sink.backfillTo ? Math.min(cursor + SCAN, sink.backfillTo, upTo) : null;
+    const wanted = { sink, cursor, upTo, end, events: mostEvents(batch), chars: batch.chars };
+    const viewed = viewedChanges(store, sink, cursor, prepare, history);
+    const blocked = store.sinks.blocked(sink.id);
+    const allSkipped = new Set([...store.sinks.skipped(sink.id), ...skipped]);
+    const hasAll = blocked.size === 0 && allSkipped.size === 0 && search.limit() === Number.POSITIVE_INFINITY;
+    return nextBuffer !== null && hasAll && viewed === null
+      ? yield* readLines(readOptions(), wanted, nextBuffer())
+      : yield* readBatch(readOptions(), wanted, blocked, allSkipped, viewed);
+  }
+
+  return {
+    readOptions,
+    /** The most events that the sink may get at once now. */
+    mostEvents,
+    /** Reads the next batch after `cursor` at once. */
+    read: (...given: Parameters<typeof steps>): Batch | null => {
+      const reading = steps(...given);
+      for (;;) {
+        const { done, value } = reading.next();
+        if (done === true) return value;
+      }
+    },
+    /** Reads the next batch while other work goes on, such as the writes of a delivery. */
+    readMeanwhile: async (...given: Parameters<typeof steps>): Promise<Batch | null> => {
+      const reading = steps(...given);
+      for (;;) {
+        await new Promise((resolve) => setImmediate(resolve));
+        const { done, value } = reading.next();
+        if (done === true) return value;
+      }
+    },
+  };
 }
