@@ -4,9 +4,7 @@ import { makeDirectory, renameDurably, syncDirectory } from '../../../base/durab
 import { CatchwordError } from '../../../base/errors.ts';
 import { holderOf, holdFile, isFileHeld } from '../../../base/file-lock.ts';
 import { type Mark, SinkError } from '../../sink.ts';
-import { readState } from './generation-state.ts';
-import { checkRest, type LastEvent, lastLine, parseEvent } from './read-tail.ts';
-import { secureEnd } from './recover-tail.ts';
+import { type LastEvent, readEnd, readState, secureEnd } from './read-tail.ts';
 
 /*
  * The file that a sink appends to. A relay may be frozen in the middle of a write (SIGSTOP, a suspended machine) and lose
@@ -55,18 +53,11 @@ function lastOf(line: Uint8Array, end: number): FileEnd['last'] {
   return { at: end - line.length - 1, start: Buffer.from(line.subarray(0, START_BYTES)) };
 }
 
-/** Each file of ours has a state before its first line. */
-async function isOurs(path: string): Promise<boolean> {
-  return (await readState(`${path}.state`)) !== null;
-}
-
 /** Opens the file, and cuts off an incomplete last line. @returns its end, and its last event; null if it is empty */
 async function openEnd(path: string): Promise<FileEnd & { readonly event: LastEvent | null }> {
   const file = await open(path, 'a+', 0o600);
   try {
-    const { size, line, rest } = await lastLine(file);
-    const event = line === null ? null : parseEvent(path, line);
-    checkRest(path, rest, line !== null || (await isOurs(path)));
+    const { size, line, rest, event } = await readEnd(path, file);
     if (rest !== '') {
       await file.truncate(size);
       await file.datasync();
@@ -101,7 +92,7 @@ export async function openAppendFile(path: string, confirmed: Mark) {
   makeDirectory(dirname(path));
   const { name, release } = await lock(path);
   const opened = await (async () => {
-    if (await isOurs(path)) await secureEnd(path, confirmed);
+    if ((await readState(path)) !== null) await secureEnd(path, confirmed);
     return await openEnd(path);
   })().catch((error: unknown) => {
     release();

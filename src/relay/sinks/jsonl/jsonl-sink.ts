@@ -1,14 +1,14 @@
 import { access, constants, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
+import { replaceFile } from '../../../base/durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts';
 import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
-import { type EventFile, openEventFile } from './event-file.ts';
-import { readState } from './generation-state.ts';
-import { checkRest, lastLine, parseEvent } from './read-tail.ts';
-import { rotatedSize } from './rotated-files.ts';
+import { openAppendFile } from './append-file.ts';
+import { markOf, readEnd, readState } from './read-tail.ts';
+import { dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
  * One event per line, appended to a file and flushed to the disk before it is confirmed. The last complete line names its
@@ -21,10 +21,75 @@ import { rotatedSize } from './rotated-files.ts';
 
 const OPTIONS = {
   rotate: sizeOption.optional(),
+  /** Whether rotated files are compressed. */
   gzip: z.enum(['on', 'off'], 'on or off').default('on'),
   /** How many rotated files are kept. */
   keep: wholeOption(1, 1_000_000).optional(),
 };
+type Options = z.output<z.ZodObject<typeof OPTIONS>>;
+
+/** Opens the file of a sink, with its state and its rotated files. @param believed the position that the mirror knows */
+async function openEventFile(path: string, { rotate: rotateAt, gzip, keep }: Options, believed: Mark) {
+  const file = await openAppendFile(path, believed);
+  const compressor = rotateAt !== undefined && gzip === 'on' ? startCompressor(path) : null;
+  /** The content of the state file, as far as it is about this file. */
+  let state = await readState(path);
+  if (file.event !== null && file.event.incarnation !== state?.incarnation) state = null;
+  const mark = markOf(believed, state, file.size(), file.event);
+  /** All changes up to here are in this file or in rotated ones. */
+  let position = mark.cursor;
+
+  /** Writes down that a generation starts, or continues in a new file, at `offset`. */
+  async function noteGeneration(mark: Mark, cursor: number, offset: number): Promise<void> {
+    const { incarnation, generation } = mark;
+    const begun = { incarnation, generation, offset, cursor, at: cursor === mark.cursor ? mark.at : 0 };
+    await replaceFile(`${path}.state`, JSON.stringify(begun));
+    state = begun;
+  }
+
+  /**
+   * Renames `catalog.jsonl` to `catalog-<its last seq>.jsonl`, and starts a new file. The state, which is true before and
+   * after the rename, keeps the cursor that the old file's end named.
+   */
+  async function rotate(mark: Mark, cursor: number): Promise<void> {
+    await noteGeneration(mark, cursor, file.size());
+    await file.moveTo(await unusedRotatedPath(path, position));
+    await noteGeneration(mark, cursor, 0);
+    if (keep !== undefined) await dropOldest(path, keep);
+    compressor?.wake();
+  }
+
+  async function close(): Promise<void> {
+    await compressor?.stop();
+    await file.close();
+  }
+
+  try {
+    // The file became shorter, as after a crash during a rotation: it continues from here.
+    if (state !== null && file.size() < state.offset) await noteGeneration(mark, mark.cursor, file.size());
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    /** How far the file is. */
+    mark,
+    deliver: async ({ bytes, first }: EventLines, mark: Mark, signal: AbortSignal): Promise<void> => {
+      // The cursor before this delivery; events that were parked are below it.
+      const cursor = mark.late > 0 ? mark.cursor : first - 1;
+      if (mark.generation !== state?.generation || mark.incarnation !== state.incarnation) {
+        await file.checked();
+        await noteGeneration(mark, cursor, file.size());
+      }
+      if (rotateAt !== undefined && file.size() >= rotateAt) await rotate(mark, cursor);
+      signal.throwIfAborted();
+      await file.append(bytes);
+      position = mark.cursor;
+    },
+    checked: file.checked,
+    close,
+  };
+}
 
 /** The deepest existing directory on the way to `path`. */
 async function nearestDirectory(path: string): Promise<string> {
@@ -47,10 +112,8 @@ async function checkFile(path: string, tell?: (mark: Mark) => void): Promise<str
   await access(path, constants.R_OK | constants.W_OK);
   const file = await open(path, 'r');
   try {
-    const { line, rest } = await lastLine(file);
-    const newest = line === null ? null : parseEvent(path, line);
-    if (newest !== null) tell?.({ generation: 1, late: 0, ...newest });
-    checkRest(path, rest, line !== null || (await readState(`${path}.state`)) !== null);
+    const { event } = await readEnd(path, file);
+    if (event !== null) tell?.({ generation: 1, late: 0, ...event });
   } finally {
     await file.close();
   }
@@ -64,14 +127,14 @@ function toSinkError(error: unknown): SinkError {
 
 export const createJsonlSink: SinkFactory = ({ url }) => {
   const path = pathOf(url);
-  const { rotate: rotateAt = Number.POSITIVE_INFINITY, gzip, keep } = readOptions(url, OPTIONS);
-  const rotates = Number.isFinite(rotateAt);
-  if (keep !== undefined && !rotates) {
+  const options = readOptions(url, OPTIONS);
+  const { rotate, keep } = options;
+  if (keep !== undefined && rotate === undefined) {
     throw new CatchwordError('CONFIG_INVALID', 'keep needs rotate', {
       hint: 'Add rotate=100MB; keep is a number of rotated files.',
     });
   }
-  let file: EventFile | undefined;
+  let file: Awaited<ReturnType<typeof openEventFile>> | undefined;
   let running: Promise<unknown> = Promise.resolve();
 
   /** Makes a call throw SinkErrors, and notes it: it may still write after the relay stopped waiting for it. */
@@ -93,7 +156,7 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
   return {
     batch: { events: 10_000, chars: 4_000_000 },
     open: noted(async (mark) => {
-      file = await openEventFile(path, { rotateAt, isCompressed: rotates && gzip === 'on', keep }, mark);
+      file = await openEventFile(path, options, mark);
       return file.mark;
     }),
     deliver: (events, mark, signal) => deliverLines(linesOf(events), mark, signal),
@@ -103,7 +166,7 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
     }),
     size: async () => {
       const bytes = (await rotatedSize(path)) + ((await stat(path).catch(() => null))?.size ?? 0);
-      const option = rotates ? 'keep=N' : 'rotate=100MB&keep=N';
+      const option = rotate === undefined ? 'rotate=100MB&keep=N' : 'keep=N';
       return { text: sizeText(bytes), limit: keep === undefined ? null : `keep=${keep}`, option };
     },
     close: async () => {
