@@ -158,13 +158,10 @@ export function createHttpTarget(options: HttpTargetOptions) {
     agent: Agent,
     to: URL,
     signal: AbortSignal,
-    {
-      body,
-      headers: more,
-    }: { readonly body?: Posted['body']; readonly headers?: Readonly<Record<string, string>> } = {},
+    posted?: Pick<Posted, 'body'> & { readonly headers: Readonly<Record<string, string>> },
   ): Promise<void> {
-    const given = { 'user-agent': `catchword/${VERSION}`, ...more };
-    const sent = body === undefined ? { method: 'GET' as const } : { method: 'POST' as const, body };
+    const given = { 'user-agent': `catchword/${VERSION}`, ...posted?.headers };
+    const sent = { method: posted === undefined ? ('GET' as const) : ('POST' as const), body: posted?.body ?? null };
     const address = { origin: to.origin, path: `${to.pathname}${to.search}` };
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
     const response = await answerWithin(

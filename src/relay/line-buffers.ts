@@ -21,7 +21,6 @@ export function createLineBuffer() {
       }
       size += lines.copy(bytes, size);
     },
-    size: (): number => size,
     /** All appended lines; valid until the next `clear`. */
     bytes: (): Buffer => bytes.subarray(0, size),
   };

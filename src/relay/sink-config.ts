@@ -156,11 +156,6 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
-/** @throws CatchwordError CONFIG_INVALID if an expression is not valid */
-function viewOf({ env, where, fields }: SinkSetting): View | null {
-  return viewOrNull(viewText(where, fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` });
-}
-
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again } = setting;
@@ -195,7 +190,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     address,
     identity,
     refused: refused.data,
-    view: viewOf(setting),
+    view: viewOrNull(viewText(setting.where, setting.fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` }),
     errorText: (error) => errorText(error),
     make: async () => {
       const now = again?.();

@@ -151,26 +151,24 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
         throw invalid(`what ${name} searches for must be a literal of at most ${LONGEST_SEARCHED} characters`);
       }
     }
+  }
+  const copies = [
+    ...calls.map(({ at, name, args }) => ({ at, args, does: `${name} reads the product again` })),
+    ...of('Concat').map((at) => ({ at, args: [at.p1, at.p2], does: '|| copies a field of the product' })),
+    ...of('MakeRecord').map((at) => ({
+      at,
+      args: Array.from({ length: at.p2 }, (_, place) => at.p1 + place),
+      does: 'sorting, grouping or comparing copies a field of the product',
+    })),
+  ];
+  for (const { at, args, does } of copies) {
     const loop = loopAround(at.addr);
-    const isOfProduct = (register: number): boolean => writerOf(register, at.addr, loop?.from)?.opcode === 'Column';
-    if (loop !== undefined && args.some(isOfProduct)) throw invalid(`${name} reads the product again for each element`);
-  }
-  for (const { addr, p1, p2 } of of('Concat')) {
-    const loop = loopAround(addr);
-    if (loop === undefined) continue;
-    if ([p1, p2].some((register) => writerOf(register, addr, loop.from)?.opcode === 'Column')) {
-      throw invalid('|| copies a field of the product for each element');
-    }
-  }
-  for (const { addr, p1, p2 } of of('MakeRecord')) {
-    const loop = loopAround(addr);
     const isOfProduct = (register: number): boolean => {
-      const writer = writerOf(register, addr, loop?.from);
-      return writer?.opcode === 'Column' && writer.p1 === 0;
+      const writer = writerOf(register, at.addr, loop?.from);
+      // A record may have columns of sorted rows, which have cursors of their own.
+      return writer?.opcode === 'Column' && (at.opcode !== 'MakeRecord' || writer.p1 === 0);
     };
-    if (loop !== undefined && Array.from({ length: p2 }, (_, place) => p1 + place).some(isOfProduct)) {
-      throw invalid('sorting, grouping or comparing copies a field of the product for each element');
-    }
+    if (loop !== undefined && args.some(isOfProduct)) throw invalid(`${does} for each element`);
   }
 }
 

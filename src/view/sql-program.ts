@@ -20,15 +20,6 @@ interface Loop {
   readonly to: number;
 }
 
-/** The call of a function. `args` of one with any number of arguments are guessed. */
-interface Call {
-  readonly at: Instruction;
-  readonly name: string;
-  readonly args: readonly number[];
-  /** Whether an argument, by its place, is the same for all rows. */
-  readonly isConstant: (place: number) => boolean;
-}
-
 const CALLS = ['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggFinal', 'AggValue'];
 const MOST_ARGS = 8;
 
@@ -88,7 +79,8 @@ export function readProgram(program: readonly Instruction[]) {
     );
   }
 
-  function callOf(at: Instruction): Call {
+  /** The call of a function. `args` of one with any number of arguments are guessed. */
+  function callOf(at: Instruction) {
     const [, name = '', count = ''] = /^(.*)\((-?\d+)\)$/.exec(at.p4 ?? '') ?? [];
     const many = Number(count);
     const from = loopAround(at.addr)?.from ?? 0;
@@ -101,7 +93,8 @@ export function readProgram(program: readonly Instruction[]) {
       at,
       name,
       args: Array.from({ length: args }, (_, place) => at.p2 + place),
-      isConstant: (place) => ((at.p1 >> place) & 1) === 1,
+      /** Whether an argument, by its place, is the same for all rows. */
+      isConstant: (place: number): boolean => ((at.p1 >> place) & 1) === 1,
     };
   }
 
