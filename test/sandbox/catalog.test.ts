@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { churn } from '../../src/sandbox/catalog/churn.ts';
-import type { TimeRange } from '../../src/sandbox/catalog/sale-windows.ts';
+import type { TimeRange } from '../../src/sandbox/catalog/product-states.ts';
 import { LIST_ORDERS, type SandboxOptions } from '../../src/sandbox/options.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,5 @@
 import { parseIsoTime } from '../../base/iso-time.ts';
-import type { TimeRange } from '../catalog/sale-windows.ts';
+import type { TimeRange } from '../catalog/product-states.ts';
 import { PUBLISHERS } from '../catalog/title-words.ts';
 import type { AssetRequest } from './asset-fields.ts';
 import type { Identifiers } from './identifiers.ts';

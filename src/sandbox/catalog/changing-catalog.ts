@@ -3,9 +3,8 @@ import type { Clock } from '../../base/clock.ts';
 import { CatchwordError } from '../../base/errors.ts';
 import type { SandboxOptions } from '../options.ts';
 import { MAX_PRODUCTS } from './product-numbers.ts';
-import { createProductStates, type Product } from './product-states.ts';
-import { createRandom, type Random, sample } from './random.ts';
-import { createSaleWindows, isOnSale, type TimeRange } from './sale-windows.ts';
+import { createProductStates, EVERYTHING, type Product, type TimeRange } from './product-states.ts';
+import { createRandom, sample } from './random.ts';
 
 const count = z.int().min(0).optional();
 /** How many products to change. `seed`: the only source of the choice; default: the catalog's own. */
@@ -20,12 +19,17 @@ function tooMany(): CatchwordError {
   return new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
 }
 
+function isOnSale({ from, until }: TimeRange, now: number): boolean {
+  return from <= now && now < until;
+}
+
 /**
  * The states of all products now. An offered product comes and goes at exactly the moments of the offer: `catchUp` applies
  * the moments that have passed, in order, and comes before every access.
  */
 function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
-  const windows = createSaleWindows();
+  /** Of the offered products that are not always on sale. */
+  const windows = new Map<number, TimeRange>();
   let latest = clock.now();
   const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
 
@@ -40,9 +44,14 @@ function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clo
 
   function catchUp(): void {
     const now = Math.max(latest, clock.now());
-    for (let turn = windows.takeTurn(now); turn !== null; turn = windows.takeTurn(now)) {
-      advance(turn.at);
-      for (const { index, onSale } of turn.products) if (onSale !== states.living.has(index)) touch(index, onSale);
+    const moments = [...windows.values()].flatMap(({ from, until }) => [from, until]);
+    const passed = new Set(moments.filter((at) => at > latest && at <= now).sort((a, b) => a - b));
+    for (const at of passed) {
+      advance(at);
+      for (const [index, window] of windows) {
+        const onSale = isOnSale(window, at);
+        if ((window.from === at || window.until === at) && onSale !== states.isLiving(index)) touch(index, onSale);
+      }
     }
     advance(now);
   }
@@ -54,15 +63,12 @@ function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clo
     /** Notes an update of a product now, and when it is on sale. Its version stays. */
     offer: (index: number, window: TimeRange): void => {
       catchUp();
-      windows.set(index, window, latest);
+      if (window.from === EVERYTHING.from && window.until === EVERYTHING.until) windows.delete(index);
+      else windows.set(index, window);
       const onSale = isOnSale(window, latest);
-      if (onSale || states.living.has(index)) touch(index, onSale);
+      if (onSale || states.isLiving(index)) touch(index, onSale);
     },
   };
-}
-
-function chosen(indices: readonly number[], random: Random, count: number): number[] {
-  return sample(random, count, indices.length).map((position) => indices[position] ?? 0);
 }
 
 /**
@@ -78,21 +84,21 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
   const { items, order } = options;
   if (items > MAX_PRODUCTS) throw tooMany();
   const ownRandom = createRandom(options.seed);
-  const { living, touch, catchUp, offer, ...states } = createCurrentStates(options, clock);
+  const { touch, catchUp, offer, ...states } = createCurrentStates(options, clock);
 
   /**
    * Returns the index of a new product, which is not there until it is offered.
    * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
    */
   function claim(): number {
-    if (living.total() >= MAX_PRODUCTS) throw tooMany();
-    return living.claim();
+    if (states.total() >= MAX_PRODUCTS) throw tooMany();
+    return states.claim();
   }
 
   return {
     get living() {
       catchUp();
-      return living.count();
+      return states.livingCount();
     },
     /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
@@ -105,15 +111,15 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
      * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
      */
     mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
-      if (living.total() + create > MAX_PRODUCTS) throw tooMany();
+      if (states.total() + create > MAX_PRODUCTS) throw tooMany();
       catchUp();
       const random = seed === undefined ? ownRandom : createRandom(seed);
-      const removed = remove === 0 ? [] : chosen(living.list(), random, remove);
+      const removed = remove === 0 ? [] : sample(random, remove, states.byIndex());
       for (const index of removed) touch(index, false);
-      const updated = update === 0 ? [] : chosen(living.list(), random, update);
+      const updated = update === 0 ? [] : sample(random, update, states.byIndex());
       for (const index of updated) touch(index, true, 1);
       for (let n = 0; n < create; n++) touch(claim(), true);
-      return { created: create, updated: updated.length, removed: removed.length, living: living.count() };
+      return { created: create, updated: updated.length, removed: removed.length, living: states.livingCount() };
     },
     /**
      * Returns up to `limit` products from `offset` on, and how many there are in all.
@@ -122,7 +128,7 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
      */
     list: (range: TimeRange | null, offset: number, limit: number) => {
       catchUp();
-      const indices = range === null && order === 'id' ? living.list() : states.byUpdate(range);
+      const indices = range === null && order === 'id' ? states.byIndex() : states.byUpdate(range);
       const count = indices.length;
       const newestFirst = range === null && order === 'updated-desc';
       const page = newestFirst
@@ -135,9 +141,9 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
       catchUp();
       return states.find(index);
     },
-    next: living.next,
+    next: states.next,
     claim,
-    skip: living.skip,
+    skip: states.skip,
     offer,
   };
 }

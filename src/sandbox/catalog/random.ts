@@ -15,15 +15,12 @@ export function createRandom(seed: number): Random {
   return () => hash(seed, ++step) / 2 ** 32;
 }
 
-/**
- * Returns `count` different whole numbers below `bound`, or all of them if there are fewer, in any order (Floyd's
- * algorithm: exactly `count` draws).
- */
-export function sample(random: Random, count: number, bound: number): number[] {
+/** Returns `count` of the numbers, or all if there are fewer, in any order (Floyd's algorithm: exactly `count` draws). */
+export function sample(random: Random, count: number, numbers: readonly number[]): number[] {
   const chosen = new Set<number>();
-  for (let last = Math.max(0, bound - count); last < bound; last++) {
+  for (let last = Math.max(0, numbers.length - count); last < numbers.length; last++) {
     const drawn = Math.floor(random() * (last + 1));
     chosen.add(chosen.has(drawn) ? last : drawn);
   }
-  return [...chosen];
+  return [...chosen].map((position) => numbers[position] ?? 0);
 }
