@@ -66,90 +66,12 @@ interface Package {
   readonly fields: z.infer<typeof packageUpdate> & z.input<typeof packageResponse>;
 }
 
-type Given = Pick<Stores, 'assets' | 'time'> & {
-  /** By SKU. */
-  readonly packages: Map<string, Package>;
-  readonly newSku: () => string;
-};
-
-function packageReply({ fields }: Package): Reply {
-  return jsonReply(packageResponse.parse(fields));
-}
-
-function isProduct({ assets }: Given, vbid: string): boolean {
-  return assets.find(vbid) !== null;
-}
-
-/** The members of each change. @throws Rejection for a product that the catalog does not have */
-function changed(given: Given, products: readonly string[] = [], held: readonly string[] = []) {
-  const wrong = products.flatMap((vbid, at) =>
-    isProduct(given, vbid) ? [] : [`products/${at}: ${vbid} is not a product`],
-  );
-  if (wrong.length > 0) throw new Rejection(422, wrong);
-  return { products: [...new Set([...held, ...products])], updated_on: new Date(given.time.now()).toISOString() };
-}
-
-function findOwn({ packages }: Given, { values, apiKey }: OperationRequest): Package {
-  const sku = values.sku ?? '';
-  const found = packages.get(sku);
-  if (found === undefined) throw new Rejection(404, `Package ${sku} not found`);
-  if (found.owner !== apiKey) throw new Rejection(403, 'The API key does not own this package');
-  return found;
-}
-
-const read = (given: Given, request: OperationRequest) => packageReply(findOwn(given, request));
-
-/** A package that cannot be answered, such as one that is nested too deep, is not kept. */
-function keep({ packages }: Given, kept: Package): Reply {
-  const reply = packageReply(kept);
-  packages.set(kept.fields.sku, kept);
-  return reply;
-}
-
-function create(given: Given, { body, apiKey }: OperationRequest): Reply {
-  const fields = validate(packageCreation, parseJson(body));
-  const { sku } = fields;
-  if (sku !== undefined && (given.packages.has(sku) || isProduct(given, sku))) {
-    throw new Rejection(422, `sku: ${sku} is already in use`);
-  }
-  const made = changed(given, fields.products);
-  const own = { sku: sku ?? given.newSku(), created_on: made.updated_on };
-  return keep(given, { owner: apiKey, fields: { ...fields, ...made, ...own } });
-}
-
-function update(given: Given, request: OperationRequest): Reply {
-  const { owner, fields: held } = findOwn(given, request);
-  const sent = validate(packageUpdate, parseJson(request.body));
-  if (sent.sku !== undefined && sent.sku !== held.sku) throw new Rejection(422, 'sku: cannot be changed');
-  const { sku, created_on } = held;
-  return keep(given, {
-    owner,
-    fields: { ...held, ...sent, ...changed(given, sent.products, held.products), sku, created_on },
-  });
-}
-
-/**
- * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it lists
- * out of the package, as live services do.
- */
-function remove(given: Given, request: OperationRequest): Reply {
-  const found = findOwn(given, request);
-  const { sku, products: held } = found.fields;
-  if (request.body.length === 0) {
-    given.packages.delete(sku);
-    return packageReply(found);
-  }
-  const listed = new Set(validate(packageRemoval, parseJson(request.body)).products);
-  const products = held.filter((vbid) => !listed.has(vbid));
-  given.packages.set(sku, { ...found, fields: { ...found.fields, ...changed(given), products } });
-  return jsonReply({ removed_count: held.length - products.length });
-}
-
 /**
  * Interface, 4.5.
  * @rule 1-3, 4.5-4..7, 4.5-10..11
  */
 export function packageOperations({ options: { seed, packagesPath: path }, assets, time }: Stores): Operation[] {
+  /** By SKU. */
   const packages = new Map<string, Package>();
   let generated = 0;
 
@@ -158,22 +80,78 @@ export function packageOperations({ options: { seed, packagesPath: path }, asset
     return packages.has(sku) ? newSku() : sku;
   }
 
-  const given: Given = { assets, time, packages, newSku };
-  const run = (act: (given: Given, request: OperationRequest) => Reply) => (request: OperationRequest) =>
-    act(given, request);
+  const reply = ({ fields }: Package): Reply => jsonReply(packageResponse.parse(fields));
+  const isProduct = (vbid: string) => assets.find(vbid) !== null;
+
+  /** The members of each change. @throws Rejection for a product that the catalog does not have */
+  function changed(products: readonly string[] = [], held: readonly string[] = []) {
+    const wrong = products.flatMap((vbid, at) => (isProduct(vbid) ? [] : [`products/${at}: ${vbid} is not a product`]));
+    if (wrong.length > 0) throw new Rejection(422, wrong);
+    return { products: [...new Set([...held, ...products])], updated_on: new Date(time.now()).toISOString() };
+  }
+
+  function findOwn({ values: { sku = '' }, apiKey }: OperationRequest): Package {
+    const found = packages.get(sku);
+    if (found === undefined) throw new Rejection(404, `Package ${sku} not found`);
+    if (found.owner !== apiKey) throw new Rejection(403, 'The API key does not own this package');
+    return found;
+  }
+
+  /** A package that cannot be answered, such as one that is nested too deep, is not kept. */
+  function keep(owner: string, fields: Package['fields']): Reply {
+    const answered = reply({ owner, fields });
+    packages.set(fields.sku, { owner, fields });
+    return answered;
+  }
+
+  function create({ body, apiKey }: OperationRequest): Reply {
+    const fields = validate(packageCreation, parseJson(body));
+    const { sku } = fields;
+    if (sku !== undefined && (packages.has(sku) || isProduct(sku))) {
+      throw new Rejection(422, `sku: ${sku} is already in use`);
+    }
+    const made = changed(fields.products);
+    return keep(apiKey, { ...fields, ...made, sku: sku ?? newSku(), created_on: made.updated_on });
+  }
+
+  function update(request: OperationRequest): Reply {
+    const { owner, fields: held } = findOwn(request);
+    const sent = validate(packageUpdate, parseJson(request.body));
+    const { sku, created_on } = held;
+    if (sent.sku !== undefined && sent.sku !== sku) throw new Rejection(422, 'sku: cannot be changed');
+    return keep(owner, { ...held, ...sent, ...changed(sent.products, held.products), sku, created_on });
+  }
+
+  /**
+   * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it
+   * lists out of the package, as live services do.
+   */
+  function remove(request: OperationRequest): Reply {
+    const found = findOwn(request);
+    const { sku, products: held } = found.fields;
+    if (request.body.length === 0) {
+      packages.delete(sku);
+      return reply(found);
+    }
+    const listed = new Set(validate(packageRemoval, parseJson(request.body)).products);
+    const products = held.filter((vbid) => !listed.has(vbid));
+    packages.set(sku, { ...found, fields: { ...found.fields, ...changed(), products } });
+    return jsonReply({ removed_count: held.length - products.length });
+  }
+
   const common = { section: '4.5', token: false, format: 'json', response: packageResponse } as const;
   const own = { ...common, path: `${path}/:sku` };
   return [
-    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: run(create) },
-    { ...own, method: 'GET', summary: 'Read a package', run: run(read) },
-    { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: run(update) },
+    { ...common, method: 'POST', path, summary: 'Create a package', request: packageCreation, run: create },
+    { ...own, method: 'GET', summary: 'Read a package', run: (request) => reply(findOwn(request)) },
+    { ...own, method: 'PUT', summary: 'Update a package', request: packageUpdate, run: update },
     {
       ...common,
       method: 'DELETE',
       path: `${path}/:sku/assets`,
       summary: 'Delete a package, or with a body take the books that it lists out of it',
       response: z.union([packageResponse, z.object({ removed_count: z.int() })]),
-      run: run(remove),
+      run: remove,
     },
   ];
 }
