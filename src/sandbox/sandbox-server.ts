@@ -10,7 +10,6 @@ import { truth } from './control/truth.ts';
 import { parseJson, readBody } from './http/body.ts';
 import { formatOf, type Handle, serviceHandler } from './http/handler.ts';
 import { jsonReply, Rejection, type Reply, rejectionReply } from './http/reply.ts';
-import type { RequestLog } from './http/request-log.ts';
 import { openApiDocument } from './operations/sandbox-openapi.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import { openState, type State } from './sandbox-state.ts';
@@ -22,7 +21,7 @@ function send(response: ServerResponse, { status, body, contentType = 'applicati
 }
 
 /** Serves `/_sandbox/…`, which is not part of the interface and never limited, delayed, damaged or logged. */
-function controlHandler(state: State, scripted: ScriptedReplies, log: RequestLog): Handle {
+function controlHandler(state: State, scripted: ScriptedReplies, requests: () => unknown): Handle {
   return async (request, { path, params }, response) => {
     const operation = `${request.method} ${path}`;
     const read = async () => parseJson(await readBody(request, MAX_CONTROL_BYTES));
@@ -34,7 +33,7 @@ function controlHandler(state: State, scripted: ScriptedReplies, log: RequestLog
     } else if (operation === 'POST /_sandbox/answer') {
       send(response, scripted.control(await read()));
     } else if (operation === 'GET /_sandbox/requests') {
-      send(response, jsonReply(log.entries()));
+      send(response, jsonReply(requests()));
     } else if (operation === 'GET /_sandbox/truth') {
       const lines = truth(state, params);
       response.writeHead(200, { 'Content-Type': 'application/x-ndjson' });
@@ -65,7 +64,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
   const catalog: Catalog = Object.create(state.catalog, { mutate: { value: mutate } });
   const scripted = createScriptedReplies(operations);
   const service = serviceHandler(state, scripted, signal);
-  const control = controlHandler(state, scripted, service.log);
+  const control = controlHandler(state, scripted, service.requests);
   let url = '';
   let description: string | null = null;
 
@@ -110,7 +109,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
     catalog,
     /** Up to 100,000 latest requests of the interface, in order of arrival. */
     get requests() {
-      return service.log.entries();
+      return service.requests();
     },
     /** The main key. A control or the journal may have replaced the configured key. */
     apiKey: state.directory.mainKey,

@@ -38,23 +38,20 @@ export function createIngestions(options: Options, signal: AbortSignal, done: (c
     }
   }
 
-  function run(start: () => Promise<void>): void {
-    const calling = start().finally(() => running.delete(calling));
-    running.add(calling);
-  }
-
   return {
     /** Whether a URL may be called. What the journal repeats was accepted, with the options of that time. */
     mayCall: (url: string): boolean => allowPrivate || !started || !isPrivateUrl(url),
     /** Plans the call of an asset's `callback_url` for the end of its ingestion. */
     announce: (asset: Asset): void => {
       const { vbid, ingestion } = asset;
-      const callbackUrl = ingestion?.callbackUrl ?? null;
-      if (ingestion === null || callbackUrl === null) return;
-      const { startedAt } = ingestion;
-      const start = () => run(() => call(asset, callbackUrl, ingestion));
+      const url = ingestion?.callbackUrl ?? null;
+      if (ingestion === null || url === null) return;
+      const start = () => {
+        const calling = call(asset, url, ingestion).finally(() => running.delete(calling));
+        running.add(calling);
+      };
       if (started) start();
-      else waiting.set(keyOf({ vbid, startedAt }), start);
+      else waiting.set(keyOf({ vbid, startedAt: ingestion.startedAt }), start);
     },
     /** Removes a call that was made already. Before `start`. */
     forget: (planned: PlannedCall): void => {
@@ -66,8 +63,6 @@ export function createIngestions(options: Options, signal: AbortSignal, done: (c
       waiting.clear();
     },
     /** Resolves when no call is waiting or under way. */
-    settled: async (): Promise<void> => {
-      await Promise.all(running);
-    },
+    settled: () => Promise.all(running),
   };
 }

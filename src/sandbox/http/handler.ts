@@ -8,7 +8,6 @@ import { type FaultKind, faultReply, parseFaults } from './faults.ts';
 import type { Operation } from './operation.ts';
 import { createRateLimiter } from './rate-limit.ts';
 import { Rejection, type Reply, rejectionReply } from './reply.ts';
-import { createRequestLog } from './request-log.ts';
 import type { Route } from './router.ts';
 import { sendReply } from './send-reply.ts';
 
@@ -28,6 +27,18 @@ export function formatOf(path: string): Operation['format'] {
   return path.endsWith('.xml') ? 'xml' : 'json';
 }
 
+/** A request of the interface. Control requests are not logged. */
+export interface RequestEntry {
+  /** Time of arrival, milliseconds since 1970. */
+  readonly at: number;
+  /** Path and query as sent. */
+  readonly path: string;
+  /** Status of the reply; 0 until there is one. */
+  status: number;
+}
+
+const MAX_ENTRIES = 100_000;
+
 /** A unit of UTF-16 takes up to 3 bytes in UTF-8. A package of fifty thousand products takes less than 1 MiB. */
 const MAX_BODY_BYTES = { xml: 3 * MAX_XML_CHARS, json: 2 ** 20 } as const;
 
@@ -38,7 +49,7 @@ const MAX_BODY_BYTES = { xml: 3 * MAX_XML_CHARS, json: 2 ** 20 } as const;
 export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'next'>, signal: AbortSignal) {
   const { options, route, record } = state;
   const { clock, latencyMs } = options;
-  const log = createRequestLog();
+  let log: RequestEntry[] = [];
   const admit = options.rateLimit === null ? () => null : createRateLimiter(options.rateLimit);
   const authenticate = authentication(options, state.directory);
   const chooseFault = parseFaults(options.faults, options.seed);
@@ -69,7 +80,10 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
 
   const handle: Handle = async (request, target, response) => {
     const arrivedAt = clock.now();
-    const entry = log.add(arrivedAt, request.url ?? '');
+    const entry: RequestEntry = { at: arrivedAt, path: request.url ?? '', status: 0 };
+    // Growing to twice the size drops old entries rarely and all at once.
+    if (log.length >= 2 * MAX_ENTRIES) log = log.slice(-MAX_ENTRIES);
+    log.push(entry);
     const retryAfter = admit(arrivedAt);
     if (latencyMs > 0) await clock.sleep(latencyMs, signal);
     // Not later than the moment that the body shows, however long compression and the network take.
@@ -87,5 +101,7 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
     entry.status = reply.status;
     await sendReply(response, reply, fault, { ...options, signal });
   };
-  return { handle, log };
+  /** Up to 100,000 latest requests of the interface, in order of arrival. */
+  const requests = (): readonly Readonly<RequestEntry>[] => log.slice(-MAX_ENTRIES);
+  return { handle, requests };
 }
