@@ -1,6 +1,6 @@
 import { isWritable } from '../../xml/write.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
-import { CODES, codeRejection } from '../http/error-codes.ts';
+import { CODES, codeRejection } from '../http/reply.ts';
 import type { License } from './held-licenses.ts';
 
 /** What a license repeats of its product or asset, on sale or not. Null if none has this vbid. */

@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import * as z from 'zod';
-import { MESSAGES } from '../http/error-codes.ts';
 import type { Operation } from '../http/operation.ts';
-import { Rejection, type Reply, rejectionReply } from '../http/reply.ts';
+import { MESSAGES, Rejection, type Reply, rejectionReply } from '../http/reply.ts';
 import { controlOf, xmlText } from './controls.ts';
 
 const script = z.strictObject({

@@ -1,9 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Directory } from '../accounts/directory.ts';
 import type { SandboxOptions } from '../options.ts';
-import { CODES, codeRejection } from './error-codes.ts';
 import type { Operation } from './operation.ts';
-import { Rejection } from './reply.ts';
+import { CODES, codeRejection, Rejection } from './reply.ts';
 
 /** The interface does not show the status that carries 601. */
 function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown'): Rejection {

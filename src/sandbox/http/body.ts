@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { CatchwordError } from '../../base/errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
-import { CODES, codeRejection } from './error-codes.ts';
-import { Rejection } from './reply.ts';
+import { CODES, codeRejection, Rejection } from './reply.ts';
 
 /**
  * Reads a whole body. A body that is too long is also read to its end: a broken connection would hide the reply.

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import { hash } from '../catalog/random.ts';
 import { Rejection, type Reply, rejectionReply } from './reply.ts';
 
@@ -31,9 +31,8 @@ function parseRule(part: string) {
   const value = amount === undefined ? DEFAULT_PROBABILITY : Number(amount);
   const fits = sign === '@' ? Number.isSafeInteger(value) && value >= 1 : value >= 0 && value <= 1;
   if (kind === undefined || !fits) {
-    throw new CatchwordError('USAGE', `--faults: "${part}" is not a fault`, {
-      hint: `Use kind, kind:probability or kind@request, comma-separated, of these kinds: ${FAULT_KINDS.join(', ')}.`,
-    });
+    const hint = `Use kind, kind:probability or kind@request, comma-separated, of these kinds: ${FAULT_KINDS.join(', ')}.`;
+    throw usageError(`--faults: "${part}" is not a fault`, hint);
   }
   return sign === '@' ? { kind, probability: 1, request: value } : { kind, probability: value, request: null };
 }

@@ -3,9 +3,8 @@ import type { XmlElement } from '../../xml/read.ts';
 import type { XmlTree } from '../../xml/write.ts';
 import type { Accounts, User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
-import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { attribute, Rejection, type Reply, xmlReply } from '../http/reply.ts';
+import { attribute, CODES, codeRejection, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 /** Records in one request (interface, section 8). */

@@ -1,8 +1,7 @@
 import * as z from 'zod';
 import { expiresAt, LICENSE_TYPES, licenseSchema, sameType } from '../accounts/held-licenses.ts';
-import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { attribute, type Reply, xmlReply } from '../http/reply.ts';
+import { attribute, CODES, codeRejection, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 

@@ -3,9 +3,8 @@ import type { XmlElement } from '../../xml/read.ts';
 import { writeXml } from '../../xml/write.ts';
 import type { User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
-import { CODES, codeRejection } from '../http/error-codes.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
-import { elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
+import { CODES, codeRejection, elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
