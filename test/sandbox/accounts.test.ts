@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
-import type { AccountOptions } from '../../src/sandbox/accounts/profiles.ts';
+import { type AccountOptions, createAccounts, type User } from '../../src/sandbox/accounts/accounts.ts';
 
 const OPTIONS: AccountOptions = {
   seed: 1,

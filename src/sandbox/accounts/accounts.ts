@@ -1,5 +1,6 @@
+import { hash } from '../catalog/random.ts';
+import { FIRST_NAMES, LAST_NAMES } from '../catalog/title-words.ts';
 import { createIdentities } from './identities.ts';
-import { type AccountOptions, createProfiles, type Profile } from './profiles.ts';
 
 /**
  * A user. `reference` is null for full users, who have their own email and password.
@@ -19,26 +20,50 @@ export interface User {
 /** `stale`: was valid until it was reset. */
 export type TokenState = 'valid' | 'stale' | 'unknown';
 
+const UNIQUE = ['reference', 'email', 'guid', 'accessToken'] as const;
+type Unique = (typeof UNIQUE)[number];
+
+/** The fields that a user is created with, such as its first token. The sandbox makes the omitted ones. */
+export type Profile = { readonly [Name in Unique | 'firstName' | 'lastName']?: string | undefined };
+
+export interface AccountOptions {
+  readonly seed: number;
+  /** Differs from key to key. */
+  readonly series: number;
+  /** The beginning of initial users' references. */
+  readonly prefix: string;
+  /** Initial reference users, 0 to 10 million. */
+  readonly users: number;
+  /** User 0. */
+  readonly reader: Profile;
+}
+
+/** Makes `user-0000002` sort before `user-0000010`. */
+const REFERENCE_DIGITS = 7;
+
 /**
  * The users that one API key created; no other key can verify them (interface, 4.3). They are numbered: 0 is the key's
  * own reader, then come the initial reference users, then those created later.
  *
- * Initial users are pure functions of seed and number. Only created users and reset tokens are kept in memory. No password
- * is kept: no operation reads one.
+ * Initial users are pure functions of seed and number. Only users that were created or reset are kept in memory. No
+ * password is kept: no operation reads one.
  */
-export function createAccounts(options: AccountOptions) {
-  const identities = createIdentities(options.seed, options.series);
-  const profiles = createProfiles(options);
+export function createAccounts({ seed, series, prefix, users, reader }: AccountOptions) {
+  const identities = createIdentities(seed, series);
+  /** The reader, and users that were created or reset. */
+  const kept = new Map<number, User>();
+  /** Numbers of the reader and of created users, by field and value. Emails are in lower case, tokens the first ones. */
+  const index = new Map<string, number>();
   /** How often each user's token was reset. */
   const generations = new Map<number, number>();
-  const generationOf = (number: number) => generations.get(number) ?? 0;
+  let next = 0;
 
-  function tokenOf(number: number, profile: Profile, generation: number): string {
-    const first = generation === 0 ? profile.accessToken : undefined;
-    return first ?? identities.token(number, generation);
-  }
+  const isInitial = (number: number) => number >= 1 && number <= users;
+  const initialReference = (number: number) => prefix + String(number).padStart(REFERENCE_DIGITS, '0');
+  const word = (words: readonly string[], number: number, purpose: number) =>
+    words[hash(seed ^ series, number, purpose) % words.length] ?? '';
 
-  function userOf(number: number, profile: Profile): User {
+  function userWith(number: number, profile: Profile): User {
     const guid = profile.guid ?? identities.guid(number);
     return {
       number,
@@ -47,40 +72,62 @@ export function createAccounts(options: AccountOptions) {
       firstName: profile.firstName ?? '',
       lastName: profile.lastName ?? '',
       guid,
-      accessToken: tokenOf(number, profile, generationOf(number)),
+      accessToken: profile.accessToken ?? identities.token(number, 0),
     };
   }
 
-  function user(number: number | null = null): User | null {
-    const profile = number === null ? undefined : profiles.of(number);
-    return number === null || profile === undefined ? null : userOf(number, profile);
+  function user(number: number | null | undefined): User | null {
+    if (number === null || number === undefined) return null;
+    const found = kept.get(number);
+    if (found !== undefined || !isInitial(number)) return found ?? null;
+    const [firstName, lastName] = [word(FIRST_NAMES, number, 1), word(LAST_NAMES, number, 2)];
+    return userWith(number, { reference: initialReference(number), firstName, lastName });
   }
 
-  const byReference = (reference: string) => user(profiles.numberWith('reference', reference));
+  /** Creates a user whose values are free: see `taken`. */
+  function create(profile: Profile): User {
+    const created = userWith(next, profile);
+    kept.set(next, created);
+    for (const field of UNIQUE) {
+      const value = created[field];
+      if (value !== null) index.set(`${field} ${field === 'email' ? value.toLowerCase() : value}`, next);
+    }
+    next += next === 0 ? 1 + users : 1;
+    return created;
+  }
+
+  function byReference(reference: string): User | null {
+    const number = reference.startsWith(prefix) ? Number(reference.slice(prefix.length)) : 0;
+    const isFound = isInitial(number) && initialReference(number) === reference;
+    return user(isFound ? number : index.get(`reference ${reference}`));
+  }
 
   /** A chosen guid replaces the one that the sandbox would have made. */
   function byGuid(guid: string): User | null {
-    const found = user(profiles.numberWith('guid', guid) ?? identities.numberOfGuid(guid));
+    const found = user(index.get(`guid ${guid}`) ?? identities.numberOfGuid(guid));
     return found?.guid === guid ? found : null;
   }
 
   function byEmail(email: string): User | null {
     const text = email.toLowerCase();
-    const found = user(profiles.numberWith('email', text)) ?? byGuid(text.split('@')[0]?.toUpperCase() ?? '');
+    const found = user(index.get(`email ${text}`)) ?? byGuid(text.split('@')[0]?.toUpperCase() ?? '');
     return found?.email.toLowerCase() === text ? found : null;
   }
 
   /** Finds the user who has or had this token: a stale one still shows who asks for a new one. */
   function byToken(token: string): { user: User; state: 'valid' | 'stale' } | null {
-    const first = profiles.numberWith('accessToken', token);
+    const first = index.get(`accessToken ${token}`);
     const found = first === undefined ? identities.ofToken(token) : { number: first, generation: 0 };
-    const profile = found === null ? undefined : profiles.of(found.number);
-    if (found === null || profile === undefined) return null;
+    const holder = user(found?.number);
+    if (found === null || holder === null) return null;
     const { number, generation } = found;
-    const latest = generationOf(number);
-    if (generation > latest || tokenOf(number, profile, generation) !== token) return null;
-    return { user: userOf(number, profile), state: generation === latest ? 'valid' : 'stale' };
+    const latest = generations.get(number) ?? 0;
+    // A created user may have chosen the first token, so it is known by the index alone.
+    const wasGiven = generation === 0 ? first !== undefined || isInitial(number) : generation <= latest;
+    return wasGiven ? { user: holder, state: generation === latest ? 'valid' : 'stale' } : null;
   }
+
+  create(reader);
 
   return {
     byReference,
@@ -89,20 +136,19 @@ export function createAccounts(options: AccountOptions) {
     byToken,
     tokenState: (token: string): TokenState => byToken(token)?.state ?? 'unknown',
     /** Returns the field of a new user that another user already has, or null. */
-    taken: (profile: Profile) => {
+    taken: (profile: Profile): Unique | null => {
       const find = { reference: byReference, email: byEmail, guid: byGuid, accessToken: byToken };
-      for (const field of ['reference', 'email', 'guid', 'accessToken'] as const) {
-        const value = profile[field];
-        if (value !== undefined && find[field](value) !== null) return field;
-      }
-      return null;
+      return UNIQUE.find((field) => profile[field] !== undefined && find[field](profile[field]) !== null) ?? null;
     },
-    /** Creates a user whose values are free: see `taken`. */
-    create: (profile: Profile): User => userOf(profiles.add(profile), profile),
+    create,
     /** Gives the user a new token and makes all earlier ones stale. */
-    reset: ({ number }: User): User => {
-      generations.set(number, generationOf(number) + 1);
-      return userOf(number, profiles.of(number) ?? {});
+    reset: (given: User): User => {
+      const { number } = given;
+      const generation = (generations.get(number) ?? 0) + 1;
+      generations.set(number, generation);
+      const renewed = { ...given, accessToken: identities.token(number, generation) };
+      kept.set(number, renewed);
+      return renewed;
     },
   };
 }

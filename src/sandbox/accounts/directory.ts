@@ -1,9 +1,8 @@
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { SandboxOptions } from '../options.ts';
-import { createAccounts, type TokenState, type User } from './accounts.ts';
+import { type AccountOptions, createAccounts, type TokenState, type User } from './accounts.ts';
 import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
 import { createLicenses } from './held-licenses.ts';
-import type { AccountOptions } from './profiles.ts';
 
 /**
  * A valid key without a catalog.
