@@ -42,8 +42,8 @@ function repeat({ ingestions, controls, route }: ReturnType<typeof createState>,
  * @throws CatchwordError CONFIG_INVALID for a journal that cannot be used
  */
 export function openState(options: SandboxOptions, signal: AbortSignal) {
-  const { seed, items, users, booksPath, packagesPath, db, clock } = options;
-  const given = { seed, items, users, booksPath, packagesPath, at: clock.now() };
+  const { db, clock } = options;
+  const given = { ...options, at: clock.now() };
   const journal = db === null ? null : openJournal(db, given);
   const time = createTimeline(clock, journal?.beginning.at ?? given.at);
   const record: RecordChange = (change, act) => {

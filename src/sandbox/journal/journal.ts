@@ -11,19 +11,15 @@ import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
  * A killed process loses nothing; a power failure may lose the last changes.
  */
 
-const header = z.object({
-  sandbox: z.literal(1),
+/** What cannot differ when a journal is opened again. Changes are recorded by their paths. */
+const fixed = z.object({
   seed: z.int(),
   items: z.int(),
   users: z.int(),
-  // Changes are recorded by their paths.
   booksPath: z.string(),
   packagesPath: z.string(),
-  at: z.number(),
 });
-
-/** What cannot differ when a journal is opened again. */
-const FIXED = ['seed', 'items', 'users', 'booksPath', 'packagesPath'] as const;
+const header = z.object({ sandbox: z.literal(1), ...fixed.shape, at: z.number() });
 
 /** What a sandbox began with. `at`: when, milliseconds since 1970. */
 export type Beginning = Readonly<Omit<z.infer<typeof header>, 'sandbox'>>;
@@ -69,7 +65,7 @@ function parseBeginning(path: string, text: string, given: Beginning): Beginning
   const begun = parse(header, text, (cause) =>
     unusable(path, 'is not a journal of a sandbox', 'Name another file; a new one is created.', cause),
   );
-  const changed = FIXED.find((name) => begun[name] !== given[name]);
+  const changed = fixed.keyof().options.find((name) => begun[name] !== given[name]);
   if (changed !== undefined) {
     const option = changed.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     const problem = `was begun with ${option} ${begun[changed]}, not ${given[changed]}`;
@@ -131,7 +127,7 @@ export function openJournal(path: string, given: Beginning) {
       parse(entrySchema, line, (cause) => unusable(path, `line ${at + 2} is damaged`, hint, cause)),
     );
     size = Buffer.byteLength(text) - Buffer.byteLength(cut);
-    if (text === '') write(`${JSON.stringify({ sandbox: 1, ...given })}\n`);
+    if (text === '') write(`${JSON.stringify(header.parse({ sandbox: 1, ...given }))}\n`);
     return {
       beginning: begun,
       /** The changes that the file held when it was opened. */
