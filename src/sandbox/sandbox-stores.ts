@@ -1,9 +1,7 @@
 import { isIsbn } from '../base/isbn.ts';
 import { createDirectory } from './accounts/directory.ts';
-import type { TitleOf } from './accounts/grants.ts';
 import { createAssets } from './assets/asset-store.ts';
 import { createIngestions } from './assets/ingestion.ts';
-import { publisherOf } from './assets/kept-asset.ts';
 import { createCatalog } from './catalog/changing-catalog.ts';
 import { createNumbering } from './catalog/product-numbers.ts';
 import type { RecordChange } from './journal/journal.ts';
@@ -16,14 +14,7 @@ export function createStores(options: SandboxOptions, time: Timeline, record: Re
   const numbering = createNumbering(options.seed);
   const assets = createAssets(options, catalog, numbering, time);
   const ingestions = createIngestions(options, signal, (call) => record({ kind: 'called', call }, () => {}));
-  const titleOf: TitleOf = (vbid) => {
-    const asset = assets.find(vbid);
-    if (asset === null) return null;
-    const { title = '', kind = 'book', imprint_id: imprint } = assets.fieldsOf(asset);
-    const publisher = imprint === undefined ? '' : publisherOf(imprint);
-    return { name: title, publisher, kind, isbn: isIsbn(vbid) ? vbid : '' };
-  };
-  const directory = createDirectory(options, numbering, titleOf);
+  const directory = createDirectory(options, numbering, assets.titleOf);
   return { options, time, catalog, numbering, assets, ingestions, directory };
 }
 

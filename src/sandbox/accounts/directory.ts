@@ -1,7 +1,8 @@
+import type { Assets } from '../assets/asset-store.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { SandboxOptions } from '../options.ts';
 import { type AccountOptions, createAccounts, type TokenState, type User } from './accounts.ts';
-import { createRedemption, type Grant, licenseFor, readerGrants, type TitleOf } from './grants.ts';
+import { createRedemption, type Grant, licenseFor, readerGrants } from './grants.ts';
 import { createLicenses } from './held-licenses.ts';
 
 /**
@@ -32,7 +33,7 @@ export type Members = ReturnType<typeof createMembers>;
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
 /** The API keys that the service accepts, and their users. Each key has its own users, and sees no others. */
-export function createDirectory(options: Options, numbering: Numbering, titleOf: TitleOf) {
+export function createDirectory(options: Options, numbering: Numbering, titleOf: Assets['titleOf']) {
   const { seed, users, apiKey, otherApiKey, accessToken } = options;
   const reader = { reference: READER, accessToken, firstName: 'Sandbox', lastName: 'Reader' };
   const otherReader = { ...OTHER_READER, firstName: 'Other', lastName: 'Reader' };

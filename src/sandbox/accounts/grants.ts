@@ -1,10 +1,8 @@
 import { isWritable } from '../../xml/write.ts';
+import type { Assets } from '../assets/asset-store.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import { CODES, codeRejection } from '../http/reply.ts';
 import type { License } from './held-licenses.ts';
-
-/** What a license repeats of its product or asset, on sale or not. Null if none has this vbid. */
-export type TitleOf = (vbid: string) => Pick<License, 'name' | 'publisher' | 'kind' | 'isbn'> | null;
 
 /** What a license is made from. Omitted fields come from the title, or are empty. */
 export type Grant = Pick<License, 'sku' | 'type'> & { readonly [Field in keyof License]?: License[Field] | undefined };
@@ -15,7 +13,7 @@ function writable(text: string): string {
 }
 
 /** A title that the catalog does not have gets its SKU as name. The attributes are written in this order. */
-export function licenseFor({ sku, type, ...given }: Grant, titleOf: TitleOf): License {
+export function licenseFor({ sku, type, ...given }: Grant, titleOf: Assets['titleOf']): License {
   const title = titleOf(sku);
   const publisher = writable(given.publisher ?? title?.publisher ?? '');
   return {

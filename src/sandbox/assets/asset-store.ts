@@ -1,5 +1,6 @@
 import { EVERY_MEMBER, itemRenderer } from '../catalog/catalog-item.ts';
 import type { Catalog } from '../catalog/changing-catalog.ts';
+import { isIsbn } from '../catalog/made-isbn.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { Timeline } from '../journal/timeline.ts';
 import type { SandboxOptions } from '../options.ts';
@@ -7,7 +8,7 @@ import type { AssetRequest } from './asset-fields.ts';
 import { changedAsset } from './changed-asset.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
-import { type Asset, type AssetFields, onSaleOf } from './kept-asset.ts';
+import { type Asset, type AssetFields, onSaleOf, publisherOf } from './kept-asset.ts';
 
 /** Nothing was written yet. */
 const EMPTY = { fields: {}, channelIds: new Map<string, string>(), ingestion: null };
@@ -81,6 +82,14 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     indexOf,
     identifiersOf,
     fieldsOf,
+    /** What a license repeats of an asset, on sale or not. Null if none has this vbid. */
+    titleOf: (vbid: string) => {
+      const asset = find(vbid);
+      if (asset === null) return null;
+      const { title = '', kind = 'book', imprint_id: imprint } = fieldsOf(asset);
+      const publisher = imprint === undefined ? '' : publisherOf(imprint);
+      return { name: title, publisher, kind, isbn: isIsbn(vbid) ? vbid : '' };
+    },
     written: written as ReadonlyMap<number, Asset>,
     /** Returns the identifier of a new asset for which the caller gives none: an EAN with its check digit. */
     nextVbid: (): string => {
@@ -101,3 +110,5 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     },
   };
 }
+
+export type Assets = ReturnType<typeof createAssets>;
