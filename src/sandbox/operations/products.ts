@@ -3,6 +3,7 @@ import { isoTime, parseIsoTime } from '../../base/iso-time.ts';
 import { KEY_WITHOUT_CATALOG } from '../accounts/directory.ts';
 import { assetItem } from '../assets/asset-item.ts';
 import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/catalog-item.ts';
+import type { Product } from '../catalog/product-states.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
 import { validate } from '../http/validate.ts';
@@ -11,6 +12,7 @@ import type { Stores } from '../sandbox-stores.ts';
 const MAX_PER_PAGE = 1000;
 /** Above it, `page * per_page` could lose digits. */
 const MAX_PAGE = 1_000_000_000;
+const LINES_AT_ONCE = 1000;
 
 function split(text: string): string[] {
   return text.split(',').filter((item) => item !== '');
@@ -73,8 +75,26 @@ function rendererFor({ options, numbering, assets }: Source, query: z.infer<type
 }
 
 /** Returns how to render items with the `include_details` and `currency` of a query. @throws Rejection 422 */
-export function itemsFor(source: Source, params: URLSearchParams): RenderItem {
+function itemsFor(source: Source, params: URLSearchParams): RenderItem {
   return rendererFor(source, validate(shapeQuery, Object.fromEntries(params)));
+}
+
+/**
+ * `GET /_sandbox/truth`: the products on sale at the moment of the request, in the order of the list, as lines of JSON.
+ * Only their versions are noted at once; the text is made while it is read.
+ * @throws Rejection
+ */
+export function truth(stores: Stores, params: URLSearchParams): Iterable<string> {
+  const written = new Map(stores.assets.written);
+  const render = itemsFor({ ...stores, assets: { written } }, params);
+  return linesOf(stores.catalog.list(null, 0, Number.POSITIVE_INFINITY).products, render);
+}
+
+function* linesOf(products: readonly Product[], render: RenderItem): Iterable<string> {
+  for (let start = 0; start < products.length; start += LINES_AT_ONCE) {
+    const piece = products.slice(start, start + LINES_AT_ONCE);
+    yield piece.map((product) => `${render(product)}\n`).join('');
+  }
 }
 
 /**
