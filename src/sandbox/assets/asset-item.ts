@@ -81,12 +81,6 @@ function plainMembers({ fields, createdAt, generated, ingestion }: Asset, base: 
   };
 }
 
-function metadataOf({ fields }: Asset): Members {
-  const { description, publication_date, copyright_date, imprint_id } = fields;
-  const imprint_name = imprint_id === undefined ? undefined : publisherOf(imprint_id);
-  return { description, publication_date, copyright_date, imprint_name };
-}
-
 function written(members: Members): Members {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
 }
@@ -101,15 +95,18 @@ export function assetItem(asset: Asset, text: string, priced: string, shape: Ite
   const { variants: base } = JSON.parse(priced) as { readonly variants?: readonly BaseVariant[] };
   const { groups } = shape;
   const variants = variantItems(asset, base, shape);
+  const plain = written(plainMembers(asset, item));
+  const { description, publication_date, copyright_date } = asset.fields;
+  const metadata = written({ description, publication_date, copyright_date, imprint_name: plain.publisher });
   const allIdentifiers = shape.details || groups.has('identifiers');
   return JSON.stringify({
     vbid: asset.vbid,
     ...item,
     identifiers: identifiersOf(asset, (item.identifiers ?? {}) as Members, allIdentifiers),
-    ...written(plainMembers(asset, item)),
+    ...plain,
     ...(variants !== undefined && { variants }),
     ...(groups.has('subjects') && { subjects: item.subjects ?? [] }),
-    ...(groups.has('metadata') && { metadata: { ...(item.metadata as Members), ...written(metadataOf(asset)) } }),
+    ...(groups.has('metadata') && { metadata: { ...(item.metadata as Members), ...metadata } }),
     ...(withdrawn && { distributable: false }),
   });
 }
