@@ -3,31 +3,26 @@ import type { RateLimit } from './http/rate-limit.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { Sandbox } from './sandbox-server.ts';
 
-/** The names that can be chosen, with the settings of catchword for them. */
+/** The names that can be chosen, by the settings of catchword for them. */
 const NAMES = {
-  apiKeyHeader: 'CATCHWORD_API_KEY_HEADER',
-  accessTokenHeader: 'CATCHWORD_ACCESS_TOKEN_HEADER',
-  booksPath: 'CATCHWORD_BOOKS_PATH',
-  packagesPath: 'CATCHWORD_PACKAGES_PATH',
+  CATCHWORD_API_KEY_HEADER: 'apiKeyHeader',
+  CATCHWORD_ACCESS_TOKEN_HEADER: 'accessTokenHeader',
+  CATCHWORD_BOOKS_PATH: 'booksPath',
+  CATCHWORD_PACKAGES_PATH: 'packagesPath',
 } as const;
-
-/** The settings of the names that differ from their defaults. */
-function namesIn(options: Pick<SandboxOptions, keyof typeof NAMES>): Record<string, string> {
-  const names = Object.keys(NAMES) as (keyof typeof NAMES)[];
-  const chosen = names.filter((name) => options[name] !== SANDBOX_DEFAULTS[name]);
-  return Object.fromEntries(chosen.map((name) => [NAMES[name], options[name]]));
-}
+type Name = (typeof NAMES)[keyof typeof NAMES];
 
 /** Everything that a person or a program needs to call the sandbox. */
 export function introduction(
   sandbox: Sandbox,
-  options: Pick<SandboxOptions, 'items' | 'users' | keyof typeof NAMES> & { readonly rateLimit?: RateLimit },
+  options: Pick<SandboxOptions, 'items' | 'users' | Name> & { readonly rateLimit?: RateLimit },
 ) {
   const { items, users, rateLimit, apiKeyHeader, accessTokenHeader } = options;
   const { otherApiKey } = SANDBOX_DEFAULTS;
   const { url, port } = sandbox;
   const apiKey = sandbox.apiKey();
   const { accessToken, otherAccessToken } = sandbox.readerTokens();
+  const chosen = Object.entries(NAMES).filter(([, name]) => options[name] !== SANDBOX_DEFAULTS[name]);
   const environment = {
     CATCHWORD_BASE_URL: url,
     CATCHWORD_API_KEY: apiKey,
@@ -37,7 +32,7 @@ export function introduction(
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_RATE_LIMIT:
       rateLimit === undefined ? 'off' : `${rateLimit.maxRequests}/${rateLimit.windowMs === 1_000 ? 's' : 'min'}`,
-    ...namesIn(options),
+    ...Object.fromEntries(chosen.map(([setting, name]) => [setting, options[name]])),
   };
   const key = `-H '${apiKeyHeader}: ${apiKey}'`;
   const both = `${key} -H '${accessTokenHeader}: ${accessToken}'`;
