@@ -44,6 +44,11 @@ const isbn = text.refine(isIsbn, 'must be an ISBN with the right check digit');
 const httpUrl = 'must be an http or https URL';
 const webAddress = matching(httpUrl, /^[Hh][Tt][Tt][Pp][Ss]?:\/\//).refine((url) => URL.canParse(url), httpUrl);
 
+/** The members of an object that all have one schema. */
+export function shapeOf<Name extends string, T extends z.ZodType>(names: readonly Name[], schema: T) {
+  return Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, T>;
+}
+
 /** Interface, section 2.1.1. Null clears; an empty array changes nothing. */
 const isbns = z.array(isbn).nullable().optional();
 export const IDENTIFIER_KEYS = [
@@ -55,9 +60,7 @@ export const IDENTIFIER_KEYS = [
   'vbid13_alias',
 ] as const;
 export type IdentifierKey = (typeof IDENTIFIER_KEYS)[number];
-const identifiers = z.object(
-  Object.fromEntries(IDENTIFIER_KEYS.map((key) => [key, isbns])) as Record<IdentifierKey, typeof isbns>,
-);
+const identifiers = z.object(shapeOf(IDENTIFIER_KEYS, isbns));
 
 /** Runs a check of an object even if members of it are wrong, so that every problem is named. */
 const ALWAYS = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };

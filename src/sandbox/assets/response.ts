@@ -3,7 +3,7 @@ import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/title-words.ts';
 import type { Stores } from '../sandbox-stores.ts';
-import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './asset-fields.ts';
+import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS, shapeOf } from './asset-fields.ts';
 import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './kept-asset.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 
@@ -11,10 +11,6 @@ const text = z.string().nullable().default(null);
 const TEXTS = ['isbn', 'isbn_canonical', 'parent_id', 'cs_plus_discount', ...Object.keys(ECHOED_TEXTS)];
 /** Only the service sets these. */
 const INTERNAL_FLAGS = ['block_search', 'custom', 'epub_page_labels', 'floe', 'vcs_authored'];
-
-function shapeOf<T extends z.ZodType>(names: readonly string[], schema: T): Record<string, T> {
-  return Object.fromEntries(names.map((name) => [name, schema]));
-}
 
 const named = z.looseObject({ id: z.int(), name: z.string() });
 const { related_products, sales_rights } = assetUpdate.shape;
