@@ -1,4 +1,3 @@
-import { isIsbn } from '../base/isbn.ts';
 import { createDirectory } from './accounts/directory.ts';
 import { createAssets } from './assets/asset-store.ts';
 import { createIngestions } from './assets/ingestion.ts';

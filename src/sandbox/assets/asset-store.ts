@@ -1,11 +1,10 @@
+import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
 import { EVERY_MEMBER, itemRenderer } from '../catalog/catalog-item.ts';
 import type { Catalog } from '../catalog/changing-catalog.ts';
-import { isIsbn } from '../catalog/made-isbn.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { Timeline } from '../journal/timeline.ts';
 import type { SandboxOptions } from '../options.ts';
 import type { AssetRequest } from './asset-fields.ts';
-import { changedAsset } from './changed-asset.ts';
 import { generatedAsset } from './generated.ts';
 import { type Identifiers, NO_IDENTIFIERS, patchIdentifiers } from './identifiers.ts';
 import { type Asset, type AssetFields, onSaleOf, publisherOf } from './kept-asset.ts';
@@ -16,6 +15,44 @@ const GENERATED = { ...EMPTY, generated: true, identifiers: null };
 const NEW = { ...EMPTY, generated: false, identifiers: NO_IDENTIFIERS, format: null };
 
 type Options = Pick<SandboxOptions, 'seed' | 'apiKey' | 'ingestionMs'>;
+
+/** Removes an ISBN that was written by itself when its lists no longer hold it. */
+function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): AssetFields {
+  const kept = { ...fields };
+  const lists = identifiers ?? NO_IDENTIFIERS;
+  for (const name of ['e_isbn', 'print_isbn'] as const) {
+    const listed = [...lists[`${name}_10`], ...lists[`${name}_13`]];
+    if (!listed.includes(canonicalIsbn(fields[name] ?? ''))) delete kept[name];
+  }
+  return kept;
+}
+
+/**
+ * Updates objects inside the asset member by member, as the asset itself is.
+ * @param whole the written fields over the generated ones
+ */
+function merge(written: AssetFields, whole: AssetFields, request: AssetRequest): AssetFields {
+  const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
+  const { author_name, author_first_name: first, author_last_name: last } = sent;
+  const full = first === undefined || last === undefined ? undefined : `${first} ${last}`.trim();
+  return {
+    ...written,
+    ...sent,
+    ...(author_name === undefined && full !== undefined && { author_name: full }),
+    ...(sent.related_products && { related_products: { ...whole.related_products, ...sent.related_products } }),
+    ...(sent.sales_rights && { sales_rights: { ...whole.sales_rights, ...sent.sales_rights } }),
+  };
+}
+
+/** Adds to what the product has already (interface, 2.1.1 rule 1). Null: the identifiers of the catalog. */
+function identifiersWith(held: Asset, whole: Identifiers, { identifiers, e_isbn, print_isbn }: AssetRequest) {
+  if (identifiers === undefined && e_isbn === undefined && print_isbn === undefined) return held.identifiers;
+  const patched = identifiers === null ? NO_IDENTIFIERS : patchIdentifiers(whole, identifiers ?? {});
+  return patchIdentifiers(patched, {
+    ...(e_isbn !== undefined && { e_isbn_13: [e_isbn] }),
+    ...(print_isbn !== undefined && { print_isbn_13: [print_isbn] }),
+  });
+}
 
 /**
  * The assets that were written to, and generated products as assets, which the main key owns. Each asset has one
@@ -77,6 +114,23 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     return catalog.claim();
   }
 
+  function changed(held: Asset, request: AssetRequest, now: number): Asset {
+    const { url, callback_url: callbackUrl = null, variants = [] } = request;
+    const endsAt = now + options.ingestionMs;
+    const channelIds = variants.flatMap(({ channel_ids = [] }) =>
+      channel_ids.map(({ sku, channel_id_inclusive_access: id }) => [sku, id] as const),
+    );
+    const identifiers = identifiersWith(held, identifiersOf(held), request);
+    return {
+      ...held,
+      updatedAt: now,
+      fields: withoutCleared(merge(held.fields, fieldsOf(held), request), identifiers),
+      identifiers,
+      channelIds: new Map([...held.channelIds, ...channelIds]),
+      ingestion: url === undefined ? held.ingestion : { url, callbackUrl, startedAt: now, endsAt },
+    };
+  }
+
   return {
     find,
     indexOf,
@@ -101,8 +155,7 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
     put: (vbid: string, owner: string, request: AssetRequest): Asset => {
       const now = time.now();
       const held = find(vbid) ?? { ...NEW, vbid, index: claimIndex(vbid), owner, createdAt: now, updatedAt: now };
-      const whole = { fields: fieldsOf(held), identifiers: identifiersOf(held) };
-      const asset = changedAsset(held, whole, request, now, options.ingestionMs);
+      const asset = changed(held, request, now);
       byVbid.set(vbid, asset);
       written.set(asset.index, asset);
       catalog.offer(asset.index, onSaleOf(asset.fields));
