@@ -104,7 +104,7 @@ export function assetItem(asset: Asset, text: string, priced: string, shape: Ite
     ...item,
     identifiers: identifiersOf(asset, (item.identifiers ?? {}) as Members, allIdentifiers),
     ...plain,
-    ...(variants !== undefined && { variants }),
+    variants,
     ...(groups.has('subjects') && { subjects: item.subjects ?? [] }),
     ...(groups.has('metadata') && { metadata: { ...(item.metadata as Members), ...metadata } }),
     ...(withdrawn && { distributable: false }),

@@ -26,9 +26,8 @@ interface Members {
 
 function parametersOf(place: 'path' | 'query', schema: z.ZodType): Json[] {
   const { properties = {}, required = [] }: Members = schemaOf(schema, 'input');
-  return Object.entries(properties).map(([name, { description, ...rest }]) => {
-    const parameter = { name, in: place, required: required.includes(name), schema: rest };
-    return description === undefined ? parameter : { ...parameter, description };
+  return Object.entries(properties).map(([name, { description, ...schema }]) => {
+    return { name, in: place, required: required.includes(name), schema, description };
   });
 }
 
