@@ -189,7 +189,7 @@ export function createApplier(options: ApplierOptions) {
       const reason = `it emptied ${field} of ${products} of ${living} products, more than CATCHWORD_LOSS_LIMIT allows`;
       log.warn({ code: 'RUN_UNUSUAL', run: runId, seq, reason, hint: `npx catchword run ${runId}` }, 'run is unusual');
     }
-    publish('applied', { ms: performance.now() - start });
+    publish({ of: 'apply', ms: performance.now() - start });
     return applied.filter((checkpoint) => checkpoint !== null);
   }
 

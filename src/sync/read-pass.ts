@@ -164,7 +164,7 @@ export async function readPass(pass: Pass, context: PassContext, onRead: OnRead)
       if (resized !== null) return;
       const tasks = windows.request();
       const pending = windows.pending();
-      publish('queue', { pages: pending.length });
+      publish({ of: 'queue', pages: pending.length });
       if (pending.length === 0) {
         if (!windows.hasArrived()) {
           const found = windows.decide();
@@ -211,7 +211,7 @@ export async function readPass(pass: Pass, context: PassContext, onRead: OnRead)
   } finally {
     signal.removeEventListener('abort', onAbort);
     consumer.take = () => {};
-    publish('queue', { pages: 0 });
+    publish({ of: 'queue', pages: 0 });
     ended.abort();
     await reconciling;
   }

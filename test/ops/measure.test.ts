@@ -7,8 +7,11 @@ it('a run that fails leaves no page in the queue, and its requests are counted b
   const { settings } = await place({ items: 10 });
   const pages: number[] = [];
   const outcomes: string[] = [];
-  onTestFinished(subscribe('queue', (queue) => pages.push(queue.pages)));
-  onTestFinished(subscribe('request', ({ outcome }) => outcomes.push(outcome)));
+  const end = subscribe((measure) => {
+    if (measure.of === 'queue') pages.push(measure.pages);
+    if (measure.of === 'request') outcomes.push(measure.outcome);
+  });
+  onTestFinished(end);
   await expect(load({ ...settings, CATCHWORD_API_KEY: 'WRONG' }, 'full')).rejects.toMatchObject({
     code: 'SOURCE_AUTH',
   });

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { fromErrorRecord } from '../../base/errors.ts';
 import { failureOf, type Service, THREAD_LIMITS } from '../../base/lifecycle.ts';
-import { forwardMeasures } from '../../base/telemetry.ts';
+import { subscribe } from '../../base/telemetry.ts';
 import { measureThread } from '../../operate/metrics/thread-figures.ts';
 import type { FromWebThread, ToWebThread, WebThreadData } from './web-worker.ts';
 
@@ -24,7 +24,7 @@ export async function startWebThread(
   const figures = measureThread();
   const thread = new Worker(program, { workerData: data, name: 'web', resourceLimits: THREAD_LIMITS });
   const say = (message: ToWebThread): void => thread.postMessage(message);
-  const stopForwarding = forwardMeasures((measured) => say({ type: 'measure', measured }));
+  const stopForwarding = subscribe((measure) => say({ type: 'measure', measure }));
   const beats = setInterval(() => say({ type: 'beat', problem: problem() }), data.beatMs);
   const ended = new Promise<void>((resolve) => {
     thread.once('exit', () => {

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { CatchwordError, type ErrorRecord, toErrorRecord } from '../../base/errors.ts';
 import { serveUntil } from '../../base/lifecycle.ts';
 import { createLog, type LogSettings } from '../../base/log.ts';
-import { type Measured, republish } from '../../base/telemetry.ts';
+import { type Measure, publish } from '../../base/telemetry.ts';
 import { startWhenPortIsFree } from '../../http/wait-for-port.ts';
 import type { ThreadFigures } from '../../operate/metrics/thread-figures.ts';
 import type { HttpConfig } from './http-config.ts';
@@ -36,7 +36,7 @@ export interface WebThreadData {
 const MAX_MISSED = 30;
 
 export type ToWebThread =
-  | { readonly type: 'measure'; readonly measured: Measured }
+  | { readonly type: 'measure'; readonly measure: Measure }
   | { readonly type: 'figures'; readonly figures: ThreadFigures }
   | { readonly type: 'beat'; readonly problem: string | null }
   | { readonly type: 'stop' };
@@ -64,7 +64,7 @@ async function serve({ config, port, log: settings, waitsForPort, beatMs }: WebT
       say({ type: 'figures' });
     });
   parentPort?.on('message', (message: ToWebThread) => {
-    if (message.type === 'measure') republish(message.measured);
+    if (message.type === 'measure') publish(message.measure);
     else if (message.type === 'figures') waiting.shift()?.(message.figures);
     else if (message.type === 'beat') [missed, problem] = [0, message.problem];
     else stopping.abort();

@@ -96,7 +96,7 @@ function agentOf({ concurrency, requestTimeoutMs: timeout }: TransportSettings, 
 /** Publishes how a request ends, and after how long. @throws what `knownError` makes of an error */
 async function measured(answer: Promise<Answer>, knownError: (error: unknown) => CatchwordError): Promise<Answer> {
   const start = performance.now();
-  const publishEnd = (outcome: string): void => publish('request', { outcome, ms: performance.now() - start });
+  const publishEnd = (outcome: string): void => publish({ of: 'request', outcome, ms: performance.now() - start });
   try {
     await answer;
   } catch (error) {

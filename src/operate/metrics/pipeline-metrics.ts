@@ -35,17 +35,13 @@ export function countPipeline(meter: Meter, rateLimit: Rate | null): () => void 
     limit.addCallback((result) => result.observe(perSecond));
   }
 
-  const ends = [
-    subscribe('request', ({ outcome, ms }) => {
-      requests.add(1, { outcome });
-      duration.record(ms / 1000);
-    }),
-    subscribe('applied', ({ ms }) => apply.record(ms / 1000)),
-    subscribe('queue', (queued) => {
-      waiting = queued.pages;
-    }),
-  ];
-  return () => {
-    for (const end of ends) end();
-  };
+  return subscribe((measure) => {
+    if (measure.of === 'queue') {
+      waiting = measure.pages;
+      return;
+    }
+    const histogram = measure.of === 'request' ? duration : apply;
+    histogram.record(measure.ms / 1000);
+    if (measure.of === 'request') requests.add(1, { outcome: measure.outcome });
+  });
 }
