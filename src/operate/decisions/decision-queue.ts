@@ -36,8 +36,6 @@ function kindOf(target: string): RunKind {
 }
 
 export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
-/** A decision to carry out now: a run to start, or another one, whose errors are recorded. */
-export type AskedDecision = NonNullable<ReturnType<AskedDecisions['next']>>;
 
 export function createAskedDecisions({ store, keeper, clock, log, lookUp }: AskedOptions) {
   const reviews = createReviews({ store, clock, log, lookUp });
@@ -71,7 +69,10 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
   }
 
   return {
-    /** The first decision that can be carried out now; null if there is none. Call it while this process makes no run. */
+    /**
+     * The first decision that can be carried out now: a run to start, or another one, whose errors are recorded; null if
+     * there is none. Call it while this process makes no run.
+     */
     next: () => {
       for (const row of asked()) {
         // A time in the future shows that the clock was put back.

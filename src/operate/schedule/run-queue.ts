@@ -6,9 +6,9 @@ import type { Logger } from '../../base/log.ts';
 import type { Run, RunKind, RunRequest } from '../../catalog/run-types.ts';
 import type { Store } from '../../store/store.ts';
 import type { Keeper } from '../../sync/keeper.ts';
-import type { AskedDecision, AskedDecisions } from '../decisions/decision-queue.ts';
+import type { AskedDecisions } from '../decisions/decision-queue.ts';
 import { createRetryPause, type RetryPause } from './retry-pause.ts';
-import { createWantedRuns, type WantedRun, type WantedRuns } from './wanted-runs.ts';
+import { createWantedRuns, type WantedRuns } from './wanted-runs.ts';
 
 interface RunQueueOptions {
   readonly keeper: Keeper;
@@ -29,31 +29,6 @@ function report({ id, kind, evidence: _evidence, ...run }: Run, log: Logger): vo
   const fields = { run: id, kind, result: { ...run, from, sourceTime, startedAt, finishedAt } };
   if (run.state !== 'held') log.info(fields, 'run complete');
   else log.warn({ ...fields, hint: `npx catchword run ${id}` }, 'removals are held: approve or reject the run');
-}
-
-/** The next step of the queue. */
-type Step =
-  | { readonly does: 'decide'; readonly decision: AskedDecision }
-  | { readonly does: 'resume'; readonly run: Run }
-  | { readonly does: 'retry'; readonly kind: RunKind }
-  | { readonly does: 'run'; readonly wanted: WantedRun };
-
-/** Chooses the next step; null if there is nothing to do now. */
-function choose(
-  { store, clock, decisions }: RunQueueOptions,
-  waiting: Pick<WantedRuns, 'take'>,
-  isPaused: () => boolean,
-): Step | null {
-  // A pause does not delay what an operator asks for.
-  const decision = decisions?.next() ?? null;
-  if (decision !== null) return { does: 'decide', decision };
-  if (isPaused()) return null;
-  const run = store.runs.unfinished();
-  if (run !== undefined && store.keeperLease.holder(clock.now()) === null) return { does: 'resume', run };
-  const retry = store.schedule.retry();
-  if (retry !== null) return { does: 'retry', kind: retry.kind };
-  const wanted = waiting.take();
-  return wanted === undefined ? null : { does: 'run', wanted };
 }
 
 /** Resumes a run. If the run is abandoned, it is retried like one that failed, because its tick counts as served. */
@@ -113,7 +88,7 @@ function createAttempts({ store, log }: RunQueueOptions, pause: RetryPause, wait
 
 /** Accepts requests for runs and makes the runs one at a time. */
 export function startRunQueue(options: RunQueueOptions) {
-  const { keeper, store, clock, log } = options;
+  const { keeper, store, clock, log, decisions } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
   const pause = createRetryPause(store.schedule, clock);
@@ -122,42 +97,35 @@ export function startRunQueue(options: RunQueueOptions) {
   /** Ends the pause of the current turn. */
   let turn = new AbortController();
 
-  /** @returns false if the step could not be taken now */
-  async function perform(step: Step): Promise<boolean> {
-    switch (step.does) {
-      case 'decide': {
-        const { decision } = step;
-        if (decision.starts === null) return await decision.work(signal);
-        return await attempt(decision.starts, () => decision.work(signal));
-      }
-      case 'resume':
-        pause.endNoted();
-        return await attempt(step.run.kind, () => resume(options, step.run, signal));
-      case 'retry':
-        // The first retry of a process does not wait, because the cause may have been fixed before the restart.
-        pause.endNoted();
-        return await attempt(step.kind, () => keeper.run({ kind: step.kind }, signal));
-      case 'run': {
-        const { request } = step.wanted;
-        const hasBegun = await attempt(request.kind, () => keeper.run(request, signal));
-        if (!hasBegun) waiting.putBack(step.wanted);
-        return hasBegun;
-      }
+  /** Takes the next step. @returns false if there is none, or if it could not be taken now */
+  async function step(): Promise<boolean> {
+    // A pause does not delay what an operator asks for.
+    const decision = decisions?.next() ?? null;
+    if (decision?.starts === null) return await decision.work(signal);
+    if (decision !== null) return await attempt(decision.starts, () => decision.work(signal));
+    if (pause.leftMs() > 0) return false;
+    const run = store.runs.unfinished();
+    if (run !== undefined && store.keeperLease.holder(clock.now()) === null) {
+      pause.endNoted();
+      return await attempt(run.kind, () => resume(options, run, signal));
     }
-  }
-
-  /** Takes steps until there is nothing to do now. */
-  async function work(): Promise<void> {
-    for (;;) {
-      const step = signal.aborted ? null : choose(options, waiting, () => pause.leftMs() > 0);
-      if (step === null || !(await perform(step))) return;
+    const retry = store.schedule.retry();
+    if (retry !== null) {
+      // The first retry of a process does not wait, because the cause may have been fixed before the restart.
+      pause.endNoted();
+      return await attempt(retry.kind, () => keeper.run({ kind: retry.kind }, signal));
     }
+    const wanted = waiting.take();
+    if (wanted === undefined) return false;
+    const hasBegun = await attempt(wanted.request.kind, () => keeper.run(wanted.request, signal));
+    if (!hasBegun) waiting.putBack(wanted);
+    return hasBegun;
   }
 
   async function loop(): Promise<void> {
     while (!signal.aborted) {
       turn = new AbortController();
-      await work();
+      for (let goesOn = true; goesOn && !signal.aborted; ) goesOn = await step();
       if (signal.aborted) return;
       const isElsewhere = store.keeperLease.holder(clock.now()) !== null;
       const checkMs = isElsewhere ? STANDBY_CHECK_MS : CHECK_MS;
