@@ -56,49 +56,46 @@ const NO_ARGUMENT = z
   .default('')
   .transform(() => null);
 
-const run = z.strictObject({
-  action: z.enum(RUN_ACTIONS),
-  target: wholeNumber(1).transform(String),
-  argument: NO_ARGUMENT,
-});
 const sinkName = z.string('names no sink').min(1, 'names no sink').max(200, 'is longer than the name of any sink');
-const SHAPES = {
-  ...(Object.fromEntries(RUN_ACTIONS.map((action) => [action, run])) as Record<RunAction, typeof run>),
-  start: z.strictObject({
-    action: z.literal('start'),
-    target: z.enum(['full', 'delta'], 'is not a kind of run: full or delta'),
-    argument: NO_ARGUMENT,
-  }),
-  replay: z.strictObject({
-    action: z.literal('replay'),
-    target: sinkName,
-    argument: z
-      .literal('')
-      .transform(() => 0)
-      .or(wholeNumber(0))
-      .default(0),
-  }),
-  skip: z.strictObject({ action: z.literal('skip'), target: sinkName, argument: wholeNumber(1) }),
-} as const;
-const otherSink = z.strictObject({ action: z.enum(SINK_ACTIONS), target: sinkName, argument: NO_ARGUMENT });
-
-const NAMED = z.looseObject({ action: z.enum(ACTIONS) });
+const FORM = z.discriminatedUnion(
+  'action',
+  [
+    z.strictObject({ action: z.enum(RUN_ACTIONS), target: wholeNumber(1).transform(String), argument: NO_ARGUMENT }),
+    z.strictObject({
+      action: z.literal('start'),
+      target: z.enum(['full', 'delta'], 'is not a kind of run: full or delta'),
+      argument: NO_ARGUMENT,
+    }),
+    z.strictObject({
+      action: z.literal('replay'),
+      target: sinkName,
+      argument: z
+        .literal('')
+        .transform(() => 0)
+        .or(wholeNumber(0))
+        .default(0),
+    }),
+    z.strictObject({ action: z.literal('skip'), target: sinkName, argument: wholeNumber(1) }),
+    z.strictObject({
+      action: z.enum(SINK_ACTIONS).exclude(['replay', 'skip']),
+      target: sinkName,
+      argument: NO_ARGUMENT,
+    }),
+  ],
+  `choose one of ${ACTIONS.join(', ')}`,
+);
 
 /**
  * Reads the fields of a form.
  * @throws CatchwordError USAGE naming every field that is wrong
  */
 export function readDecision(fields: unknown, who: string): Decision {
-  const named = NAMED.safeParse(fields ?? {});
-  const hint = 'Go back and use a button of the page, or use the catchword command.';
-  if (!named.success) throw usageError(`action: choose one of ${ACTIONS.join(', ')}`, hint);
-  const { action } = named.data;
-  const shape = action in SHAPES ? SHAPES[action as keyof typeof SHAPES] : otherSink;
-  const parsed = shape.safeParse(fields);
+  const given = fields ?? {};
+  const parsed = FORM.safeParse(given);
   if (parsed.success) return { ...parsed.data, who };
   const problems = parsed.error.issues.map(({ path, message, ...issue }) => {
-    if (issue.code === 'unrecognized_keys') return `${issue.keys.join(', ')}: not a field of ${action}`;
-    return `${path.join('.') || 'fields'}: ${message}`;
+    if (issue.code !== 'unrecognized_keys') return `${path.join('.') || 'fields'}: ${message}`;
+    return `${issue.keys.join(', ')}: not a field of ${(given as Pick<Decision, 'action'>).action}`;
   });
-  throw usageError(problems.join('; '), hint);
+  throw usageError(problems.join('; '), 'Go back and use a button of the page, or use the catchword command.');
 }

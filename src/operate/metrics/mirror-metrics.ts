@@ -42,6 +42,8 @@ function createHeldCount({ store, clock }: Pick<MirrorMetricsOptions, 'store' | 
 function createInstruments(meter: Meter) {
   const gauge = (name: string, description: string) =>
     meter.createObservableGauge(`catchword_${name}`, { description });
+  const counter = (name: string, description: string) =>
+    meter.createObservableCounter(`catchword_${name}_total`, { description });
   return {
     products: gauge('products', 'Products in the mirror, without those that were removed.'),
     lastSeq: gauge('change_log_last_seq', 'Number of the newest change in the change log.'),
@@ -73,79 +75,68 @@ function createInstruments(meter: Meter) {
     sinkLagRecords: gauge('sink_lag_records', 'Changes that the sink has not confirmed.'),
     sinkLagSeconds: gauge('sink_lag_seconds', 'How long the oldest change has waited that the sink has not confirmed.'),
     sinkParked: gauge('sink_parked_events', 'Events that the sink has refused, and those that wait for them.'),
+    delivered: counter('sink_delivered_events', 'Events that the sink has confirmed.'),
+    viewFailures: counter(
+      'sink_view_failures',
+      "Products that an expression of the sink's view failed on, since it has this view.",
+    ),
+    pages: counter('pages', 'Pages that all runs of the mirror have applied.'),
+    changes: counter('changes', 'Changes that all runs of the mirror have found, by op.'),
+    rejected: counter('rejected_items', 'Items of pages that all runs of the mirror have rejected.'),
   };
 }
 
 /** Observes the mirror's state at each scrape, in one snapshot. */
 export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetricsOptions): void {
-  const gauges = createInstruments(meter);
-  const delivered = meter.createObservableCounter('catchword_sink_delivered_events_total', {
-    description: 'Events that the sink has confirmed.',
-  });
-  const viewFailures = meter.createObservableCounter('catchword_sink_view_failures_total', {
-    description: "Products that an expression of the sink's view failed on, since it has this view.",
-  });
-  const pages = meter.createObservableCounter('catchword_pages_total', {
-    description: 'Pages that all runs of the mirror have applied.',
-  });
-  const changes = meter.createObservableCounter('catchword_changes_total', {
-    description: 'Changes that all runs of the mirror have found, by op.',
-  });
-  const rejected = meter.createObservableCounter('catchword_rejected_items_total', {
-    description: 'Items of pages that all runs of the mirror have rejected.',
-  });
+  const metrics = createInstruments(meter);
   const heldCount = createHeldCount({ store, clock });
 
-  meter.addBatchObservableCallback(
-    (result) => {
-      store.read(() => {
-        const active = store.runs.unfinished();
-        const now = state();
-        const problems = problemsOf(now);
-        result.observe(gauges.products, store.products.living());
-        result.observe(gauges.lastSeq, store.changes.lastSeq());
-        if (now.ageMs !== null) result.observe(gauges.age, now.ageMs / 1000);
-        for (const freshness of FRESHNESS) {
-          result.observe(gauges.freshness, now.freshness === freshness ? 1 : 0, { state: freshness });
-        }
-        for (const topic of TOPICS) {
-          const found = problems.filter((problem) => problem.begins && problem.topic === topic);
-          result.observe(gauges.problems, found.length, { topic });
-        }
-        for (const kind of KINDS) {
-          result.observe(gauges.runActive, active?.kind === kind ? 1 : 0, { kind });
-          const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
-          if (last !== undefined) result.observe(gauges.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
-        }
-        result.observe(gauges.runPages, active?.pages ?? 0);
-        result.observe(gauges.failed, now.failed);
-        result.observe(gauges.open, now.open);
-        const kinds = now.full?.reasons.map(reasonKind) ?? [];
-        for (const reason of REASON_KINDS)
-          result.observe(gauges.openReason, kinds.includes(reason) ? 1 : 0, { reason });
-        const totals = store.runs.totals();
-        const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
-        result.observe(pages, total('pages'));
-        result.observe(rejected, total('rejected'));
-        for (const op of CHANGE_OPS) result.observe(changes, total(op), { op });
-        result.observe(gauges.held, heldCount(now.held));
-        result.observe(gauges.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
-        for (const one of now.sinks) {
-          const { row, lagRecords, lagSeconds } = one;
-          const sink = row.name;
-          result.observe(gauges.sinkState, 1, { sink, state: sinkLag(store, one).state });
-          result.observe(gauges.sinkLagRecords, lagRecords, { sink });
-          if (lagSeconds !== null) result.observe(gauges.sinkLagSeconds, lagSeconds, { sink });
-          result.observe(gauges.sinkParked, store.sinks.parkedCount(row.id), { sink });
-          result.observe(delivered, row.delivered, { sink });
-          result.observe(viewFailures, row.viewFailures, { sink });
-        }
-        result.observe(gauges.diskFree, now.disk.free);
-        result.observe(gauges.diskSize, now.disk.size);
-      });
-      result.observe(gauges.fileBytes, fileBytes(store.path));
-      result.observe(gauges.walBytes, fileBytes(`${store.path}-wal`));
-    },
-    [...Object.values(gauges), delivered, viewFailures, pages, changes, rejected],
-  );
+  meter.addBatchObservableCallback((result) => {
+    store.read(() => {
+      const active = store.runs.unfinished();
+      const now = state();
+      const problems = problemsOf(now);
+      result.observe(metrics.products, store.products.living());
+      result.observe(metrics.lastSeq, store.changes.lastSeq());
+      if (now.ageMs !== null) result.observe(metrics.age, now.ageMs / 1000);
+      for (const freshness of FRESHNESS) {
+        result.observe(metrics.freshness, now.freshness === freshness ? 1 : 0, { state: freshness });
+      }
+      for (const topic of TOPICS) {
+        const found = problems.filter((problem) => problem.begins && problem.topic === topic);
+        result.observe(metrics.problems, found.length, { topic });
+      }
+      for (const kind of KINDS) {
+        result.observe(metrics.runActive, active?.kind === kind ? 1 : 0, { kind });
+        const last = store.recentRuns.ended(kind, RUNS).find(({ state }) => state === 'complete');
+        if (last !== undefined) result.observe(metrics.lastComplete, (last.finishedAt ?? 0) / 1000, { kind });
+      }
+      result.observe(metrics.runPages, active?.pages ?? 0);
+      result.observe(metrics.failed, now.failed);
+      result.observe(metrics.open, now.open);
+      const kinds = now.full?.reasons.map(reasonKind) ?? [];
+      for (const reason of REASON_KINDS) result.observe(metrics.openReason, kinds.includes(reason) ? 1 : 0, { reason });
+      const totals = store.runs.totals();
+      const total = (count: ChangeOp | 'pages' | 'rejected'): number => totals[count] + (active?.[count] ?? 0);
+      result.observe(metrics.pages, total('pages'));
+      result.observe(metrics.rejected, total('rejected'));
+      for (const op of CHANGE_OPS) result.observe(metrics.changes, total(op), { op });
+      result.observe(metrics.held, heldCount(now.held));
+      result.observe(metrics.paused, Math.max(0, (now.pause?.until ?? now.nowMs) - now.nowMs) / 1000);
+      for (const one of now.sinks) {
+        const { row, lagRecords, lagSeconds } = one;
+        const sink = row.name;
+        result.observe(metrics.sinkState, 1, { sink, state: sinkLag(store, one).state });
+        result.observe(metrics.sinkLagRecords, lagRecords, { sink });
+        if (lagSeconds !== null) result.observe(metrics.sinkLagSeconds, lagSeconds, { sink });
+        result.observe(metrics.sinkParked, store.sinks.parkedCount(row.id), { sink });
+        result.observe(metrics.delivered, row.delivered, { sink });
+        result.observe(metrics.viewFailures, row.viewFailures, { sink });
+      }
+      result.observe(metrics.diskFree, now.disk.free);
+      result.observe(metrics.diskSize, now.disk.size);
+    });
+    result.observe(metrics.fileBytes, fileBytes(store.path));
+    result.observe(metrics.walBytes, fileBytes(`${store.path}-wal`));
+  }, Object.values(metrics));
 }
