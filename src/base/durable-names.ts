@@ -1,5 +1,5 @@
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { systemCodeOf } from './errors.ts';
 
@@ -56,6 +56,13 @@ export async function renameDurably(from: string, to: string): Promise<void> {
 /** Replaces a file, which only this user can read, as a whole: after a power failure it has the old text or the new. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const temporary = `${path}.new`;
-  await writeFile(temporary, text, { mode: 0o600, flush: true });
-  await renameDurably(temporary, path);
+  try {
+    // A leftover could be a link, or readable by others.
+    await rm(temporary, { force: true });
+    await writeFile(temporary, text, { flag: 'wx', mode: 0o600, flush: true });
+    await renameDurably(temporary, path);
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw error;
+  }
 }

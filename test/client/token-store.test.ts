@@ -110,7 +110,7 @@ it.each(['that exists', 'that does not exist yet'])(
 
 it('a token file is written without following a leftover link or keeping a leftover mode', async () => {
   const path = pathOf();
-  const next = `${path}.${process.pid}.new`;
+  const next = `${path}.new`;
   const victim = `${path}.victim`;
   writeFileSync(victim, 'important');
   symlinkSync(victim, next);
@@ -126,7 +126,7 @@ it('a token file is written without following a leftover link or keeping a lefto
 it('a token file that cannot be written is an error', async () => {
   const path = pathOf();
   const store = storeAt(path);
-  mkdirSync(`${path}.${process.pid}.new`);
+  mkdirSync(`${path}.new`);
   await expect(store.write(TOKEN)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
 });
 

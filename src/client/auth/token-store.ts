@@ -9,11 +9,10 @@ import {
   realpathSync,
   statSync,
 } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
 import { interrupted } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
-import { renameDurably } from '../../base/durable-names.ts';
+import { replaceFile } from '../../base/durable-names.ts';
 import { CatchwordError, systemCodeOf } from '../../base/errors.ts';
 import { loadLocks, waitForFile } from '../../base/file-lock.ts';
 
@@ -87,19 +86,6 @@ function readFile(path: string): { readonly token: string; readonly owner: strin
   }
 }
 
-async function writeTokenFile(path: string, content: string): Promise<void> {
-  const next = `${path}.${process.pid}.new`;
-  try {
-    // A leftover could be a link, or readable by others.
-    await rm(next, { force: true });
-    await writeFile(next, content, { flag: 'wx', mode: 0o600, flush: true });
-    await renameDurably(next, path);
-  } catch (error) {
-    await rm(next, { force: true }).catch(() => {});
-    throw failed('write', path, error);
-  }
-}
-
 export type TokenStore = ReturnType<typeof openTokenStore>;
 
 /**
@@ -126,10 +112,12 @@ export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
       const stored = readFile(file);
       return stored?.owner === hash ? stored.token : undefined;
     },
-    /** Replaces the file. @throws CatchwordError CONFIG_INVALID */
+    /** Replaces the file; to be called by `work` of `alone`. @throws CatchwordError CONFIG_INVALID */
     write: async (token: string): Promise<void> => {
       readFile(file);
-      await writeTokenFile(file, `${token}\n${hash}\n`);
+      await replaceFile(file, `${token}\n${hash}\n`).catch((error: unknown) => {
+        throw failed('write', file, error);
+      });
     },
     /**
      * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
