@@ -4,11 +4,12 @@ import { productsOf } from '../../catalog/page-items.ts';
 import type { Envelope, Page } from '../../catalog/page-types.ts';
 import type { Product } from '../../catalog/product.ts';
 import type { CatalogItem, CatalogProduct } from '../../catalog/product-type.ts';
-import { validateLookup, validatePage } from '../../catalog/validate-page.ts';
+import { validateLookup } from '../../catalog/validate-page.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { type OptionsOf, texts } from '../input/request-fields.ts';
-import { type ProductSettings, readProduct, readProducts } from './product-operations.ts';
+import { type ProductSettings, readProduct } from './product-operations.ts';
+import { readPages } from './read-items.ts';
 
 /** One answer of the service: the products, and what it says of the whole list then. */
 export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {
@@ -71,16 +72,10 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
      */
     products: async function* (options?: ProductsOptions): AsyncGenerator<ProductsPage, void, undefined> {
       const { signal, from = null, until = null, perPage, ...own } = optionsOf(LIST_OPTIONS, options);
-      for (let page = 1, pages = 1; page <= pages; page++) {
-        const window = { page, perPage };
-        const operation = readProducts({ window, from, until }, { ...defaults, ...own });
-        const { body, sourceTime } = await caller.call(operation, signal);
-        const found = validatePage(body, window);
-        const { envelope, rejected } = found;
+      const range = { from, until, page: undefined, perPage };
+      for await (const found of readPages(caller, { ...defaults, ...own }, range, signal)) {
         const products = productsOf(found).flatMap((product) => (product === null ? [] : [itemOf(product)]));
-        yield { ...envelope, products, rejected, sourceTime };
-        // The catalog may have grown or shrunk since the last page.
-        pages = envelope.totalPages;
+        yield { ...found.envelope, products, rejected: found.rejected, sourceTime: found.sourceTime };
       }
     },
     /**
