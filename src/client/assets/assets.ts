@@ -13,16 +13,15 @@ export type WrittenAsset = Asset & { readonly vbid: string };
 export const OWNERS_ONLY =
   'Content owners only: use an API key that owns the asset, or that has access by set or manual rights.';
 
-const boolean = z.boolean('must be true or false');
 const WRITE = {
   ...UNCHECKED,
   /** Accept the fields that only internal systems of the service can set (interface, 2.1). Default: reject them. */
-  allowInternal: boolean.default(false),
+  allowInternal: UNCHECKED.unchecked,
 };
 const PUT = {
   ...WRITE,
   /** The asset is new: `imprint_id` and `title` are required. Default: true without an identifier. */
-  create: boolean.optional(),
+  create: z.boolean('must be true or false').optional(),
 };
 const WRITE_OPTIONS = callOptions(WRITE);
 const PUT_OPTIONS = callOptions(PUT);

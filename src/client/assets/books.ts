@@ -1,8 +1,7 @@
-import * as z from 'zod';
 import { type ParsedAnswer, requireFields } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { type CallOptions, signalOf } from '../input/call-options.ts';
-import { parseInput } from '../input/parse-input.ts';
+import { OBJECT, parseInput } from '../input/parse-input.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 import { OWNERS_ONLY, type WrittenAsset, writtenAsset } from './assets.ts';
 
@@ -16,8 +15,6 @@ export type BookFields = Readonly<Record<string, unknown>>;
  * The interface does not show the answer: it is read as an asset (section 2.2), in JSON or XML, and `raw` has all of it.
  */
 export type Book = Asset;
-
-const BOOK = z.looseObject({}, 'must be an object');
 
 export type Books = ReturnType<typeof createBooks>;
 
@@ -39,7 +36,7 @@ export function createBooks(caller: Caller, path: string) {
   return {
     /** `POST`; the service assigns the identifier, which the caller should store. Not retried once it may have arrived. */
     create: async (fields: BookFields, options?: CallOptions): Promise<WrittenAsset> => {
-      const body = parseInput('the book', BOOK, fields);
+      const body = parseInput('the book', OBJECT, fields);
       const create = { ...common, method: 'POST', path, repeatable: false, creates: 'vbid', body } as const;
       const read = (answer: ParsedAnswer) => writtenAsset(answer, null);
       return await caller.call({ ...create, subject: 'new book', read }, signalOf(options));
@@ -51,7 +48,7 @@ export function createBooks(caller: Caller, path: string) {
     },
     /** `PUT`. The answer may be empty: then `raw` is, too. */
     update: async (vbid: string, fields: BookFields, options?: CallOptions): Promise<Book> => {
-      const body = parseInput('the book', BOOK, fields);
+      const body = parseInput('the book', OBJECT, fields);
       // A second request would ingest the file twice.
       const repeatable = body.url === undefined;
       const read = (answer: ParsedAnswer) =>

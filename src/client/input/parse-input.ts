@@ -71,7 +71,8 @@ export function parseInput<S extends z.ZodType>(
 /** The hint of a check that the caller can turn off. */
 export const UNCHECKED_HINT = 'Correct these fields, or send them as they are with unchecked (--force).';
 
-const OBJECT = z.looseObject({}, 'must be an object');
+/** Fields that the interface does not show. */
+export const OBJECT = z.looseObject({}, 'must be an object');
 
 /**
  * Fields that the service is to judge: a field that fits its schema is converted, any other is left as given.

@@ -1,4 +1,3 @@
-import * as z from 'zod';
 import { CatchwordError } from '../../base/errors.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
 import { type JsonObject, MAX_IDENTIFIER, type ParsedAnswer, requireFields } from '../http/answer.ts';
@@ -11,12 +10,13 @@ import {
   signalOf,
   UNCHECKED,
 } from '../input/call-options.ts';
+import { OBJECT } from '../input/parse-input.ts';
 import type { OptionsOf } from '../input/request-fields.ts';
 import { checkPackage, PACKAGE_FIELDS, type Package, type PackageFields, packageOf } from './package-fields.ts';
 
 const DELETE = {
   /** The body to send: at live services it lists books to take out of the package. Default: none. */
-  fields: z.looseObject({}, 'must be an object').optional(),
+  fields: OBJECT.optional(),
 };
 const WRITE_OPTIONS = callOptions(UNCHECKED);
 const DELETE_OPTIONS = callOptions(DELETE);
