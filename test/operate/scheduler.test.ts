@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import type { Service } from '../../src/base/lifecycle.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { RunKind } from '../../src/catalog/run-types.ts';
-import { checkCron } from '../../src/operate/schedule/check-cron.ts';
+import { checkCron } from '../../src/operate/schedule/due.ts';
 import {
   createRequestedTicks,
   requestLateRuns,

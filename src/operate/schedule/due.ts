@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type { Cron } from 'croner';
+import { CatchwordError, messageOf } from '../../base/errors.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
 import { type MissedTicks, MOST_MISSED, type Plans } from '../../catalog/tick.ts';
 
@@ -34,7 +35,7 @@ function singleTimes(expression: string): string[] {
   return hour.split(',').flatMap((h) => minute.split(',').map((m) => [...seconds, m, h, ...rest].join(' ')));
 }
 
-/** Loaded when it is needed: a command that starts no schedule computes no tick. */
+/** Loads croner and node-cron when they are needed: few commands start a schedule, and few users set one. */
 const load = createRequire(import.meta.url);
 
 /** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
@@ -65,6 +66,24 @@ function nextOf(cron: string, timezone: string) {
  */
 export function nextDue(cron: string, timezone: string, afterMs: number): number | null {
   return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
+}
+
+/** @throws CatchwordError CONFIG_INVALID naming the variable */
+export function checkCron(variable: string, expression: string): void {
+  if (expression === 'off') return;
+  const { validateDetailed } = load('node-cron') as typeof import('node-cron');
+  const { valid, errors } = validateDetailed(expression);
+  let reason = valid ? undefined : (errors[0]?.message ?? 'Use five fields');
+  try {
+    // Checked with both libraries, because each accepts forms that the other does not.
+    if (valid && nextDue(expression, 'UTC', 0) === null) reason = 'It never fires';
+  } catch (error) {
+    reason = messageOf(error);
+  }
+  if (reason === undefined) return;
+  const hint = `${reason}. Example: 0 2 * * * (every day at 02:00); or off.`;
+  const what = `${variable}: ${JSON.stringify(expression)} is not a valid cron expression`;
+  throw new CatchwordError('CONFIG_INVALID', what, { hint });
 }
 
 /** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */

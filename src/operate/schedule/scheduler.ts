@@ -6,8 +6,7 @@ import { errorFields, type Logger } from '../../base/log.ts';
 import { createTrouble } from '../../base/trouble.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
 import { type MissedTicks, tickName, tickTime } from '../../catalog/tick.ts';
-import { checkCron } from './check-cron.ts';
-import { dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
+import { checkCron, dueRuns, isAhead, KINDS, LATE_MS, nextDue, type Schedule, ticksBetween } from './due.ts';
 
 /** The served ticks. Kept in the mirror (store/rows/served-ticks.ts), or in memory by a scheduler without a mirror. */
 interface ServedTicks {

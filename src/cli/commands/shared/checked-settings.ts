@@ -1,6 +1,6 @@
 import { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
-import { checkCron } from '../../../operate/schedule/check-cron.ts';
+import { checkCron } from '../../../operate/schedule/due.ts';
 import { sinkConfig } from '../../../relay/sink-config.ts';
 import { type Config, readSettings, type SourceConfig, settingsError } from '../../../settings/config.ts';
 import type { Environment } from '../../../settings/environment.ts';
