@@ -1,7 +1,7 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { Pause } from '../../base/clock.ts';
-import { createLog } from '../../base/log.ts';
+import { createLog, type Logger } from '../../base/log.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import type { FetchOutcome, FetchTask } from '../../catalog/page-types.ts';
 import { createLearner, type LearnedLimit } from '../../pace/learned-rate.ts';
@@ -11,7 +11,6 @@ import { createRedisTrouble } from '../redis-trouble.ts';
 import { createDelivery, type Handle } from './apply-consumer.ts';
 import { checkRedis } from './check-redis.ts';
 import { decodeOutcome } from './codec.ts';
-import { createFetcherWatch } from './fetcher-watch.ts';
 import {
   fetchJobOptions,
   jobId,
@@ -79,6 +78,22 @@ async function forget(gone: string, place: QueuePlace, redis: Redis): Promise<vo
   } finally {
     await pages.close();
   }
+}
+
+const NO_FETCHER_HINT =
+  'Start npx catchword fetcher with the settings of this keeper: address, key, currencies, details and lookup path.';
+
+/** Logs when no fetcher reads the tasks of this queue, so that pages wait, and when one does again. */
+function createFetcherWatch(fetchQueue: Queue, log: Logger): () => Promise<void> {
+  let isLonely = false;
+  return async () => {
+    const wasLonely = isLonely;
+    // Some services of Redis forbid clients to list others, or to name themselves.
+    const workers = await fetchQueue.getWorkersCount().catch(() => null);
+    isLonely = workers === 0 && (await fetchQueue.getActiveCount()) === 0;
+    if (isLonely && !wasLonely) log.warn({ hint: NO_FETCHER_HINT }, 'no fetcher reads the pages of this keeper');
+    if (wasLonely && !isLonely) log.info({}, 'a fetcher reads the pages of this keeper again');
+  };
 }
 
 /**
