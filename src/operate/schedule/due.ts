@@ -20,8 +20,8 @@ export interface Schedule {
 
 export const KINDS = ['full', 'delta'] as const;
 
-/** How far back to look for the newest tick, step by step: most expressions fire within the first span. */
-const SPANS_MS = [300_000, 3_600_000, 86_400_000, 8 * 86_400_000, 32 * 86_400_000, 367 * 86_400_000];
+/** How far back to look for the newest tick. */
+const YEAR_MS = 367 * 86_400_000;
 
 const NUMBERS = /^\d+(,\d+)*$/;
 
@@ -41,8 +41,7 @@ const load = createRequire(import.meta.url);
 /** Caches parsed expressions: parsing one takes as long as finding its next tick, and a process has two. */
 const parsed = new Map<string, readonly Cron[]>();
 
-/** @returns finds the first tick after `afterMs`; null if there is none */
-function nextOf(cron: string, timezone: string) {
+function patternsOf(cron: string, timezone: string): readonly Cron[] {
   // A day of the month and a day of the week must both match, as in node-cron.
   const options = { paused: true, domAndDow: true, mode: '5-or-6-parts' } as const;
   // Loading the zones takes up to 40 ms.
@@ -54,10 +53,7 @@ function nextOf(cron: string, timezone: string) {
   };
   const patterns = parsed.get(key) ?? singleTimes(cron).map(make);
   parsed.set(key, patterns);
-  return (afterMs: number): number | null => {
-    const moments = patterns.flatMap((pattern) => pattern.nextRun(new Date(afterMs))?.getTime() ?? []);
-    return moments.length === 0 ? null : Math.min(...moments);
-  };
+  return patterns;
 }
 
 /**
@@ -65,7 +61,9 @@ function nextOf(cron: string, timezone: string) {
  * @throws Error if `cron` is not a valid expression
  */
 export function nextDue(cron: string, timezone: string, afterMs: number): number | null {
-  return cron === 'off' ? null : nextOf(cron, timezone)(afterMs);
+  if (cron === 'off') return null;
+  const moments = patternsOf(cron, timezone).flatMap((one) => one.nextRun(new Date(afterMs))?.getTime() ?? []);
+  return moments.length === 0 ? null : Math.min(...moments);
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming the variable */
@@ -89,14 +87,11 @@ export function checkCron(variable: string, expression: string): void {
 /** @returns the newest tick after `afterMs` (null: a year ago) up to and including `nowMs`; null if there is none */
 export function newestDue(cron: string, timezone: string, afterMs: number | null, nowMs: number): number | null {
   if (cron === 'off') return null;
-  const next = nextOf(cron, timezone);
-  for (const span of SPANS_MS) {
-    const start = Math.max(afterMs ?? Number.NEGATIVE_INFINITY, nowMs - span);
-    let newest: number | null = null;
-    for (let at = next(start); at !== null && at <= nowMs; at = next(at)) newest = at;
-    if (newest !== null || start === afterMs) return newest;
-  }
-  return null;
+  // croner counts in whole seconds, and without the given one.
+  const before = new Date((Math.floor(nowMs / 1_000) + 1) * 1_000);
+  const moments = patternsOf(cron, timezone).flatMap((one) => one.previousRuns(1, before)[0]?.getTime() ?? []);
+  const newest = Math.max(...moments);
+  return newest > Math.max(afterMs ?? 0, nowMs - YEAR_MS) ? newest : null;
 }
 
 /** Clocks of two machines may differ by this much. */
@@ -114,7 +109,7 @@ export const LATE_MS = 120_000;
 export function ticksBetween(cron: string, timezone: string, afterMs: number, upToMs: number): MissedTicks | null {
   const upTo = newestDue(cron, timezone, afterMs, upToMs);
   if (upTo === null) return null;
-  const next = nextOf(cron, timezone);
+  const next = (at: number): number | null => nextDue(cron, timezone, at);
   const from = next(afterMs) ?? upTo;
   let ticks = 1;
   for (let at = next(from); at !== null && at <= upTo && ticks <= MOST_MISSED; at = next(at)) ticks++;
