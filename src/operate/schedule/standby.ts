@@ -1,7 +1,7 @@
 import { withAbort } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { hasCode, messageOf } from '../../base/errors.ts';
-import { failureOf, type Service, serveUntil, startTogether } from '../../base/lifecycle.ts';
+import { repeat, type Service, serveUntil, startTogether } from '../../base/lifecycle.ts';
 import type { Logger } from '../../base/log.ts';
 import { holdLease } from '../../store/schema/hold-lease.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
@@ -36,7 +36,6 @@ const CHECK_MS = 2_000;
  * @throws what `start` throws the first time
  */
 export async function startStandby({ role, db, mode, clock, log, start }: StandbyOptions): Promise<Service> {
-  const stopping = new AbortController();
   let waited = false;
   let standsBy = false;
   /** Stays open from one try to the next, because every opening costs memory; see statements.ts. */
@@ -46,7 +45,7 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
     settle = resolve;
   });
 
-  async function serve(leased: LeasedDaemon, lost: AbortSignal): Promise<void> {
+  async function serve(leased: LeasedDaemon, stopping: AbortSignal, lost: AbortSignal): Promise<void> {
     const services = await startTogether(async (started) => {
       await start(started, waited, leased);
       return started;
@@ -58,54 +57,40 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
       if (!lost.aborted) return;
       log.warn({ role }, 'another process has taken over because this one was suspended for too long');
     }
-    await withAbort([stopping.signal, lost], (over) => serveUntil(over, services, onStopping));
+    await withAbort([stopping, lost], (over) => serveUntil(over, services, onStopping));
   }
 
-  /** @returns false if another process is active */
-  async function tryOnce(): Promise<boolean> {
+  async function turn(stopping: AbortSignal): Promise<void> {
     // Only the first try may create it.
     mirror ??= openStore(db, { mustExist: waited, mode });
     let held = false;
     try {
       await holdLease(mirror.daemonLease, clock, log, (leased, lost) => {
         held = true;
-        return serve(leased, lost);
+        return serve(leased, stopping, lost);
       });
-      return true;
     } catch (error) {
-      if (!held && hasCode(error, 'MIRROR_REPLACED')) {
-        // The next try opens the new file. This one stays open, because closing it would write to the new one.
-        mirror = undefined;
-        return false;
+      if (held || !hasCode(error, 'MIRROR_REPLACED', 'MIRROR_BUSY')) throw error;
+      // The next try opens the new file. This one stays open, because closing it would write to the new one.
+      if (error.code === 'MIRROR_REPLACED') mirror = undefined;
+      else if (!standsBy) {
+        log.info({ role, reason: messageOf(error) }, 'standing by');
+        standsBy = true;
       }
-      if (held || !hasCode(error, 'MIRROR_BUSY')) throw error;
-      if (!standsBy) log.info({ role, reason: messageOf(error) }, 'standing by');
-      standsBy = true;
-      return false;
     }
+    waited = true;
+    settle();
   }
 
-  async function run(): Promise<void> {
-    try {
-      while (!stopping.signal.aborted) {
-        const wasActive = await tryOnce();
-        waited = true;
-        settle();
-        if (!wasActive) await clock.sleep(CHECK_MS, stopping.signal).catch(() => {});
-      }
-    } finally {
-      mirror?.close();
-    }
+  const trying = repeat({ name: role, clock, everyMs: CHECK_MS, turn });
+  async function stop(): Promise<void> {
+    await trying.stop();
+    mirror?.close();
+    mirror = undefined;
   }
-
-  const running = run();
-  await Promise.race([settled, running]);
-  return {
-    name: role,
-    failed: failureOf(running),
-    stop: async () => {
-      stopping.abort();
-      await running.catch(() => {});
-    },
-  };
+  await Promise.race([settled, trying.failed]).catch(async (error: unknown) => {
+    await stop();
+    throw error;
+  });
+  return { ...trying, stop };
 }
