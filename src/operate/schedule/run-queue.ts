@@ -117,7 +117,7 @@ export function startRunQueue(options: RunQueueOptions) {
     }
     const wanted = waiting.take();
     if (wanted === undefined) return false;
-    const hasBegun = await attempt(wanted.request.kind, () => keeper.run(wanted.request, signal));
+    const hasBegun = await attempt(wanted.kind, () => keeper.run(wanted, signal));
     if (!hasBegun) waiting.putBack(wanted);
     return hasBegun;
   }

@@ -6,12 +6,6 @@ import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetFutureTicks } from './scheduler.ts';
 
-/** A run to make: it is scheduled, or the mirror was never filled. */
-export interface WantedRun {
-  readonly request: RunRequest;
-  readonly because: 'schedule' | 'empty';
-}
-
 interface WantedRunsOptions {
   readonly store: Store;
   readonly clock: Clock;
@@ -32,11 +26,16 @@ function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs
   return retry !== null && covers(retry.kind, wanted) ? 'the retry of a failed run covers it' : null;
 }
 
+/** When a run is scheduled; null if it is wanted because the mirror was never filled. */
+function dueAt({ tick = '' }: RunRequest): number | null {
+  return tickTime(tick);
+}
+
 export type WantedRuns = ReturnType<typeof createWantedRuns>;
 
 /** Keeps the requested runs that wait for their turn. */
 export function createWantedRuns({ store, clock, log, pauseFields }: WantedRunsOptions) {
-  let waiting: WantedRun[] = [];
+  let waiting: RunRequest[] = [];
   return {
     /**
      * Adds a request, unless another run covers it.
@@ -45,7 +44,7 @@ export function createWantedRuns({ store, clock, log, pauseFields }: WantedRunsO
      */
     add: (request: RunRequest, current: RunKind | null): boolean => {
       const { kind, tick } = request;
-      const at = tick === undefined ? null : tickTime(tick);
+      const at = dueAt(request);
       if (at !== null) {
         forgetFutureTicks(store.schedule, kind, clock.now(), log);
         if ((store.schedule.served(kind) ?? 0) >= at) return false;
@@ -58,27 +57,26 @@ export function createWantedRuns({ store, clock, log, pauseFields }: WantedRunsO
         return false;
       }
       // A newer tick replaces a waiting one. A waiting tick is not served yet, so the scheduler wanted it again.
-      waiting = waiting.filter((wanted) => !(covers(kind, wanted.request.kind) && wanted.because === 'schedule'));
-      waiting.push({ request, because: at === null ? 'empty' : 'schedule' });
+      waiting = waiting.filter((wanted) => !covers(kind, wanted.kind) || dueAt(wanted) === null);
+      waiting.push(request);
       return true;
     },
-    /** Takes the first request. Another process may have filled the mirror since an `empty` one was made. */
-    take: (): WantedRun | undefined => {
-      const isWanted = ({ because }: WantedRun): boolean => because !== 'empty' || needsFullRun(store);
-      const [first, ...others] = waiting.filter(isWanted);
+    /** Takes the first request. Another process may have filled the mirror since. */
+    take: (): RunRequest | undefined => {
+      const [first, ...others] = waiting.filter((wanted) => dueAt(wanted) !== null || needsFullRun(store));
       waiting = others;
       return first;
     },
     /** Puts back a request whose run could not begin. */
-    putBack: (wanted: WantedRun): void => {
+    putBack: (wanted: RunRequest): void => {
       waiting.unshift(wanted);
     },
     /** Drops the ticks that a run covers, and marks them as served. */
     serve: (run: Run): void => {
-      waiting = waiting.filter(({ request, because }) => {
-        if (because !== 'schedule' || !covers(run.kind, request.kind)) return true;
-        const at = tickTime(request.tick ?? '');
-        if (at !== null) store.schedule.serve(request.kind, at);
+      waiting = waiting.filter((wanted) => {
+        const at = dueAt(wanted);
+        if (at === null || !covers(run.kind, wanted.kind)) return true;
+        store.schedule.serve(wanted.kind, at);
         return false;
       });
     },
