@@ -24,21 +24,19 @@ export interface RequestSlot {
   readonly hold: (bytes: number) => void;
 }
 
-const ALWAYS: RequestSlot = { take: async () => {}, hold: () => {} };
-
 /** Reads a window, and retries until there is an outcome. @returns null if `signal` was aborted */
 export async function readUntilDone(
   task: FetchTask,
   { read, pacer, clock, log, onRetry }: ReadOptions,
   signal: AbortSignal,
-  slot: RequestSlot = ALWAYS,
+  slot?: RequestSlot,
 ): Promise<FetchOutcome | null> {
   for (let attempt = 1; ; attempt++) {
     try {
-      await slot.take();
+      await slot?.take();
       // Another mirror of the source may be reading a list for hours.
       await pacer.acquire(signal, { isUrgent: task.from !== null || task.vbid !== undefined });
-      const { page, response } = await read(task, signal, attempt, slot.hold);
+      const { page, response } = await read(task, signal, attempt, slot?.hold);
       pacer.succeeded();
       return { kind: 'captured', captured: { task, page, response, requests: attempt } };
     } catch (thrown) {
