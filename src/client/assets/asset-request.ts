@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { JsonObject } from '../http/answer.ts';
 import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
-import { day, decimal, flag, httpUrl, name, only, text, texts, whole } from '../input/request-fields.ts';
+import { day, decimal, flag, httpUrl, name, only, text, texts, whole, written } from '../input/request-fields.ts';
 
 /* The request fields of an asset (interface, section 2.1, with the limits of section 8). */
 
@@ -20,11 +20,9 @@ const identifiers = only({
   vbid13_alias: isbns,
 });
 
-const CURRENCY = 'must be a currency code of three capital letters, such as USD';
-
 /** 2.1.2 */
 const price = only({
-  currency: z.string(CURRENCY).regex(/^[A-Z]{3}$/, CURRENCY),
+  currency: written('must be a currency code of three capital letters, such as USD', /^[A-Z]{3}$/),
   type: name,
   amount: decimal,
   duration: whole('must be a whole number of days, 1 or more', (days) => days >= 1).optional(),
@@ -46,10 +44,8 @@ const variant = z.preprocess(
   only({ channel_ids: channelIds }),
 );
 
-const JURISDICTION = 'must be a two-letter country code, ROW or WORLD';
-
 const jurisdictions = z.array(
-  z.string(JURISDICTION).regex(/^([A-Z]{2}|ROW|WORLD)$/, JURISDICTION),
+  written('must be a two-letter country code, ROW or WORLD', /^([A-Z]{2}|ROW|WORLD)$/),
   'must be an array of two-letter country codes, ROW or WORLD',
 );
 
@@ -80,10 +76,7 @@ export const PUBLIC_FIELDS = {
   author_last_name: text.optional(),
   copy_drm_limit: drmLimit.optional(),
   print_drm_limit: drmLimit.optional(),
-  copyright_date: z
-    .string('must be a year of four digits, as a text')
-    .regex(/^\d{4}$/, 'must be four digits')
-    .optional(),
+  copyright_date: written('must be a year of four digits, as a text', /^\d{4}$/).optional(),
   description: text.optional(),
   cs_plus_discount_code: text.optional(),
   e_isbn: name.optional(),
@@ -94,10 +87,7 @@ export const PUBLIC_FIELDS = {
   identifiers: identifiers.nullable().optional(),
   imprint_id: whole('must be a whole number').optional(),
   kind: name.optional(),
-  language: z
-    .string('must be a language code')
-    .regex(/^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/, 'must be a language code such as en or pt-BR')
-    .optional(),
+  language: written('must be a language code such as en or pt-BR', /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/).optional(),
   login_url: httpUrl.optional(),
   // null, which the interface does not show, removes a date, so that a withdrawn asset can return.
   off_sale_date: day.nullable().optional(),

@@ -1,15 +1,10 @@
 import { askedPause } from '../../base/backoff.ts';
-import { CatchwordError, type ErrorCode } from '../../base/errors.ts';
+import { CatchwordError, type ErrorCode, type ErrorDetails } from '../../base/errors.ts';
 import { dateOf, header } from '../headers.ts';
 import type { Answer, Request } from '../http/exchange.ts';
 import { isPage, messageIn, type ServiceMessage } from './error-message.ts';
 
-interface Verdict {
-  readonly code: ErrorCode;
-  readonly hint: string;
-  readonly setting?: string | undefined;
-  readonly retryable?: boolean;
-}
+type Verdict = Pick<CatchwordError, 'code'> & Pick<ErrorDetails, 'hint' | 'setting' | 'retryable'>;
 
 const API_KEY = 'CATCHWORD_API_KEY';
 const BASE_URL = 'CATCHWORD_BASE_URL';

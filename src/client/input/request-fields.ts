@@ -23,12 +23,14 @@ export const flag = z
   .union([z.boolean(), z.enum(['true', 'false'])], 'must be true or false')
   .transform((value) => value === true || value === 'true');
 
+/** A text of a form. @param allowed the rule, such as `must be a currency code` */
+export function written(allowed: string, form: RegExp) {
+  return z.string(allowed).regex(form, allowed);
+}
+
 const DECIMAL = 'must be a decimal number of 0 or more, such as 19.95';
 
-export const decimal = z.union(
-  [z.number(DECIMAL).min(0, DECIMAL), z.string(DECIMAL).regex(/^\d+(\.\d+)?$/, DECIMAL)],
-  DECIMAL,
-);
+export const decimal = z.union([z.number(DECIMAL).min(0, DECIMAL), written(DECIMAL, /^\d+(\.\d+)?$/)], DECIMAL);
 
 export const text = z.string('must be a text');
 
