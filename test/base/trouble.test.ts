@@ -93,7 +93,7 @@ async function tenMinutes(clock: Clock): Promise<void> {
 
 it('the poll for decisions of operators logs a failure that repeats once a minute', async () => {
   const { clock, log, lines } = scene();
-  const watch = watchDecisions({ decisions: { look: fail }, clock, log, wake: () => {} });
+  const watch = watchDecisions({ look: fail }, { clock, log }, () => {});
   await tenMinutes(clock);
   await watch.stop();
   expect(lines.slice(0, 2)).toEqual([

@@ -101,7 +101,7 @@ function startRuns({ keeper, store }: Awaited<ReturnType<typeof startKeeper>>, o
   const lookUp: LookUp = (runId, most, signal) => lookUpHeld(options, store, runId, most, signal);
   const decisions = createAskedDecisions({ store, keeper, clock, log, lookUp });
   const runQueue = startRunQueue({ keeper, store, clock, log, decisions });
-  const watch = watchDecisions({ decisions, clock, log, wake: runQueue.wake });
+  const watch = watchDecisions(decisions, { clock, log }, runQueue.wake);
   if (needsFullRun(store)) runQueue.submit({ kind: 'full' });
   const { fullCron, deltaCron, timezone } = config;
   const onDue = async (kind: RunKind, tick: string): Promise<void> => runQueue.submit({ kind, tick });

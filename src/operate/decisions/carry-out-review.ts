@@ -5,7 +5,7 @@ import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import { holdLease } from '../../store/schema/hold-lease.ts';
 import type { Store } from '../../store/store.ts';
 import type { SampleAnswer } from '../../sync/recheck-held.ts';
-import { ask, type Recorder, requireReviewable, whyFailed } from './decision-record.ts';
+import { type Recorder, record, requireReviewable, whyFailed } from './decision-record.ts';
 import type { Decision } from './decision-types.ts';
 import { isReview, REVIEWS } from './held-run-review.ts';
 
@@ -95,7 +95,7 @@ export async function reviewNow(
   const { store, clock, tell } = options;
   const reviews = createReviews(options);
   requireReviewable(store, decision);
-  const id = store.request((writer) => ask(writer, decision, clock.now()));
+  const id = store.request((writer) => record(writer, decision, clock.now()));
   for (let told = false; ; ) {
     const row = store.actions.get(id);
     if (row === undefined) throw new CatchwordError('NOT_FOUND', `decision ${id} is not recorded any more`);

@@ -1,7 +1,6 @@
-import type { Clock } from '../../base/clock.ts';
 import { isMirrorLost } from '../../base/errors.ts';
 import { repeat, type Service } from '../../base/lifecycle.ts';
-import { errorFields, type Logger } from '../../base/log.ts';
+import { errorFields } from '../../base/log.ts';
 import { createTrouble } from '../../base/trouble.ts';
 import { covers, type Run, type RunKind } from '../../catalog/run-types.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
@@ -109,16 +108,12 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
   };
 }
 
-interface WatchOptions {
-  readonly decisions: Pick<AskedDecisions, 'look'>;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Called while a decision waits. */
-  readonly wake: () => void;
-}
-
-/** Looks for new decisions every second. */
-export function watchDecisions({ decisions, clock, log, wake }: WatchOptions): Service {
+/** Looks for new decisions every second. @param wake called while a decision waits */
+export function watchDecisions(
+  decisions: Pick<AskedDecisions, 'look'>,
+  { clock, log }: Pick<AskedOptions, 'clock' | 'log'>,
+  wake: () => void,
+): Service {
   const trouble = createTrouble({ clock, log, wrong: 'decisions of operators could not be read' });
 
   function turn(): void {

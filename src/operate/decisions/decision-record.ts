@@ -1,32 +1,27 @@
 import { CatchwordError, hasCode } from '../../base/errors.ts';
-import type { ActionWriter } from '../../store/rows/decision-rows.ts';
+import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { Reader } from '../../store/schema/reader.ts';
+import type { RequestWriter } from '../../store/schema/writers.ts';
 import { requireHeld } from '../../sync/approve-held-run.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import type { Decision } from './decision-types.ts';
 
 /** A writer that may record decisions. */
-export interface Recorder {
-  readonly actions: ActionWriter;
-}
+export type Recorder = Pick<RequestWriter, 'actions'>;
 
 /**
- * Records a decision that the same transaction has carried out (`done`), or that cannot be carried out (`failed`).
+ * Records a decision that the same transaction has carried out (`done`), or that cannot be carried out (`failed`);
+ * default: it waits until the process with the lease carries it out.
  * @returns its id
  */
-export function recordEnded(
+export function record(
   { actions }: Recorder,
   decision: Decision,
-  state: 'done' | 'failed',
-  outcome: string,
   nowMs: number,
+  state: ActionRow['state'] = 'asked',
+  outcome: string | null = null,
 ): number {
-  return actions.add({ ...decision, at: nowMs, state, outcome, endedAt: nowMs });
-}
-
-/** Records a decision that waits until the process with the lease carries it out. @returns its id */
-export function ask({ actions }: Recorder, decision: Decision, nowMs: number): number {
-  return actions.add({ ...decision, at: nowMs, state: 'asked', outcome: null, endedAt: null });
+  return actions.add({ ...decision, at: nowMs, state, outcome, endedAt: state === 'asked' ? null : nowMs });
 }
 
 /**

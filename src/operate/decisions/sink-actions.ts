@@ -68,8 +68,7 @@ export function changeSink(
     case 'skip-all':
       return skipped(store, sink, skipRefused(store, sink, nowMs));
     case 'release':
-      return released(store, sink, false);
     case 'release-newest':
-      return released(store, sink, true);
+      return released(store, sink, action === 'release-newest');
   }
 }

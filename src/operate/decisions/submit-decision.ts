@@ -2,7 +2,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { cancelRun } from '../../sync/finish-run.ts';
-import { ask, recordEnded, requireReviewable, whyFailed } from './decision-record.ts';
+import { record, requireReviewable, whyFailed } from './decision-record.ts';
 import { type Decision, isSinkAction } from './decision-types.ts';
 import { changeSink } from './sink-actions.ts';
 
@@ -35,7 +35,7 @@ export function carryOutNow(store: Store, decision: Decision, nowMs: number): st
   return store.request((writer) => {
     const outcome = carryOut(store, decision, nowMs);
     if (outcome === null) throw new Error(`${decision.action} waits for the keeper`);
-    recordEnded(writer, decision, 'done', outcome, nowMs);
+    record(writer, decision, nowMs, 'done', outcome);
     return outcome;
   });
 }
@@ -55,19 +55,16 @@ function commandOf({ action, target }: Decision): string {
  */
 export function decide(store: Store, decision: Decision, nowMs: number): number {
   return store.request((writer) => {
-    let outcome: string | null;
+    const end = (state: 'done' | 'failed', outcome: string) => record(writer, decision, nowMs, state, outcome);
     try {
       // A transaction within this one: what fails is rolled back, and the record stays.
-      outcome = store.request(() => carryOut(store, decision, nowMs));
+      const outcome = store.request(() => carryOut(store, decision, nowMs));
+      if (outcome !== null) return end('done', outcome);
     } catch (error) {
-      if (!(error instanceof CatchwordError)) throw error;
-      return recordEnded(writer, decision, 'failed', whyFailed(error), nowMs);
+      if (error instanceof CatchwordError) return end('failed', whyFailed(error));
+      throw error;
     }
-    if (outcome !== null) return recordEnded(writer, decision, 'done', outcome, nowMs);
-    if (store.daemonLease.holder(nowMs) === null) {
-      const why = `no daemon is running; start it, or run: ${commandOf(decision)}`;
-      return recordEnded(writer, decision, 'failed', why, nowMs);
-    }
-    return ask(writer, decision, nowMs);
+    if (store.daemonLease.holder(nowMs) !== null) return record(writer, decision, nowMs);
+    return end('failed', `no daemon is running; start it, or run: ${commandOf(decision)}`);
   });
 }
