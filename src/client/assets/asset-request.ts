@@ -110,13 +110,10 @@ const internal = z
   .never('can only be set by internal systems of the service; pass allowInternal to send it')
   .optional();
 
-function rejected<K extends string>(shape: Readonly<Record<K, z.ZodType>>): Record<K, typeof internal> {
-  return Object.fromEntries(Object.keys(shape).map((key) => [key, internal])) as Record<K, typeof internal>;
-}
-
+const rejected = Object.fromEntries(Object.keys(INTERNAL_FIELDS).map((key) => [key, internal]));
 const NAMES = Object.keys(PUBLIC_FIELDS);
 const ALL = only({ ...PUBLIC_FIELDS, ...INTERNAL_FIELDS }, NAMES);
-const NO_INTERNAL = only({ ...PUBLIC_FIELDS, ...rejected(INTERNAL_FIELDS) }, NAMES);
+const NO_INTERNAL = only({ ...PUBLIC_FIELDS, ...rejected }, NAMES);
 /** `required()` would replace the messages. */
 const NEEDED = {
   imprint_id: whole('must be a whole number to create an asset'),
