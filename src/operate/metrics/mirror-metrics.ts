@@ -1,12 +1,13 @@
 import { statSync } from 'node:fs';
 import type { Meter } from '@opentelemetry/api';
 import type { Clock } from '../../base/clock.ts';
-import { CHANGE_OPS, type ChangeOp, type RunKind } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp } from '../../catalog/run-types.ts';
 import { REASON_KINDS, reasonKind } from '../../report/run-words.ts';
 import { sinkLag } from '../../report/sink-report.ts';
 import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';
 import { problemsOf, TOPICS } from '../../state/problems.ts';
 import type { Store } from '../../store/store.ts';
+import { KINDS } from '../schedule/due.ts';
 
 export interface MirrorMetricsOptions {
   readonly store: Store;
@@ -15,7 +16,6 @@ export interface MirrorMetricsOptions {
   readonly state: () => MirrorState;
 }
 
-const KINDS: readonly RunKind[] = ['full', 'delta'];
 /** How many of the newest runs are looked at. */
 const RUNS = 50;
 

@@ -67,10 +67,7 @@ function whyMissed({ since, last }: Checks, { from, upTo }: MissedTicks): string
 }
 
 /** Calls `onDue` for each run that is due now. Logs once which ticks one run makes up for, and why it has to. */
-export async function requestDueRuns(
-  { ticks, clock, log, onDue, ...schedule }: ScheduleOptions,
-  checks: Checks,
-): Promise<void> {
+async function requestDueRuns({ ticks, clock, log, onDue, ...schedule }: ScheduleOptions, checks: Checks) {
   const now = clock.now();
   for (const kind of KINDS) forgetFutureTicks(ticks, kind, now, log);
   const served = { full: ticks.served('full'), delta: ticks.served('delta') };
@@ -99,20 +96,25 @@ export async function requestDueRuns(
   checks.last = now;
 }
 
+/** Makes what calls `requestDueRuns`; a failure is only logged. */
+function createCheck(options: ScheduleOptions): () => Promise<void> {
+  const checks = beginChecks(options);
+  return () =>
+    requestDueRuns(options, checks).catch((error: unknown) => checks.unchecked.failed('', errorFields(error)));
+}
+
 /** Checks for due runs now, and whenever a tick may have come. */
 export function startScheduler(options: ScheduleOptions): Service {
   const { clock, log, fullCron, deltaCron, timezone } = options;
   checkCron('CATCHWORD_FULL_CRON', fullCron);
   checkCron('CATCHWORD_DELTA_CRON', deltaCron);
-  const checks = beginChecks(options);
+  const checkNow = createCheck(options);
   let checking: Promise<void> | undefined;
 
   function check(): Promise<void> {
-    checking ??= requestDueRuns(options, checks)
-      .catch((error: unknown) => checks.unchecked.failed('', errorFields(error)))
-      .finally(() => {
-        checking = undefined;
-      });
+    checking ??= checkNow().finally(() => {
+      checking = undefined;
+    });
     return checking;
   }
 
@@ -146,18 +148,11 @@ export function startScheduler(options: ScheduleOptions): Service {
 export function requestLateRuns(options: ScheduleOptions): Service {
   const { clock } = options;
   const startedAt = clock.now();
-  const checks = beginChecks(options);
   async function onDue(kind: RunKind, tick: string, since: number): Promise<void> {
     if (since < startedAt || clock.now() - since >= LATE_REQUEST_MS) await options.onDue(kind, tick, since);
   }
 
-  async function turn(): Promise<void> {
-    await requestDueRuns({ ...options, onDue }, checks).catch((error: unknown) =>
-      checks.unchecked.failed('', errorFields(error)),
-    );
-  }
-
-  return repeat({ name: 'late runs', clock, everyMs: CHECK_MS, turn });
+  return repeat({ name: 'late runs', clock, everyMs: CHECK_MS, turn: createCheck({ ...options, onDue }) });
 }
 
 /**
