@@ -1,9 +1,9 @@
-import { withDeadline } from '../../base/abort.ts';
 import { backoffMs, PATIENCE_MS } from '../../base/backoff.ts';
 import type { Clock } from '../../base/clock.ts';
 import { iso } from '../../base/iso-time.ts';
 import type { Logger } from '../../base/log.ts';
 import { isSinkError } from '../../relay/sink.ts';
+import { answerWithin } from '../../relay/with-timeout.ts';
 import type { WaitingNotice } from '../../store/rows/incident-rows.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';
@@ -47,11 +47,7 @@ export async function sendWithin(
   message: ReturnType<typeof messageOf>,
   signal: AbortSignal,
 ): Promise<string | null> {
-  const reason = (): Error => new Error(`no answer within ${TIMEOUT_MS / 1000} s`);
-  return await withDeadline(signal, { timeoutMs: TIMEOUT_MS, reason }, async (deadline) => {
-    const send = await channel.make();
-    return await send(message, deadline);
-  });
+  return await answerWithin(TIMEOUT_MS, async (deadline) => (await channel.make())(message, deadline), signal);
 }
 
 /**
