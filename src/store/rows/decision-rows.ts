@@ -41,8 +41,6 @@ export function createActionReader({ row, rows, number }: Queries) {
   };
 }
 
-export type ActionWriter = ReturnType<typeof createActionWriter>;
-
 export function createActionWriter({ number, write }: Queries, reader: ActionReader) {
   const add = number<[NewAction]>(
     `INSERT INTO actions (at, who, action, target, argument, state, outcome, ended_at)
