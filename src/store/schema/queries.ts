@@ -2,7 +2,7 @@ import type { Database, Statement } from 'better-sqlite3';
 
 export type Queries = ReturnType<typeof createQueries>;
 
-/** Makes a value when it is first asked for it: drizzle takes a millisecond to build a statement, and few are needed. */
+/** Makes a value when it is first asked for it, and only once. */
 export function onFirstUse<T>(make: () => T): () => T {
   let made: T | undefined;
   return () => {
@@ -18,14 +18,10 @@ export function onFirstUse<T>(make: () => T): () => T {
 export function createQueries(sqlite: Database) {
   /** Prepares the statement when it is first used: most processes need few of them. */
   function lazily<P extends unknown[], R>(text: string, form?: 'pluck' | 'raw'): () => Statement<P, R> {
-    let prepared: Statement<P, R> | undefined;
-    return () => {
-      if (prepared !== undefined) return prepared;
-      prepared = sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
-      if (form === 'pluck') prepared.pluck();
-      if (form === 'raw') prepared.raw();
-      return prepared;
-    };
+    return onFirstUse(() => {
+      const statement = sqlite.prepare(text) as Statement<unknown[], unknown> as Statement<P, R>;
+      return form === undefined ? statement : statement[form]();
+    });
   }
 
   function first<P extends unknown[], R>(statement: () => Statement<P, R>) {
