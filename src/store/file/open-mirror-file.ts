@@ -22,8 +22,6 @@ import {
   unusable,
 } from './mirror-path.ts';
 
-/** Older ones can corrupt a database in WAL mode while the WAL is reset. */
-const MIN_SQLITE = '3.51.3';
 /** "ctwd": distinguishes a mirror from another program's database. */
 const APPLICATION_ID = 0x63747764;
 const NOT_CHANGED = 'Use another file; this one was not changed.';
@@ -109,14 +107,6 @@ function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Datab
   }
 }
 
-function checkVersion(path: string, sqlite: Database): void {
-  const version = String(sqlite.prepare('SELECT sqlite_version()').pluck().get());
-  // Not with localeCompare, whose first use takes 10 ms.
-  const numberOf = (text: string) => text.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
-  if (numberOf(version) >= numberOf(MIN_SQLITE)) return;
-  throw unusable(path, `needs SQLite ${MIN_SQLITE}, this is ${version}`, 'Reinstall with: npm ci.');
-}
-
 /** Reads the journal alone: drizzle would also read and hash each migration. */
 function readMigrations(): Migrations {
   const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
@@ -128,7 +118,6 @@ function readMigrations(): Migrations {
 
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const forOrm = keepStatements(sqlite);
-  checkVersion(path, sqlite);
   const migrations = readMigrations();
   const { newest } = migrations;
   const schema = checkOwnSchema(path, sqlite, migrations);
@@ -199,7 +188,6 @@ export function openAsItIs(path: string): Database {
     const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
     opening = sqlite;
     keepStatements(sqlite);
-    checkVersion(path, sqlite);
     if (checkOwnSchema(path, sqlite, readMigrations()) > 0) return sqlite;
     throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
   } catch (error) {
