@@ -1,5 +1,5 @@
 import type { Config } from '../../settings/config.ts';
-import { mirrorExists } from '../../store/file/mirror-path.ts';
+import { lookAt } from '../../store/file/mirror-path.ts';
 import { openStore, type Store } from '../../store/store.ts';
 
 /** Opens an existing mirror while `work` runs. @param forReading also accepts one that this user cannot write */
@@ -18,7 +18,7 @@ export async function withMirror<T>(
 
 /** Opens the mirror for reading; null if there is none yet. */
 export function openMirrorIfAny({ db, dbMode: mode }: Config): Store | null {
-  return mirrorExists(db) ? openStore(db, { mustExist: true, forReading: true, mode }) : null;
+  return lookAt(db) === undefined ? null : openStore(db, { mustExist: true, forReading: true, mode });
 }
 
 /** Opens the mirror for reading while `work` runs; null if there is none yet. */

@@ -55,11 +55,6 @@ export function lookAt(path: string) {
   }
 }
 
-/** Whether a path exists. @throws CatchwordError MIRROR_UNUSABLE if this user may not search its directory */
-export function mirrorExists(path: string): boolean {
-  return lookAt(path) !== undefined;
-}
-
 /** Creates the file, unless another process has created it meanwhile. */
 function createFile(path: string, mode: number): void {
   try {

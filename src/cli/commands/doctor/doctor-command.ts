@@ -13,7 +13,7 @@ import { type Colours, plural, size } from '../../../report/text.ts';
 import { type Config, requireSource, type SinkSetting, type SourceConfig } from '../../../settings/config.ts';
 import { unknownSettings } from '../../../settings/unknown-settings.ts';
 import { stateOf } from '../../../state/mirror-state.ts';
-import { mirrorExists } from '../../../store/file/mirror-path.ts';
+import { lookAt } from '../../../store/file/mirror-path.ts';
 import { damaged } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { requireSameSource } from '../../../sync/source-binding.ts';
@@ -54,7 +54,7 @@ function writeProblem(path: string, mode = constants.W_OK): string | null {
 
 async function checkMirror(config: Config, nowMs: number, withIndexes: boolean): Promise<Result> {
   const { db } = config;
-  const exists = mirrorExists(db);
+  const exists = lookAt(db) !== undefined;
   const directory = nearestDirectory(resolve(db));
   const problem = writeProblem(`${directory}/`, constants.W_OK | constants.X_OK);
   // SQLite creates files next to the mirror. A user who can only read the mirror does without them.
@@ -162,7 +162,7 @@ async function examineAll(context: CommandContext, withIndexes: boolean): Promis
   const config = checkedSettings(context.environment, 'nothing');
   const mirror = await examine('mirror', () => checkMirror(config, context.clock.now(), withIndexes));
   findings.push(mirror);
-  if (mirror.level !== 'failed' && mirrorExists(config.db))
+  if (mirror.level !== 'failed' && lookAt(config.db) !== undefined)
     findings.push(await examine('disk', () => checkDisk(config, context.clock.now())));
   findings.push(...examineProxies(config));
   findings.push(await examine('Redis', () => checkRedis(config)));
