@@ -1,7 +1,9 @@
+import BetterSqlite from 'better-sqlite3';
 import { usageError } from '../../base/errors.ts';
 import { isbnForms } from '../../base/isbn.ts';
 import { LISTED, type SearchHit } from '../rows/product-rows.ts';
-import type { Queries } from '../schema/queries.ts';
+import { createQueries, type Queries } from '../schema/queries.ts';
+import { keepStatements } from '../schema/statements.ts';
 
 /** The most words of a query: each costs time. */
 const MAX_WORDS = 16;
@@ -71,4 +73,15 @@ export function createSearch({ rows }: Queries) {
     for (const hit of byWords({ query: ftsQuery(words), limit })) hits.set(hit.vbid, hit);
     return [...hits.values()].slice(0, limit);
   };
+}
+
+/**
+ * Opens a mirror only to search it. Loads little, so that a process starts quickly that does nothing else.
+ * @param path of a mirror that another process has opened with `openStore`, which checks it
+ */
+export function openSearch(path: string): ReturnType<typeof createSearch> {
+  const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
+  keepStatements(sqlite);
+  sqlite.exec('PRAGMA cache_size = -32768');
+  return createSearch(createQueries(sqlite));
 }
