@@ -248,8 +248,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a removal is not logged',
     'src/store/rows/removals.ts',
-    "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append(records, runId, atMs);",
-    "        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });\n      }\n      changes.append([], runId, atMs);",
+    'changes.append(records, runId, atMs);',
+    "changes.append(op === 'removed' ? [] : records, runId, atMs);",
   ),
   bug('a restored product stays removed', 'src/sync/judge-item.ts', 'if (isSame && !known.removed)', 'if (isSame)'),
   bugFor(

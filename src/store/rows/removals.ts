@@ -17,17 +17,17 @@ export type HeldPart = [value: string | null, products: number];
 
 type LivingProduct = Pick<ProductRow, 'id' | 'vbid' | 'title' | 'body'>;
 
-/** The `seq` of a living product's newest change. */
-const HEAD = 'SELECT changed_seq FROM products WHERE id = ? AND removed_at IS NULL';
-
 const HELD = `FROM held_removals JOIN products ON products.id = held_removals.product_id
   WHERE held_removals.run_id = ? AND products.removed_at IS NULL`;
+
+/** A product, and its newest change. */
+type Head = [id: number, seq: number];
 
 export type RemovalReader = ReturnType<typeof createRemovalReader>;
 
 /** Reads products that runs did not see: those that may have to be removed, missing products and held removals. */
 export function createRemovalReader({ row, rows, tuples, value, number }: Queries, products: ProductReader) {
-  const head = value<[number], number>(HEAD);
+  const isLiving = value<[number], number>('SELECT 1 FROM products WHERE id = ? AND removed_at IS NULL');
   const held = rows<[number, number], HeldProduct>(
     `SELECT products.id, products.vbid, products.title ${HELD} ORDER BY products.id LIMIT ?`,
   );
@@ -42,9 +42,7 @@ export function createRemovalReader({ row, rows, tuples, value, number }: Querie
     unseen: (seen: IdSet): number[] => {
       const ids: number[] = [];
       const last = products.lastId();
-      for (let id = 1; id <= last; id++) {
-        if (!seen.has(id) && head(id) !== null) ids.push(id);
-      }
+      for (let id = 1; id <= last; id++) if (!seen.has(id) && isLiving(id) !== null) ids.push(id);
       return ids;
     },
     living: row<[id: number], LivingProduct>(
@@ -83,13 +81,17 @@ export function createRemovalReader({ row, rows, tuples, value, number }: Querie
 export type RemovalWriter = ReturnType<typeof createRemovalWriter>;
 
 export function createRemovalWriter(
-  { tuples, value, values, write }: Queries,
+  { tuples, values, write }: Queries,
   reader: RemovalReader,
   products: ProductWriter,
   changes: ChangeWriter,
 ) {
-  const head = value<[number], number>(HEAD);
-  const removedBy = tuples<[number], [id: number, seq: number]>(
+  // CROSS JOIN, so that SQLite looks up each id.
+  const livingOf = tuples<[ids: string], Head>(
+    `SELECT DISTINCT products.id, changed_seq FROM json_each(?) CROSS JOIN products ON products.id = value
+     WHERE removed_at IS NULL`,
+  );
+  const removedBy = tuples<[runId: number], Head>(
     `SELECT changes.product_id, changes.seq FROM changes
        JOIN products ON products.id = changes.product_id AND products.changed_seq = changes.seq
      WHERE changes.run_id = ? AND changes.op = 2 ORDER BY changes.seq`,
@@ -105,36 +107,26 @@ export function createRemovalWriter(
   const hold = write('INSERT OR IGNORE INTO held_removals (run_id, product_id) SELECT ?, value FROM json_each(?)');
   const spare = write('DELETE FROM held_removals WHERE run_id = ? AND product_id IN (SELECT value FROM json_each(?))');
 
+  /** Removes or restores products, each with a record. @returns how many */
+  function record(op: 'removed' | 'restored', heads: readonly Head[], runId: number, atMs: number): number {
+    const change = op === 'removed' ? products.bury : products.revive;
+    const firstSeq = changes.lastSeq() + 1;
+    const records = heads.map(([productId, prevSeq], at): NewChange => {
+      change(productId, firstSeq + at, atMs);
+      return { seq: firstSeq + at, op, productId, prevSeq, before: '{}', added: [] };
+    });
+    changes.append(records, runId, atMs);
+    products.addLiving(op === 'removed' ? -records.length : records.length);
+    return records.length;
+  }
+
   return {
     ...reader,
     /** Turns living products into tombstones, each with a `removed` change. @returns how many were living */
-    remove: (ids: Iterable<number>, runId: number, atMs: number): number => {
-      const records: NewChange[] = [];
-      let seq = changes.lastSeq();
-      for (const id of ids) {
-        const prevSeq = head(id);
-        if (prevSeq === null) continue;
-        seq++;
-        products.bury(id, seq, atMs);
-        records.push({ seq, op: 'removed', productId: id, prevSeq, before: '{}', added: [] });
-      }
-      changes.append(records, runId, atMs);
-      products.addLiving(-records.length);
-      return records.length;
-    },
+    remove: (ids: Iterable<number>, runId: number, atMs: number) =>
+      record('removed', livingOf(JSON.stringify([...ids])), runId, atMs),
     /** Restores products that `runId` removed and that have not changed since. @returns how many */
-    restore: (runId: number, atMs: number): number => {
-      const records: NewChange[] = [];
-      let seq = changes.lastSeq();
-      for (const [id, prevSeq] of removedBy(runId)) {
-        seq++;
-        products.revive(id, seq, atMs);
-        records.push({ seq, op: 'restored', productId: id, prevSeq, before: '{}', added: [] });
-      }
-      changes.append(records, runId, atMs);
-      products.addLiving(records.length);
-      return records.length;
-    },
+    restore: (runId: number, atMs: number) => record('restored', removedBy(runId), runId, atMs),
     /** Notes that a full run did not see these products, and clears the count of all others. */
     noteMissing: (ids: readonly number[]): void => {
       keepMissing(JSON.stringify(ids));
