@@ -171,7 +171,6 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
 }
 
 const SKIPPED = 'skipped by the operator';
-const APPROVE_VIEW = `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`;
 
 /** What operators decide about sinks. The relay follows: it compares states and generations at every turn. */
 export function createSinkRequests(queries: Queries, reader: SinkReader) {
@@ -184,20 +183,15 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
        backfill_removed = :backfill WHERE id = :id`,
   );
   const nextGeneration = write('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?');
-  const freeAll = write(
+  const freeEvents = write(
     `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
-       WHERE sink_id = :id AND state IN ('refused', 'waiting')`,
-  );
-  const freeWaiting = write(
-    `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
-       WHERE sink_id = :id AND state = 'waiting'`,
+       WHERE sink_id = :id AND (state = 'waiting' OR state = :also)`,
   );
   const skipRefused = write(
     `UPDATE parked SET state = 'skipped', reason = '${SKIPPED}', at = ? WHERE sink_id = ? AND state = 'refused'`,
   );
   const dropGaps = write('DELETE FROM sink_gaps WHERE sink_id = ?');
   const dropSink = write('DELETE FROM sinks WHERE id = ?');
-  const { sendNewest } = createViewWriter(queries);
   const rename = write<[name: string, id: number]>('UPDATE sinks SET name = ? WHERE id = ?');
 
   return {
@@ -220,7 +214,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
       // What is delivered now is not sent again in vain.
       if (skipped === 0) return 0;
       nextGeneration(id);
-      freeWaiting({ id });
+      freeEvents({ id, also: null });
       return skipped;
     },
     /** Notes an event that is not parked as skipped. */
@@ -229,15 +223,17 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
     /** Frees all refused events and those that wait for them, so that they are delivered again. @returns how many */
     retry: (id: number): number => {
       nextGeneration(id);
-      return freeAll({ id });
+      return freeEvents({ id, also: 'refused' });
     },
     /** Approves a changed view. The relay begins it. */
-    approveView: write<[id: number]>(APPROVE_VIEW),
+    approveView: write<[id: number]>(
+      `UPDATE sinks SET state = 'running', held = json_set(held, '$.isApproved', json('true')) WHERE id = ?`,
+    ),
     /** Approves the unusual runs so far. */
     approveRuns: write<[id: number]>(
       `UPDATE sinks SET state = 'running', held = NULL, approved_run = ${LAST_UNUSUAL} WHERE id = ?`,
     ),
-    sendNewest,
+    sendNewest: createViewWriter(queries).sendNewest,
     rename: (id: number, name: string) => rename(name, id),
     /** Removes a sink with all its parked events. */
     forget: (id: number): void => {
