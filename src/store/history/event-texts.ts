@@ -33,22 +33,20 @@ function countLines(bytes: Buffer): number {
   return lines;
 }
 
-/**
- * Joins lines, of which one may be longer than `most` bytes but not several.
- * @returns null if they are, and how many are not
- */
-function joinedLines(lines: Iterable<Buffer>, most: number): { readonly bytes: Buffer | null; readonly fit: number } {
+/** Takes the first `limit` lines, of which one may be longer than `most` bytes but not several. */
+function takeLines(lines: Iterable<Buffer>, most: number, limit: number): Buffer[] {
   const taken: Buffer[] = [];
   let size = 0;
   for (const line of lines) {
     size += line.length;
-    if (size > most && taken.length > 0) return { bytes: null, fit: taken.length };
+    if (size > most && taken.length > 0) break;
     taken.push(line);
+    if (taken.length === limit) break;
   }
-  return { bytes: Buffer.concat(taken), fit: taken.length };
+  return taken;
 }
 
-function* singleLines(changes: Iterable<RecordedChange>, incarnation: string, source: string): Iterator<Buffer> {
+function* singleLines(changes: Iterable<RecordedChange>, { incarnation, source }: Form): Generator<Buffer> {
   for (const change of changes) yield Buffer.from(`${eventText(change, incarnation, source)}\n`);
 }
 
@@ -59,6 +57,11 @@ function* filled(bytes: Buffer, lines: Iterator<Buffer>): Iterable<Buffer> {
     yield end - at > 1 ? bytes.subarray(at, end) : (lines.next().value as Buffer);
     at = end;
   }
+}
+
+/** @param start of the ids */
+function textsOf(lines: Omit<EventLines, 'firstId' | 'lastId'>, start: string, to: number): Texts {
+  return { lines: { ...lines, firstId: `${start}${lines.first}`, lastId: `${start}${lines.last}` }, to };
 }
 
 /**
@@ -72,30 +75,26 @@ export function createEventTexts(
   numbered: (seqs: readonly number[]) => Iterable<RecordedChange>,
 ) {
   /** The plain way: one event after the other. @param range within one era, whose ids begin with `start` */
-  function plainLines(range: LineRange, start: string, { most, incarnation, source }: Form): Texts {
+  function plainLines(range: LineRange, start: string, form: Form): Texts {
     const { limit, asOf, upTo } = range;
-    const taken: Buffer[] = [];
-    const seqs: number[] = [];
-    let size = 0;
-    let isLong = false;
-    for (const change of within(range)) {
-      const line = Buffer.from(`${eventText(change, incarnation, source)}\n`);
-      size += line.length;
-      isLong = size > most && taken.length > 0;
-      if (isLong || taken.length === limit) break;
-      taken.push(line);
-      seqs.push(change.seq);
+    const read: number[] = [];
+    function* changes(): Iterable<RecordedChange> {
+      for (const change of within(range)) {
+        read.push(change.seq);
+        yield change;
+      }
     }
-    const [first, last] = [seqs[0], seqs.at(-1)];
+    const taken = takeLines(singleLines(changes(), form), form.most, limit);
+    const events = taken.length;
+    const [first, last] = [read[0], read[events - 1]];
     if (first === undefined || last === undefined) return { lines: null, to: upTo };
-    const ids = { firstId: `${start}${first}`, lastId: `${start}${last}` };
-    const to = asOf === null || isLong || taken.length === limit ? last : upTo;
-    return { lines: { bytes: Buffer.concat(taken), events: taken.length, first, last, ...ids }, to };
+    const isAll = asOf !== null && events === read.length && events < limit;
+    return textsOf({ bytes: Buffer.concat(taken), events, first, last }, start, isAll ? upTo : last);
   }
 
   /** The same with the texts that SQLite makes; null if a body has line breaks. */
   function madeLines(range: LineRange, head: LineHead, start: string, form: Form): Texts | null {
-    const { most, incarnation, source } = form;
+    const { most, source } = form;
     const made = store.lines.make(range, head, {
       start: `{"specversion":"1.0","id":"${start}`,
       middle: `","source":${JSON.stringify(source)},"type":"catchword.product.created","subject":`,
@@ -106,18 +105,18 @@ export function createEventTexts(
     let { bytes } = made;
     if (bytes.includes(CARRIAGE_RETURN) || countLines(bytes) !== events) return null;
     if (unmade.length > 0 || bytes.length > most) {
-      const joined = joinedLines(filled(bytes, singleLines(numbered(unmade), incarnation, source)), most);
-      if (joined.bytes === null) return madeLines({ ...range, limit: joined.fit }, head, start, form);
-      bytes = joined.bytes;
+      const taken = takeLines(filled(bytes, singleLines(numbered(unmade), form)), most, events);
+      if (taken.length < events) return madeLines({ ...range, limit: taken.length }, head, start, form);
+      bytes = Buffer.concat(taken);
     }
     const to = range.asOf === null || events === range.limit ? last : range.upTo;
-    return { lines: { bytes, events, first, last, firstId: `${start}${first}`, lastId: `${start}${last}` }, to };
+    return textsOf({ bytes, events, first, last }, start, to);
   }
 
   /** Up to the end of an era. */
   return (range: LineRange, form: Form): Texts => {
     const head = store.lines.head(range.after);
-    if (head === null) return { lines: null, to: range.after };
+    if (head === undefined) return { lines: null, to: range.after };
     const upTo = Math.min(range.upTo, (head.nextEra ?? Number.POSITIVE_INFINITY) - 1);
     const span = { ...range, upTo };
     const start = idStart(form.incarnation, head.era);

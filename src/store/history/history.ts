@@ -58,12 +58,6 @@ export function createHistory(store: Reader) {
     return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
   }
 
-  function newest(seq: number, toSeq: number, asOf: number, limit: number) {
-    const found = store.changes.newest(seq, toSeq, asOf, limit);
-    const to = found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq;
-    return { changes: found.map(headed), to };
-  }
-
   /** The changes of a span. */
   function* within({ after, upTo, asOf, withRemoved }: Span): Iterable<RecordedChange> {
     for (let at = after; at < upTo; ) {
@@ -99,7 +93,10 @@ export function createHistory(store: Reader) {
      * @returns them, and how far the log was searched
      */
     newest: (seq: number, toSeq: number, asOf: number, limit: number): { changes: RecordedChange[]; to: number } =>
-      store.read(() => newest(seq, toSeq, asOf, limit)),
+      store.read(() => {
+        const found = store.changes.newest(seq, toSeq, asOf, limit);
+        return { changes: found.map(headed), to: found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq };
+      }),
     /**
      * The same changes as the texts of events, which together have at most `most` bytes, if it is not one event alone.
      * @returns the first ones, and how far the log was searched

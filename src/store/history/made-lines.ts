@@ -1,5 +1,6 @@
+import type { EventSpan } from '../../catalog/event.ts';
 import type { RunKind } from '../../catalog/run-types.ts';
-import { eraSql } from '../rows/changes.ts';
+import { eraSql, NEWEST } from '../rows/changes.ts';
 import type { Queries } from '../schema/queries.ts';
 
 /*
@@ -38,11 +39,8 @@ export interface LineParts {
   readonly time: string;
 }
 
-type Values = Pick<LineRange, 'after' | 'upTo' | 'asOf' | 'limit'> &
-  LineParts &
-  Pick<LineHead, 'at' | 'runId' | 'cause'>;
-type Made = [events: number, first: number, last: number, unmade: string | null, bytes: Buffer];
-type Head = [at: number, runId: number, cause: RunKind, era: string, nextEra: number | null];
+/** `unmade`: numbers between commas. */
+type Made = Pick<EventSpan, 'events' | 'first' | 'last'> & { readonly unmade: string | null; readonly bytes: Buffer };
 
 /** Longer products are read one by one, so that the piece has no more than a batch. */
 const LONG_BYTES = 16_000;
@@ -64,46 +62,36 @@ const LINE = `format('%s%d%s%s,"time":"%s","datacontenttype":"application/json",
  * @param where which changes
  */
 function linesSql(where: string): string {
-  return `SELECT count(*), min(seq), max(seq), group_concat(seq) FILTER (WHERE line IS NULL),
-    CAST(group_concat(coalesce(line, char(10)), '') AS BLOB) FROM
+  return `SELECT count(*) AS events, min(seq) AS first, max(seq) AS last,
+    group_concat(seq) FILTER (WHERE line IS NULL) AS unmade, CAST(group_concat(coalesce(line, char(10)), '') AS BLOB) AS bytes FROM
     (SELECT changes.seq, iif(${MADE}, ${LINE}, NULL) AS line
      FROM changes JOIN products ON products.id = changes.product_id
      WHERE changes.seq > :after AND changes.seq <= :upTo AND ${where} ORDER BY changes.seq LIMIT :limit + 0)`;
 }
 
-const NEWEST = `(products.changed_seq = changes.seq OR (products.changed_seq > :asOf AND changes.seq =
-  (SELECT own.seq FROM changes AS own WHERE own.product_id = changes.product_id AND own.seq <= :asOf
-   ORDER BY own.seq DESC LIMIT 1)))`;
-
-export function createLineReader({ tuple }: Queries) {
-  const every = tuple<[Values], Made>(linesSql('true'));
-  const newest = tuple<[Values], Made>(linesSql(NEWEST));
-  const newestLiving = tuple<[Values], Made>(linesSql(`${NEWEST} AND changes.op <> 2`));
-  const head = tuple<[after: number], Head>(
-    `SELECT at, run_id, ${CAUSE}, ${eraSql('seq')}, (SELECT min(first_seq) FROM eras WHERE first_seq > seq)
-     FROM changes WHERE seq > ? ORDER BY seq LIMIT 1`,
-  );
+export function createLineReader({ row }: Queries) {
+  const makes = (where: string) => row<[LineRange & LineHead & LineParts], Made>(linesSql(where));
+  const every = makes('true');
+  const newest = makes(NEWEST);
+  const newestLiving = makes(`${NEWEST} AND changes.op <> 2`);
 
   return {
-    /** Null without a change after `seq`. */
-    head: (seq: number): LineHead | null => {
-      const found = head(seq);
-      if (found === undefined) return null;
-      const [at, runId, cause, era, nextEra] = found;
-      return { at, runId, cause, era, nextEra };
-    },
+    /** Undefined without a change after `seq`. */
+    head: row<[seq: number], LineHead>(
+      `SELECT at, run_id AS runId, ${CAUSE} AS cause, ${eraSql('seq')} AS era,
+         (SELECT min(first_seq) FROM eras WHERE first_seq > seq) AS nextEra
+       FROM changes WHERE seq > ? ORDER BY seq LIMIT 1`,
+    ),
     /**
      * @param range within one era
      * @returns null without a change in the range; `bytes`: a line for each event, that of an `unmade` one, whose text SQLite
      *   does not make, empty; with more line breaks if a body has some
      */
-    make: (range: LineRange, { at, runId, cause }: LineHead, parts: LineParts) => {
-      const { after, upTo, asOf, withRemoved, limit } = range;
-      const select = asOf === null ? every : withRemoved ? newest : newestLiving;
-      const made = select({ after, upTo, asOf, limit, at, runId, cause, ...parts });
-      if (made === undefined || made[0] === 0) return null;
-      const [events, first, last, unmade, bytes] = made;
-      return { bytes, events, first, last, unmade: unmade === null ? [] : unmade.split(',').map(Number) };
+    make: (range: LineRange, head: LineHead, parts: LineParts) => {
+      const select = range.asOf === null ? every : range.withRemoved ? newest : newestLiving;
+      const made = select({ ...range, ...head, ...parts });
+      if (made === undefined || made.events === 0) return null;
+      return { ...made, unmade: made.unmade?.split(',').map(Number) ?? [] };
     },
   };
 }

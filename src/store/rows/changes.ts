@@ -41,6 +41,11 @@ export function eraSql(seq: string): string {
   return `(SELECT id FROM eras WHERE first_seq <= ${seq} ORDER BY first_seq DESC LIMIT 1)`;
 }
 
+/** SQL: whether a change is its product's newest one as of `:asOf`. */
+export const NEWEST = `(products.changed_seq = changes.seq OR (products.changed_seq > :asOf AND changes.seq =
+  (SELECT own.seq FROM changes AS own WHERE own.product_id = changes.product_id AND own.seq <= :asOf
+   ORDER BY own.seq DESC LIMIT 1)))`;
+
 const HEADED = `SELECT changes.seq, changes.at, changes.run_id, changes.op, products.vbid, changes.product_id,
   changes.prev_seq, changes.before, changes.added, products.changed_seq, products.body
   FROM changes JOIN products ON products.id = changes.product_id`;
@@ -132,10 +137,7 @@ export function createChangeReader(queries: Queries) {
     `${HEADED} WHERE changes.seq IN (SELECT value FROM json_each(?)) ORDER BY changes.seq`,
   );
   const newest = tuples<[{ seq: number; toSeq: number; asOf: number; limit: number }], HeadedRaw>(
-    `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND (products.changed_seq = changes.seq OR
-         (products.changed_seq > :asOf AND changes.seq = (SELECT own.seq FROM changes AS own
-            WHERE own.product_id = changes.product_id AND own.seq <= :asOf ORDER BY own.seq DESC LIMIT 1)))
-     ORDER BY changes.seq LIMIT :limit + 0`,
+    `${HEADED} WHERE changes.seq > :seq AND changes.seq <= :toSeq AND ${NEWEST} ORDER BY changes.seq LIMIT :limit + 0`,
   );
   // CROSS JOIN, so that SQLite looks up the product's records and does not search the log for them.
   const ofProduct = rows<[productId: number, beforeSeq: number, afterSeq: number, limit: number], Raw>(
