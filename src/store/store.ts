@@ -36,9 +36,6 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
   const transact = createWriteTransaction(sqlite, sameFile, sameHistory, () => {
     for (const listener of listeners) listener();
   });
-  const pageCount = queries.number('PRAGMA page_count');
-  const pageSize = queries.number('PRAGMA page_size');
-  const freePages = queries.number('PRAGMA freelist_count');
   const quickCheck = queries.values<[], string>('PRAGMA quick_check');
   const integrityCheck = queries.values<[], string>('PRAGMA integrity_check');
   const reader = createReader(queries, file, incarnation);
@@ -63,7 +60,7 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
     schedule: writers.schedule,
     source: writers.pace,
     /** Size of the file with its WAL, in bytes. */
-    sizeBytes: () => pageCount() * pageSize(),
+    sizeBytes: queries.number('SELECT page_count * page_size FROM pragma_page_count, pragma_page_size'),
     /**
      * Checks the structure of the whole file; returns an empty list if it is sound.
      * @param withIndexes also compares every index with its table: 5 seconds per gigabyte instead of 2
@@ -77,7 +74,7 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
       }
     },
     /** Part of it that holds nothing, in bytes: new rows use it first, and VACUUM gives it back to the disk. */
-    unusedBytes: () => freePages() * pageSize(),
+    unusedBytes: queries.number('SELECT freelist_count * page_size FROM pragma_freelist_count, pragma_page_size'),
     /** Moves the WAL into the file. */
     walCheckpoint: () => sameFile.checkpoint('PASSIVE'),
     /**

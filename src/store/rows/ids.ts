@@ -8,8 +8,7 @@ export function encodeIds(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 5);
   let size = 0;
   let previous = 0;
-  for (let at = 0; at < ids.length; at++) {
-    const id = ids[at] ?? 0;
+  for (const id of ids) {
     const step = id - previous;
     previous = id;
     // A shift would overflow 32 bits.
@@ -24,21 +23,16 @@ export function encodeIds(ids: readonly number[]): Buffer {
 }
 
 export function decodeIds(bytes: Uint8Array): number[] {
-  let count = 0;
-  for (let at = 0; at < bytes.length; at++) if ((bytes[at] ?? 0) <= 127) count++;
-  // Of its size from the start: a run decodes the ids of every page two or three times.
-  const ids = new Array<number>(count);
-  let next = 0;
+  const ids: number[] = [];
   let id = 0;
   let value = 0;
   let scale = 1;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at] ?? 0;
+  for (const byte of bytes) {
     value += (byte % 128) * scale;
     scale *= 128;
     if (byte > 127) continue;
     id += value % 2 === 0 ? value / 2 : -(value + 1) / 2;
-    ids[next++] = id;
+    ids.push(id);
     value = 0;
     scale = 1;
   }

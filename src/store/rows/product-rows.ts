@@ -23,12 +23,8 @@ export type NewestProduct = SearchHit & Pick<ProductRow, 'changedAt' | 'removedA
 
 const NAMES = ['id', 'vbid', 'changed_at', 'changed_seq', ...STORED.map(({ column }) => column), 'body', 'withdrawn'];
 const COLUMNS = NAMES.join(', ');
-const WIDTH = NAMES.length;
 const ISBNS = STORED.filter(({ form }) => form === 'isbn');
 const PLAIN = STORED.filter(({ form }) => form !== 'isbn');
-const VALUES = `(${Array<string>(WIDTH).fill('?').join()})`;
-/** Rows per INSERT of products that are inserted one by one: 50 take three quarters of the time of 1; more gain nothing. */
-const BATCH = 50;
 /** SQL: the text of an item of `PageItems`. */
 const TEXT = 'CAST(substr(:bytes, item.value ->> 1, item.value ->> 2) AS TEXT)';
 /** Rows per query when all products are read. */
@@ -147,10 +143,7 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
   // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes
   // the former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of
   // a million products.
-  const insertOne = write(`INSERT INTO products (${COLUMNS}) VALUES ${VALUES}`);
-  const insertMany = write(
-    `INSERT OR FAIL INTO products (${COLUMNS}) VALUES ${Array<string>(BATCH).fill(VALUES).join(', ')}`,
-  );
+  const insert = write(`INSERT INTO products (${COLUMNS}) VALUES (${NAMES.map(() => '?').join()})`);
   const insertRows = createRowInsert(write);
   const indexRows = write(
     `INSERT INTO products_fts (rowid, title, contributors, publisher, identifiers)
@@ -186,24 +179,14 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
     if (search !== null) index(id, search.title, search.contributors, search.publisher, search.identifiers);
   }
 
-  /** The columns from `title` on. */
-  function contentOf(product: Product): unknown[] {
-    return [...STORED.map(({ name }) => product[name as keyof Stored]), product.body, product.withdrawn ? 1 : 0];
-  }
-
   return {
     ...reader,
     insert: (rows: readonly { id: number; seq: number; product: Product }[], atMs: number): void => {
-      let values: unknown[] = [];
       for (const { id, seq, product } of rows) {
-        values.push(id, product.vbid, atMs, seq, ...contentOf(product));
-        if (values.length === BATCH * WIDTH) {
-          insertMany(values);
-          values = [];
-        }
+        const stored = STORED.map(({ name }) => product[name as keyof Stored]);
+        insert(id, product.vbid, atMs, seq, ...stored, product.body, product.withdrawn ? 1 : 0);
+        indexWords(id, product);
       }
-      for (let at = 0; at < values.length; at += WIDTH) insertOne(values.slice(at, at + WIDTH));
-      for (const { id, product } of rows) indexWords(id, product);
     },
     /**
      * Inserts parts of a page whose rows are complete, with ids in order above all others. None of their items may have
