@@ -138,6 +138,12 @@ export const eras = sqliteTable('eras', {
   id: text('id').notNull(),
 });
 
+/** Columns that count, which are 0 at first. */
+function counts<Name extends string>(...names: readonly Name[]) {
+  const count = (name: Name) => integer(name).notNull().default(0);
+  return Object.fromEntries(names.map((name) => [name, count(name)])) as Record<Name, ReturnType<typeof count>>;
+}
+
 /**
  * See Run in catalog/run-types.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
@@ -162,21 +168,16 @@ export const runs = sqliteTable('runs', {
   settleLeft: integer('settle_left'),
   proof: text('proof', { enum: ['sealed', 'open'] }),
   reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
-  pages: integer('pages').notNull().default(0),
-  items: integer('items').notNull().default(0),
-  created: integer('created').notNull().default(0),
-  updated: integer('updated').notNull().default(0),
-  removed: integer('removed').notNull().default(0),
-  restored: integer('restored').notNull().default(0),
-  missing: integer('missing').notNull().default(0),
-  rejected: integer('rejected').notNull().default(0),
-  requests: integer('requests').notNull().default(0),
+  ...counts('pages', 'items', 'created', 'updated', 'removed', 'restored', 'missing', 'rejected', 'requests'),
   error: text('error'),
   emptied: text('emptied', { mode: 'json' }).$type<Readonly<Record<string, number>>>(),
   unusual: text('unusual', { mode: 'json' }).$type<Unusual>(),
   evidence: text('evidence', { mode: 'json' }).$type<Evidence | Pick<Evidence, 'lists'>>(),
   usedBytes: integer('used_bytes'),
 });
+
+const OF_PASS = { runId: integer('run_id').notNull(), pass: integer('pass').notNull() };
+const OF_WINDOW = { ...OF_PASS, page: integer('page').notNull(), perPage: integer('per_page').notNull() };
 
 /**
  * The readings of a list, or of part of it, in order: each starts when all windows of the previous one have a
@@ -193,8 +194,7 @@ export const runs = sqliteTable('runs', {
 export const passes = sqliteTable(
   'passes',
   {
-    runId: integer('run_id').notNull(),
-    pass: integer('pass').notNull(),
+    ...OF_PASS,
     from: integer('from_time'),
     sourceTime: integer('source_time'),
     numItems: integer('num_items'),
@@ -220,10 +220,7 @@ export const passes = sqliteTable(
 export const checkpoints = sqliteTable(
   'checkpoints',
   {
-    runId: integer('run_id').notNull(),
-    pass: integer('pass').notNull(),
-    page: integer('page').notNull(),
-    perPage: integer('per_page').notNull(),
+    ...OF_WINDOW,
     numItems: integer('num_items').notNull(),
     totalPages: integer('total_pages').notNull(),
     requestedAt: integer('requested_at').notNull(),
@@ -245,10 +242,7 @@ export const checkpoints = sqliteTable(
 export const rejectedItems = sqliteTable(
   'rejected',
   {
-    runId: integer('run_id').notNull(),
-    pass: integer('pass').notNull(),
-    page: integer('page').notNull(),
-    perPage: integer('per_page').notNull(),
+    ...OF_WINDOW,
     position: integer('position').notNull(),
     reason: text('reason').notNull(),
     body: text('body').notNull(),
