@@ -115,5 +115,5 @@ function continueAt(store: RelayWriter, sink: SinkRow, generation: number, curso
 /** Records the superseded changes that a sink with lost events cannot get again, because they were pruned. */
 function recordGap(store: RelayWriter, sink: SinkRow, cursor: number, nowMs: number): void {
   const upTo = Math.min(store.changes.prunedTo(), sink.cursor);
-  if (cursor > 0 && cursor < upTo) store.sinks.addGap(sink.id, { after: cursor, upTo, at: nowMs });
+  if (cursor > 0 && cursor < upTo) store.sinks.addGap({ id: sink.id, after: cursor, upTo, at: nowMs });
 }

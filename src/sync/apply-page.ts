@@ -147,8 +147,8 @@ export function createApplier(options: ApplierOptions) {
     const elapsed = first === undefined ? 0 : Math.max(0, moment - first.local);
     const sourceTime = sourceTimeOf(response) - elapsed;
     if (first !== undefined && sourceTime >= first.source) return;
-    runs.noteResponse(runId, pass, sourceTime, envelope.numItems);
-    if (pass === 0) runs.setReading(runId, sourceTime);
+    runs.noteResponse({ runId, pass, sourceTime, numItems: envelope.numItems });
+    if (pass === 0) runs.setReading({ id: runId, sourceTime });
     pinned.set(pass, { local: Math.min(first?.local ?? moment, moment), source: sourceTime });
   }
 

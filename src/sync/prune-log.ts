@@ -60,7 +60,7 @@ function pruneStep({ changes, sinks }: KeeperWriter, before: number, nowMs: numb
   const dropped = changes.prune(upTo);
   for (const sink of all) {
     const { id, cursor: after } = sink;
-    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) sinks.addGap(id, { after, upTo, at: nowMs });
+    if (!holdsLog(sink) && dropped.some((seq) => seq > after)) sinks.addGap({ id, after, upTo, at: nowMs });
   }
   return dropped.length;
 }

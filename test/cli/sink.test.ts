@@ -199,7 +199,7 @@ async function fed() {
   const id = row('file')?.id ?? 0;
   write(bench, ({ sinks }) => {
     sinks.park(id, { seq: 1, reason: 'it is poison', at: 0, change });
-    sinks.addGap(id, { after: 1, upTo: 2, at: 0 });
+    sinks.addGap({ id, after: 1, upTo: 2, at: 0 });
   });
   return { ...opened, id, renamed: { ...without, CATCHWORD_SINK_BOOKS: env.CATCHWORD_SINK_FILE } };
 }

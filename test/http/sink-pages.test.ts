@@ -67,7 +67,7 @@ it('the page shows how far a sink is, and its last error', async () => {
     expect(text).not.toContain('<script>');
   }
   expect(await html('/sinks/shop')).toMatch(/Next try<\/dt><dd><time/);
-  relay(({ sinks }, id) => sinks.addGap(id, { after: 10, upTo: 20, at: now }));
+  relay(({ sinks }, id) => sinks.addGap({ id, after: 10, upTo: 20, at: now }));
   expect(await html('/sinks/shop')).toContain('superseded changes after 10 up to 20');
 });
 

@@ -74,7 +74,7 @@ export async function deliver(channel: ChannelConfig, options: DeliverOptions, s
   const now = clock.now();
   if (failure === undefined) {
     leased.write(({ episodes }) => {
-      for (const notice of waiting) episodes.delivered(name, notice, now);
+      for (const notice of waiting) episodes.delivered({ ...notice, channel: name, atMs: now });
     });
     log.info({ channel: name, topic: topics }, 'notification delivered');
     return;
@@ -86,7 +86,10 @@ export async function deliver(channel: ChannelConfig, options: DeliverOptions, s
   const isOver = ({ phase, beganAt, endedAt }: WaitingNotice): boolean =>
     isGone || now - (phase === 'ended' ? (endedAt ?? now) : beganAt) > GIVE_UP_MS;
   leased.write(({ episodes }) => {
-    for (const notice of waiting) episodes.failed(name, notice, reason, isOver(notice) ? 0 : now + pauseMs);
+    for (const notice of waiting) {
+      const nextTryAtMs = isOver(notice) ? 0 : now + pauseMs;
+      episodes.failed({ ...notice, channel: name, error: reason, nextTryAtMs });
+    }
   });
   const given = waiting.filter(isOver);
   if (given.length > 0) {

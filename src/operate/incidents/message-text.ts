@@ -30,7 +30,7 @@ function titleOf({ message }: Pick<Episode, 'message'>): string {
 function aboutEpisode({ message, beganAt, endedAt, phase, knowsBeginning, ...about }: WaitingNotice): string {
   if (phase === 'began' || endedAt === null) return `${message}\nSince ${time(beganAt)}.`;
   const times = `It began ${time(beganAt)} and ended ${time(endedAt)} (${duration(endedAt - beganAt)}).`;
-  const late = knowsBeginning ? '' : '\nThe message about the beginning could not be delivered earlier.';
+  const late = knowsBeginning === 1 ? '' : '\nThe message about the beginning could not be delivered earlier.';
   return `Over: ${titleOf({ message, ...about })}.\n${times}${late}`;
 }
 

@@ -9,11 +9,11 @@ export interface WaitingNotice
   extends Omit<Episode, 'id'>,
     Pick<typeof notices.$inferSelect, 'episodeId' | 'phase' | 'attempts' | 'nextTryAt'> {
   /** Whether the channel has got the message about the beginning. */
-  readonly knowsBeginning: boolean;
+  readonly knowsBeginning: 0 | 1;
 }
 
-/** Which message. */
-type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'>;
+/** Which message to which channel. */
+type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'> & { readonly channel: string };
 
 /** What a channel has got, and what it has not. Times are milliseconds since 1970. */
 export interface ChannelState {
@@ -35,14 +35,6 @@ type EpisodeReader = ReturnType<typeof createEpisodeReader>;
 
 export function createEpisodeReader({ rows, number }: Queries) {
   const columns = 'topic, message, began_at AS beganAt, ended_at AS endedAt';
-  const waiting = rows<[string], Omit<WaitingNotice, 'knowsBeginning'> & { readonly knowsBeginning: 0 | 1 }>(
-    `SELECT episode_id AS episodeId, phase, attempts, next_try_at AS nextTryAt, ${columns},
-       EXISTS (SELECT 1 FROM notices AS first WHERE first.channel = notices.channel
-         AND first.episode_id = notices.episode_id AND first.phase = 'began' AND first.delivered_at IS NOT NULL)
-         AS knowsBeginning
-     FROM notices JOIN episodes ON episodes.id = episode_id
-     WHERE channel = ? AND ${IS_WAITING} ORDER BY episode_id, phase`,
-  );
   return {
     /** Episodes that have not ended, oldest first. */
     open: rows<[], Episode>(`SELECT id, ${columns} FROM episodes WHERE ended_at IS NULL ORDER BY id`),
@@ -51,8 +43,14 @@ export function createEpisodeReader({ rows, number }: Queries) {
       'SELECT count(*) FROM episodes WHERE topic = ? AND began_at >= ?',
     ),
     /** What a channel is to get, oldest first; without what was given up. */
-    waiting: (channel: string): WaitingNotice[] =>
-      waiting(channel).map((row) => ({ ...row, knowsBeginning: row.knowsBeginning === 1 })),
+    waiting: rows<[channel: string], WaitingNotice>(
+      `SELECT episode_id AS episodeId, phase, attempts, next_try_at AS nextTryAt, ${columns},
+         EXISTS (SELECT 1 FROM notices AS first WHERE first.channel = notices.channel
+           AND first.episode_id = notices.episode_id AND first.phase = 'began' AND first.delivered_at IS NOT NULL)
+           AS knowsBeginning
+       FROM notices JOIN episodes ON episodes.id = episode_id
+       WHERE channel = ? AND ${IS_WAITING} ORDER BY episode_id, phase`,
+    ),
     /** The state of each channel that was ever to get a message that is still kept. */
     channels: rows<[], ChannelState>(
       `SELECT channel, max(delivered_at) AS deliveredAt, sum(${IS_WAITING}) AS waiting,
@@ -71,21 +69,14 @@ export function createEpisodeWriter({ number, write }: Queries, reader: EpisodeR
     'INSERT INTO episodes (topic, message, began_at) VALUES (:topic, :message, :beganAt) RETURNING id',
   );
   const end = write<[atMs: number, id: number]>('UPDATE episodes SET ended_at = ? WHERE id = ? AND ended_at IS NULL');
-  const note = write<[{ id: number; phase: NoticeKey['phase']; atMs: number; channels: string }]>(
+  const note = write<[{ id: number; phase: WaitingNotice['phase']; atMs: number; channels: string }]>(
     `INSERT OR IGNORE INTO notices (channel, episode_id, phase, next_try_at)
      SELECT value, :id, :phase, :atMs FROM json_each(:channels)`,
   );
   const drop = write<[channels: string]>(
     'DELETE FROM notices WHERE delivered_at IS NULL AND channel NOT IN (SELECT value FROM json_each(?))',
   );
-  const delivered = write<[atMs: number, channel: string, episodeId: number, phase: string]>(
-    `UPDATE notices SET delivered_at = ?, attempts = attempts + 1, error = NULL
-     WHERE channel = ? AND episode_id = ? AND phase = ?`,
-  );
-  const failed = write<[error: string, nextTryAtMs: number, channel: string, episodeId: number, phase: string]>(
-    `UPDATE notices SET error = ?, next_try_at = ?, attempts = attempts + 1
-     WHERE channel = ? AND episode_id = ? AND phase = ?`,
-  );
+  const ofNotice = 'WHERE channel = :channel AND episode_id = :episodeId AND phase = :phase';
   const pruneEpisodes = write<[beforeMs: number]>('DELETE FROM episodes WHERE ended_at < ?');
   const pruneNotices = write<[]>('DELETE FROM notices WHERE episode_id NOT IN (SELECT id FROM episodes)');
 
@@ -106,11 +97,13 @@ export function createEpisodeWriter({ number, write }: Queries, reader: EpisodeR
       drop(names);
       for (const { id } of reader.open()) note({ id, phase: 'began', atMs, channels: names });
     },
-    delivered: (channel: string, { episodeId, phase }: NoticeKey, atMs: number) =>
-      delivered(atMs, channel, episodeId, phase),
-    /** @param nextTryAtMs 0 to give it up */
-    failed: (channel: string, { episodeId, phase }: NoticeKey, error: string, nextTryAtMs: number) =>
-      failed(error, nextTryAtMs, channel, episodeId, phase),
+    delivered: write<[NoticeKey & { atMs: number }]>(
+      `UPDATE notices SET delivered_at = :atMs, attempts = attempts + 1, error = NULL ${ofNotice}`,
+    ),
+    /** `nextTryAtMs`: 0 to give it up. */
+    failed: write<[NoticeKey & { error: string; nextTryAtMs: number }]>(
+      `UPDATE notices SET error = :error, next_try_at = :nextTryAtMs, attempts = attempts + 1 ${ofNotice}`,
+    ),
     /** Forgets episodes that ended before a time, with their messages. */
     prune: (beforeMs: number): void => {
       if (pruneEpisodes(beforeMs) > 0) pruneNotices();

@@ -26,13 +26,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     `INSERT INTO runs (kind, state, from_time, started_at, tick, selection)
      VALUES (:kind, 'planned', :from, :startedAt, :tick, :selection) RETURNING id`,
   );
-  const setReading = write(
-    "UPDATE runs SET state = 'reading', source_time = min(coalesce(source_time, :time), :time) WHERE id = :id",
-  );
-  const noteResponse = write(
-    `UPDATE passes SET num_items = coalesce(num_items, :numItems),
-       source_time = min(coalesce(source_time, :time), :time) WHERE run_id = :runId AND pass = :pass`,
-  );
   const resize = write(
     'UPDATE passes SET per_page = :perPage, seam = iif(:isFixed, 0, seam), size_ignored = :isFixed WHERE run_id = :runId AND pass = :pass',
   );
@@ -68,7 +61,10 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
     ...reader,
     create,
     /** Notes that a page has arrived, and the source time of the earliest one. */
-    setReading: (id: number, sourceTime: number) => setReading({ id, time: sourceTime }),
+    setReading: write<[{ id: number; sourceTime: number }]>(
+      `UPDATE runs SET state = 'reading', source_time = min(coalesce(source_time, :sourceTime), :sourceTime)
+       WHERE id = :id`,
+    ),
     /**
      * Notes that the run waits before it settles; null: it does not wait.
      * @param missing products that it has not seen so far
@@ -91,8 +87,10 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       orm.insert(passes).values(pass).run();
     },
     /** Notes the total of the pass's first response, and the source time of the earliest one. */
-    noteResponse: (runId: number, pass: number, sourceTime: number, numItems: number) =>
-      noteResponse({ runId, pass, time: sourceTime, numItems }),
+    noteResponse: write<[{ runId: number; pass: number; sourceTime: number; numItems: number }]>(
+      `UPDATE passes SET num_items = coalesce(num_items, :numItems),
+         source_time = min(coalesce(source_time, :sourceTime), :sourceTime) WHERE run_id = :runId AND pass = :pass`,
+    ),
     /** Changes the page size of a pass. @param isFixed the source answers it whatever is requested: plain pages follow */
     resize: (runId: number, pass: number, perPage: number, isFixed: boolean) =>
       resize({ runId, pass, perPage, isFixed: Number(isFixed) }),

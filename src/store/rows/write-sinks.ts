@@ -14,7 +14,8 @@ export interface SinkPosition {
   readonly began?: number;
 }
 
-type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
+/** A sink of the settings. */
+export type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
 
 /** Writes that several of the writers below make. */
 function createSharedWrites({ write }: Queries) {
@@ -25,10 +26,6 @@ function createSharedWrites({ write }: Queries) {
      ON CONFLICT (sink_id, seq) DO UPDATE SET state = excluded.state, reason = excluded.reason, at = excluded.at
        WHERE excluded.state <> 'waiting'`,
   );
-  const addGap = write(
-    `INSERT INTO sink_gaps (sink_id, after, up_to, at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
-  );
 
   return {
     setError: write<[error: string | null, atMs: number | null, retryAtMs: number | null, id: number]>(
@@ -37,7 +34,10 @@ function createSharedWrites({ write }: Queries) {
     setState: write<[state: SinkState, id: number]>(
       'UPDATE sinks SET state = ?, retry_at = NULL, stopped_at = NULL WHERE id = ?',
     ),
-    addGap: (id: number, { after, upTo, at }: SinkGap) => addGap(id, after, upTo, at),
+    addGap: write<[SinkGap & { id: number }]>(
+      `INSERT INTO sink_gaps (sink_id, after, up_to, at) VALUES (:id, :after, :upTo, :at)
+       ON CONFLICT (sink_id, after) DO UPDATE SET up_to = excluded.up_to, at = excluded.at`,
+    ),
     park: (id: number, { seq, reason, at, change }: Refused, state: ParkedState) =>
       park({ id, seq, vbid: change.vbid, state, reason, at, change: JSON.stringify(change) }),
     setParkedState: write<[state: ParkedState, reason: string, atMs: number, id: number, seq: number]>(
