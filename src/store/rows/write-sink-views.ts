@@ -24,6 +24,8 @@ export function fromOf({ beganGeneration, cursor, backfillTo, backfillRemoved }:
 
 /** Writes what holds a sink, and what moves its store from one view, or one moment, to another, in a new generation. */
 export function createViewWriter({ write }: Queries) {
+  /** Every product is sent. */
+  const NOTHING = { fromGeneration: null, fromCursor: 0, fromBackfill: 0, fromRemoved: false };
   const restart = write(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = :cursor,
        cursor = :cursor, backfill_to = coalesce(:to, ${LAST_SEQ}), backfill_removed = 1, held = NULL, state = 'running',
@@ -36,7 +38,7 @@ export function createViewWriter({ write }: Queries) {
        (SELECT json_group_array(DISTINCT vbid) FROM parked WHERE sink_id = :id AND state <> 'delivered')
      FROM sinks WHERE id = :id`,
   );
-  const begin = write(
+  const begin = write<[id: number]>(
     `UPDATE sinks SET generation = generation + 1, began_generation = generation + 1, began_cursor = 0 WHERE id = ?`,
   );
   // Skipped ones, too: what the store gets of those products now is something else.
@@ -50,34 +52,30 @@ export function createViewWriter({ write }: Queries) {
        WHERE id = :id`,
   );
   const hold = write("UPDATE sinks SET state = 'held', held = ? WHERE id = ? AND state = 'running'");
-  const release = write(
-    "UPDATE sinks SET state = CASE state WHEN 'held' THEN 'running' ELSE state END, held = NULL WHERE id = ?",
-  );
   const newTag = (): string => randomBytes(TAG_BYTES).toString('hex');
 
-  const NEW = { fromGeneration: null, fromCursor: 0, fromBackfill: 0, fromRemoved: 0 };
+  function addView({ id }: SinkRow, view: ViewText & Pick<SinkView, 'tag'>, from: Omit<From, 'exact'>): void {
+    add({ ...view, ...from, id, fromRemoved: from.fromRemoved ? 1 : 0 });
+  }
 
   return {
     /** Lets the first opening send every product, because its store may have those of a view. */
-    begin: (id: number) => begin(id),
+    begin,
     /** Notes the view of a sink that has not got anything. */
-    beginView: ({ id }: SinkRow, { where, fields }: ViewText): void => {
-      begin(id);
-      add({ id, where, fields, tag: newTag(), ...NEW });
+    beginView: (sink: SinkRow, view: ViewText): void => {
+      begin(sink.id);
+      addView(sink, { ...view, tag: newTag() }, NOTHING);
     },
     /** Sends what differs to a store that has the products as of its cursor under its view. */
-    changeView: (sink: SinkRow, { where, fields }: ViewText): void => {
-      const { id, cursor, backfillTo } = sink;
-      restart({ id, cursor: 0, to: Math.max(cursor, backfillTo) });
-      add({ id, where, fields, tag: newTag(), ...fromOf(sink), fromRemoved: sink.backfillRemoved ? 1 : 0 });
-      forgetParked(id);
+    changeView: (sink: SinkRow, view: ViewText): void => {
+      restart({ id: sink.id, cursor: 0, to: Math.max(sink.cursor, sink.backfillTo) });
+      addView(sink, { ...view, tag: newTag() }, fromOf(sink));
+      forgetParked(sink.id);
     },
     /** Sends what differs between the products as of the cursor and as they are now. @param view as it is; undefined: none */
     sendNewest: (sink: SinkRow, view: SinkView | undefined): void => {
-      const { id, cursor } = sink;
-      restart({ id, cursor, to: null });
-      const { where = null, fields = null, tag = null } = view ?? {};
-      add({ id, where, fields, tag, ...fromOf(sink), fromRemoved: sink.backfillRemoved ? 1 : 0 });
+      restart({ id: sink.id, cursor: sink.cursor, to: null });
+      addView(sink, view ?? { where: null, fields: null, tag: null }, fromOf(sink));
     },
     /** Lets a fill send, too, which products are not to be there. */
     fillRemoved: write<[id: number]>('UPDATE sinks SET backfill_removed = 1 WHERE id = ?'),
@@ -91,7 +89,9 @@ export function createViewWriter({ write }: Queries) {
     },
     /** Sends nothing until an operator decides. */
     hold: (id: number, held: HeldSink) => hold(JSON.stringify(held), id),
-    release: (id: number) => release(id),
+    release: write<[id: number]>(
+      "UPDATE sinks SET state = CASE state WHEN 'held' THEN 'running' ELSE state END, held = NULL WHERE id = ?",
+    ),
     noteViewFailures: write<[count: number, last: string | null, id: number]>(
       'UPDATE sinks SET view_failures = view_failures + ?, view_failure = ? WHERE id = ?',
     ),
