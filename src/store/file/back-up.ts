@@ -8,7 +8,7 @@ import { type Copy, copyInterrupted } from './copy-subprocess.ts';
 import { nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, mayUse } from './mirror-path.ts';
 
-interface CopyOptions {
+export interface CopyOptions {
   readonly copy: Copy;
   readonly signal: AbortSignal;
 }

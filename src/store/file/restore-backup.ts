@@ -6,12 +6,11 @@ import { makeDirectory, syncDirectory } from '../../base/durable-names.ts';
 import { CatchwordError, hasCode, messageOf, systemCodeOf, usageError } from '../../base/errors.ts';
 import { createSinkReader, type SinkRow } from '../rows/sink-rows.ts';
 import { createSourceReader } from '../rows/source-state.ts';
-import { createSinkRequests, createSinkWriter } from '../rows/write-sinks.ts';
+import { createSinkRequests, createSinkWriter, type NamedSink } from '../rows/write-sinks.ts';
 import { createQueries } from '../schema/queries.ts';
 import { keepStatements } from '../schema/statements.ts';
-import { withCopy, withOwnFile } from './back-up.ts';
+import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
 import { backupFailed, type Copied } from './copy-mirror.ts';
-import type { Copy } from './copy-subprocess.ts';
 import { freePath, nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, unusable } from './mirror-path.ts';
 import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
@@ -30,12 +29,7 @@ import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mir
  * stores note. And every store is filled again, because it may have changes that the mirror does not have.
  */
 
-/** A sink of the settings. */
-type NamedSink = Pick<SinkRow, 'name' | 'kind' | 'address' | 'identity'>;
-
-interface RestoreOptions {
-  readonly copy: Copy;
-  readonly signal: AbortSignal;
+interface RestoreOptions extends CopyOptions {
   /** Sinks of the settings: the backup may be older than some of them. */
   readonly sinks: readonly NamedSink[];
 }
