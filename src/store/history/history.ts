@@ -168,14 +168,6 @@ export function productChanges(
   return { changes, hasOlder: false };
 }
 
-function notHeld(store: Reader, vbid: string, seq: number, oldest: ChangeRow | undefined): CatchwordError {
-  if (oldest?.prevSeq == null) {
-    const hint = `It was created with change ${oldest?.seq}.`;
-    return new CatchwordError('NOT_FOUND', `${vbid} did not exist at change ${seq}`, { hint });
-  }
-  return pruned(store, vbid, seq);
-}
-
 function pruned(store: Reader, what: string, seq: number): CatchwordError {
   const hint = `Changes up to ${store.changes.prunedTo()} were pruned (CATCHWORD_LOG_RETENTION); use a later change.`;
   return new CatchwordError('NOT_FOUND', `the change log no longer holds ${what} as of change ${seq}`, { hint });
@@ -198,7 +190,9 @@ export function productAsOf(store: Reader, row: ProductRow, at: number): Product
     const columns = named(storedOf(JSON.parse(body) as Fields));
     return { ...row, ...columns, body, changedSeq, changedAt, removedAt: op === 'removed' ? changedAt : null };
   }
-  throw notHeld(store, row.vbid, at, oldest);
+  if (oldest?.prevSeq != null) throw pruned(store, row.vbid, at);
+  const created = `It was created with change ${oldest?.seq}.`;
+  throw new CatchwordError('NOT_FOUND', `${row.vbid} did not exist at change ${at}`, { hint: created });
 }
 
 /**

@@ -41,10 +41,6 @@ export type ProductReader = ReturnType<typeof createProductReader>;
 
 export function createProductReader(queries: Queries) {
   const { row, rows, tuple, values, number } = queries;
-  const match = values<[Pick<PageItems, 'rows' | 'bytes'>], number>(
-    `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
-     FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
-  );
   // CROSS JOIN, so that SQLite looks up each item.
   const known = values<[Pick<PageItems, 'rows'> & { from: number; to: number }], number>(
     `SELECT item.key FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0
@@ -67,7 +63,10 @@ export function createProductReader(queries: Queries) {
      * For each item of a page: the id of the living product that has exactly this text; negative for another text or a
      * tombstone; 0 if the product is unknown, or the item was rejected.
      */
-    match: ({ rows, bytes }: PageItems) => match({ rows, bytes }),
+    match: values<[PageItems], number>(
+      `SELECT CASE WHEN body = ${TEXT} AND removed_at IS NULL THEN products.id ELSE coalesce(-products.id, 0) END
+       FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
+    ),
     /** The positions before `from`, and from `to` on, of items of a page that are in the mirror, removed ones too. */
     known: ({ rows }: PageItems, from: number, to: number) => known({ rows, from, to }),
     find: (vbid: string): KnownProduct | undefined => {

@@ -40,9 +40,7 @@ export function createQueries(sqlite: Database) {
   return {
     /** Whether this user may only read the file. */
     isReadonly: sqlite.readonly,
-    exec: (text: string): void => {
-      sqlite.exec(text);
-    },
+    exec: (text: string): void => void sqlite.exec(text),
     /** The first row. */
     row: <P extends unknown[], R>(text: string) => first(lazily<P, R>(text)),
     rows: <P extends unknown[], R>(text: string) => all(lazily<P, R>(text)),
