@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
 import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
-import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
 import { explainMissing } from '../../base/missing-package.ts';
 import { PACKAGE } from '../../version.ts';
 import { drizzle, migrate } from '../schema/drizzle.ts';
@@ -64,20 +64,24 @@ export function schemaVersion(sqlite: Database): number | null {
   return typeof newest === 'number' ? newest : 0;
 }
 
-/** The first and the newest migration of this program. */
-interface Migrations {
-  readonly first: number;
-  readonly newest: number;
+/** The first and the newest migration of this program. Of the journal alone: drizzle would also read and hash each. */
+function readMigrations() {
+  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
+    readonly entries: readonly { readonly when: number }[];
+  };
+  const times = journal.entries.map(({ when }) => when);
+  return { first: Math.min(...times), newest: Math.max(...times) };
 }
 
-/** Only reads, so that a file that cannot be used stays unchanged. @returns the schema's version */
-function checkOwnSchema(path: string, sqlite: Database, { first, newest }: Migrations): number {
+/** Only reads, so that a file that cannot be used stays unchanged. @returns the schema's version, and the newest one */
+function checkOwnSchema(path: string, sqlite: Database) {
+  const { first, newest } = readMigrations();
   const version = schemaVersion(sqlite);
   if (version === null) throw unusable(path, "is another program's database", NOT_CHANGED);
   if (version > newest) {
     throw unusable(path, 'was written by a newer catchword', 'Upgrade catchword, or use another file.');
   }
-  if (version === 0 || version >= first) return version;
+  if (version === 0 || version >= first) return { version, newest };
   const hint = 'Move it away, and load everything: npx catchword sync. Or read it with the version that wrote it.';
   throw unusable(path, 'was written by a catchword before its first release, 0.1.0', hint);
 }
@@ -88,10 +92,7 @@ function sqliteErrorOf(error: unknown): unknown {
 }
 
 /** The code of an SQLite error, such as `SQLITE_BUSY`. */
-function sqliteCodeOf(error: unknown): string {
-  const inner = sqliteErrorOf(error);
-  return inner instanceof BetterSqlite.SqliteError ? inner.code : '';
-}
+const sqliteCodeOf = (error: unknown): string => systemCodeOf(sqliteErrorOf(error)) ?? '';
 
 /** If several processes find an old file, one migrates it, and the others find it migrated when they retry. */
 function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Database, newest: number) {
@@ -107,23 +108,12 @@ function migrateToNewest(path: string, sqlite: Database, orm: BetterSQLite3Datab
   }
 }
 
-/** Reads the journal alone: drizzle would also read and hash each migration. */
-function readMigrations(): Migrations {
-  const journal = JSON.parse(readFileSync(join(MIGRATIONS, 'meta/_journal.json'), 'utf8')) as {
-    readonly entries: readonly { readonly when: number }[];
-  };
-  const times = journal.entries.map(({ when }) => when);
-  return { first: Math.min(...times), newest: Math.max(...times) };
-}
-
 function configure(path: string, sqlite: Database): BetterSQLite3Database {
   const forOrm = keepStatements(sqlite);
-  const migrations = readMigrations();
-  const { newest } = migrations;
-  const schema = checkOwnSchema(path, sqlite, migrations);
+  const { version, newest } = checkOwnSchema(path, sqlite);
   const orm = drizzle(forOrm);
   if (sqlite.readonly) {
-    if (schema === newest) return orm;
+    if (version === newest) return orm;
     const hint = 'Run npx catchword status as the owner of the file to upgrade it.';
     throw unusable(path, 'was written by an older catchword, and is open for reading only', hint);
   }
@@ -140,7 +130,7 @@ function configure(path: string, sqlite: Database): BetterSQLite3Database {
   // 32 MiB: holds the inner pages of every index at several million products, and keeps memory flat. Set last: SQLite
   // resets it when the page size changes.
   sqlite.exec('PRAGMA cache_size = -32768');
-  if (schema !== newest) migrateToNewest(path, sqlite, orm, newest);
+  if (version !== newest) migrateToNewest(path, sqlite, orm, newest);
   ensureProductViews(sqlite);
   return orm;
 }
@@ -188,7 +178,7 @@ export function openAsItIs(path: string): Database {
     const sqlite = new BetterSqlite(path, { readonly: true, timeout: 10_000 });
     opening = sqlite;
     keepStatements(sqlite);
-    if (checkOwnSchema(path, sqlite, readMigrations()) > 0) return sqlite;
+    if (checkOwnSchema(path, sqlite).version > 0) return sqlite;
     throw unusable(path, 'holds no mirror yet', 'Fill it with: npx catchword sync.');
   } catch (error) {
     opening?.close();
