@@ -28,9 +28,6 @@ export interface LearnedPage {
 /** After this time the configured size is tried again: the source may only have been slow. */
 const LEARNED_PAGE_MS = 7 * 86_400_000;
 
-const NOTED_PAUSE = `SELECT blocked_since AS since, blocked_until AS until FROM mirror
-  WHERE blocked_since IS NOT NULL AND blocked_until IS NOT NULL`;
-
 function pauseOf(noted: Pause | undefined, nowMs: number): Pause | null {
   if (noted === undefined) return null;
   const { since, until } = noted;
@@ -43,7 +40,10 @@ export type SourceReader = ReturnType<typeof createSourceReader>;
 export function createSourceReader({ row, value }: Queries) {
   const learnedRate = value<[], string | null>('SELECT learned_rate FROM mirror WHERE id = 1');
   const learnedPage = value<[], string | null>('SELECT learned_page FROM mirror WHERE id = 1');
-  const notedPause = row<[], Pause>(NOTED_PAUSE);
+  const notedPause = row<[], Pause>(
+    `SELECT blocked_since AS since, blocked_until AS until FROM mirror
+     WHERE blocked_since IS NOT NULL AND blocked_until IS NOT NULL`,
+  );
   const source = row<[], SourceIdentity>(
     `SELECT source_address AS address, source_selection AS selection FROM mirror
      WHERE source_address IS NOT NULL AND source_selection IS NOT NULL`,
@@ -58,16 +58,14 @@ export function createSourceReader({ row, value }: Queries) {
       return { address: found.address, selection: JSON.stringify(selection), unfinished, ignored };
     },
     /** The rate that was learned where none is configured; null if the source has not refused a request. */
-    learnedRate: (): LearnedRate | null => {
-      const noted = learnedRate();
-      return noted === null ? null : (JSON.parse(noted) as LearnedRate);
-    },
+    learnedRate: () => JSON.parse(learnedRate() ?? 'null') as LearnedRate | null,
     /** Null if the source answers pages of the configured size, or that was not tried for a week. */
     learnedPage: (nowMs: number): LearnedPage | null => {
-      const noted = learnedPage();
-      const page = noted === null ? null : (JSON.parse(noted) as LearnedPage);
+      const page = JSON.parse(learnedPage() ?? 'null') as LearnedPage | null;
       return page !== null && Math.abs(nowMs - page.at) < LEARNED_PAGE_MS ? page : null;
     },
+    /** The pause as it was noted. */
+    notedPause,
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),
   };
@@ -88,8 +86,7 @@ export type PaceWriter = ReturnType<typeof createPaceWriter>;
  * CatchwordError MIRROR_BUSY and MIRROR_WRITE_FAILED.
  */
 export function createPaceWriter(queries: Queries, reader: SourceReader, transact: Transact) {
-  const { isReadonly, row, number, write } = queries;
-  const notedPause = row<[], Pause>(NOTED_PAUSE);
+  const { isReadonly, number, write } = queries;
   const setPause = write('UPDATE mirror SET blocked_since = ?, blocked_until = ? WHERE id = 1');
   const next = number('SELECT next_request_at FROM mirror WHERE id = 1');
   const setNext = write('UPDATE mirror SET next_request_at = ? WHERE id = 1');
@@ -109,7 +106,7 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
     ...reader,
     /** As `pause`, and notes it as it is by this clock: a pause restarts only once when the clock was put back. */
     keepPause: (nowMs: number): Pause | null => {
-      const known = notedPause();
+      const known = reader.notedPause();
       const pause = pauseOf(known, nowMs);
       const isKnown = pause?.since === known?.since && pause?.until === known?.until;
       if (!isKnown) set(() => reader.pause(nowMs));

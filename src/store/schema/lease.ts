@@ -104,8 +104,7 @@ export function createLease<Writer>(
 
   /** The process that holds a lease which has not expired. */
   function holder(nowMs: number): Holder | null {
-    const text = holderOf({ id, nowMs });
-    const found = text === null ? null : (JSON.parse(text) as Holder);
+    const found = JSON.parse(holderOf({ id, nowMs }) ?? 'null') as Holder | null;
     return found === null || isDead(found, self) || hasEnded(found) ? null : found;
   }
 
