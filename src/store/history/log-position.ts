@@ -20,8 +20,7 @@ const FORM = /^(?:([\w-]{1,64})(?:\.[\w.]{1,40})?:)?(\d{1,16})$/;
 
 /** Whether a text may be a position: a number or an id. */
 export function isPosition(text: string): boolean {
-  const [, , digits] = FORM.exec(text) ?? [];
-  return digits !== undefined && Number.isSafeInteger(Number(digits));
+  return Number.isSafeInteger(Number(FORM.exec(text)?.[2]));
 }
 
 /** The id of the change `seq`, also of one that was pruned; of 0, the position before all changes. */
@@ -37,7 +36,7 @@ export function idAt({ changes, incarnation }: Reader, seq: number): string {
 export function findPosition(store: Reader, text: string): { readonly seq: number } | { readonly code: Misplaced } {
   const [, history, digits] = FORM.exec(text) ?? [];
   const seq = Number(digits);
-  if (!isPosition(text)) return { code: 'UNKNOWN_PLACE' };
+  if (!Number.isSafeInteger(seq)) return { code: 'UNKNOWN_PLACE' };
   if (history !== undefined && incarnationOf(`${history}:0`) !== store.incarnation) return { code: 'OTHER_MIRROR' };
   if (seq > store.changes.lastSeq()) return { code: 'RESTORED' };
   if (history === undefined || seq === 0) return { seq };

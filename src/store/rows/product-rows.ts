@@ -41,11 +41,6 @@ export type ProductReader = ReturnType<typeof createProductReader>;
 
 export function createProductReader(queries: Queries) {
   const { row, rows, tuple, values, number } = queries;
-  // CROSS JOIN, so that SQLite looks up each item.
-  const known = values<[Pick<PageItems, 'rows'> & { from: number; to: number }], number>(
-    `SELECT item.key FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0
-     WHERE item.key < :from OR item.key >= :to`,
-  );
   const find = tuple<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
     'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
   );
@@ -68,7 +63,11 @@ export function createProductReader(queries: Queries) {
        FROM jsonb_each(:rows) AS item LEFT JOIN products ON vbid = item.value ->> 0`,
     ),
     /** The positions before `from`, and from `to` on, of items of a page that are in the mirror, removed ones too. */
-    known: ({ rows }: PageItems, from: number, to: number) => known({ rows, from, to }),
+    known: values<[PageItems & { from: number; to: number }], number>(
+      // CROSS JOIN, so that SQLite looks up each item.
+      `SELECT item.key FROM jsonb_each(:rows) AS item CROSS JOIN products ON vbid = item.value ->> 0
+       WHERE item.key < :from OR item.key >= :to`,
+    ),
     find: (vbid: string): KnownProduct | undefined => {
       const found = find(vbid);
       return found && { id: found[0], body: found[1], changedSeq: found[2], removed: found[3] !== null };

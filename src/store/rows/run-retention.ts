@@ -28,7 +28,6 @@ export const COUNTS = [
 export function createKeptRunReader({ row, rows, values, number }: Queries) {
   const total = (name: keyof RunCounts): string =>
     `total(${name}) + coalesce((SELECT pruned_counts ->> '${name}' FROM mirror), 0) AS ${name}`;
-  const totals = row<[], RunCounts>(`SELECT ${COUNTS.map(total).join(', ')} FROM runs WHERE finished_at IS NOT NULL`);
   const newestOf = (kind: RunKind): string =>
     `SELECT id FROM (SELECT id FROM runs WHERE kind = '${kind}' ORDER BY id DESC LIMIT ${KEPT_RUNS})`;
   const sizes = rows<[{ spanMs: number }], FileSize>(
@@ -37,16 +36,15 @@ export function createKeptRunReader({ row, rows, values, number }: Queries) {
      SELECT at, bytes FROM (SELECT sized.* FROM sized, newest WHERE sized.at >= newest.at - :spanMs ORDER BY sized.id LIMIT 1)
      UNION ALL SELECT at, bytes FROM newest`,
   );
-  const old = values<[{ before: number }], number>(
-    `SELECT id FROM runs WHERE max(started_at, finished_at) < :before AND state <> 'held' AND unusual IS NULL
-       AND id NOT IN (${newestOf('full')} UNION ALL ${newestOf('delta')})
-       AND id NOT IN (SELECT max(id) FROM runs WHERE state = 'complete' GROUP BY kind)
-       AND CAST(id AS TEXT) NOT IN (SELECT target FROM actions) ORDER BY id`,
-  );
 
   return {
     /** Runs that ended before, milliseconds since 1970, and that may be deleted unless a kept change names them. */
-    old: (before: number) => old({ before }),
+    old: values<[before: number], number>(
+      `SELECT id FROM runs WHERE max(started_at, finished_at) < ? AND state <> 'held' AND unusual IS NULL
+         AND id NOT IN (${newestOf('full')} UNION ALL ${newestOf('delta')})
+         AND id NOT IN (SELECT max(id) FROM runs WHERE state = 'complete' GROUP BY kind)
+         AND CAST(id AS TEXT) NOT IN (SELECT target FROM actions) ORDER BY id`,
+    ),
     /** The number of the newest run, whether it is kept or not; 0 if there was none. */
     lastId: number("SELECT seq FROM sqlite_sequence WHERE name = 'runs'"),
     /** The sizes that the first and the last run of the newest `spanMs` noted; both are the same if only one did. */
@@ -55,6 +53,8 @@ export function createKeptRunReader({ row, rows, values, number }: Queries) {
       return first === undefined || last === undefined ? null : { first, last };
     },
     /** Sums over the runs that have ended, those that were deleted included. */
-    totals: () => totals() as RunCounts,
+    totals: row<[], RunCounts>(
+      `SELECT ${COUNTS.map(total).join(', ')} FROM runs WHERE finished_at IS NOT NULL`,
+    ) as () => RunCounts,
   };
 }

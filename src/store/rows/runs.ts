@@ -60,11 +60,12 @@ export type RunReader = ReturnType<typeof createRunReader>;
 
 export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const { number, row, rows, tuple, value } = queries;
-  const sums = row<[number], RunCounts>(
+  /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
+  const counts = row<[id: number], RunCounts>(
     `SELECT count(*) AS pages, total(items) AS items, total(created) AS created, total(updated) AS updated,
        total(removed) AS removed, total(restored) AS restored, 0 AS missing, total(rejected) AS rejected,
        total(requests) AS requests FROM checkpoints WHERE run_id = ?`,
-  );
+  ) as (id: number) => RunCounts;
   const checkpointOf = value<OfWindow, number>(`SELECT 1 ${OF_WINDOW}`);
   const idsOf = value<OfWindow, Buffer>(`SELECT ids ${OF_WINDOW}`);
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
@@ -96,11 +97,6 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const passesOf = onFirstUse(() => orm.select().from(passes).where(ofRun).prepare());
   const ofPass = sql`run_id = ${sql.placeholder('run')} AND pass = ${sql.placeholder('pass')}`;
   const checkpointsOf = onFirstUse(() => orm.select(checkpointColumns).from(checkpoints).where(ofPass).prepare());
-
-  /** Sums over the run's checkpoints. `missing` is 0 here, and `removed` counts what the source itself withdrew. */
-  function counts(id: number): RunCounts {
-    return sums(id) as RunCounts;
-  }
 
   /** The row has the counts of a run that has ended; `missing` is not a sum over checkpoints. */
   function runOf({ evidence: noted, ...row }: RunRow): Run {

@@ -41,7 +41,7 @@ export function newRows(
 ): Part[] {
   if (isPlain || !items.isComplete) return [];
   const end = lookUpAll ? items.count : Math.ceil(items.count * END);
-  const known = new Set(products.known(items, end, items.count - end));
+  const known = new Set(products.known({ ...items, from: end, to: items.count - end }));
   if (withdrawnAs === 'removed') for (const position of items.withdrawn) known.add(position);
   const parts = neighbours(open.filter((position) => !known.has(position)));
   return parts.filter(({ from, to }) => to - from + 1 >= items.count * LEAST_PART);
