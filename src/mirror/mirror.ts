@@ -162,19 +162,17 @@ function productOf({ id: _id, removedAt: _removedAt, firstSeenAt, changedAt, ...
   };
 }
 
-function lastRunOf({ id, kind, state, proof, error, startedAt, finishedAt }: Run) {
-  return { id, kind, state, proof, error, startedAt: new Date(startedAt), finishedAt: dateOf(finishedAt) };
-}
-
 function statusOf(store: Store): MirrorStatus {
-  const [last] = store.runs.list(1);
+  const [lastRun = null] = store.runs.list(1).map(({ id, kind, state, proof, error, startedAt, finishedAt }) => {
+    return { id, kind, state, proof, error, startedAt: new Date(startedAt), finishedAt: dateOf(finishedAt) };
+  });
   return {
     path: store.path,
     incarnation: store.incarnation,
     products: store.products.living(),
     lastSeq: store.changes.lastSeq(),
     completeAt: dateOf(completeAt(store)),
-    lastRun: last === undefined ? null : lastRunOf(last),
+    lastRun,
   };
 }
 

@@ -14,13 +14,8 @@ const LAST = '\u{10ffff}';
 
 /** Quotes each word, so that FTS5 does not read operators of its query language. */
 function ftsQuery(words: readonly string[]): string {
-  return words
-    .map((word) => {
-      const prefix = word.endsWith('*');
-      const bare = (prefix ? word.slice(0, -1) : word).replaceAll('"', '""');
-      return `"${bare}"${prefix ? '*' : ''}`;
-    })
-    .join(' ');
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`;
+  return words.map((word) => (word.endsWith('*') ? `${quoted(word.slice(0, -1))}*` : quoted(word))).join(' ');
 }
 
 /**

@@ -22,17 +22,15 @@ export function createActionReader({ row, rows, number }: Queries) {
   const list = rows<[{ before: number; limit: number }], ActionRow>(
     `SELECT ${COLUMNS} FROM actions WHERE id < :before ORDER BY id DESC LIMIT :limit`,
   );
-  const of = rows<[{ target: string; names: string; limit: number }], ActionRow>(
-    `SELECT ${COLUMNS} FROM actions WHERE target = :target AND action IN (SELECT value FROM json_each(:names))
-     ORDER BY id DESC LIMIT :limit`,
+  const of = rows<[target: string, names: string, limit: number], ActionRow>(
+    `SELECT ${COLUMNS} FROM actions WHERE target = ? AND action IN (SELECT value FROM json_each(?)) ORDER BY id DESC LIMIT ?`,
   );
   return {
     get: row<[id: number], ActionRow>(`SELECT ${COLUMNS} FROM actions WHERE id = ?`),
     /** The newest first. @param before only decisions with a lower id */
     list: (limit: number, before = Number.MAX_SAFE_INTEGER) => list({ limit, before }),
     /** The newest first, about one target and with one of these actions. */
-    of: (target: string, names: readonly string[], limit: number) =>
-      of({ target, names: JSON.stringify(names), limit }),
+    of: (target: string, names: readonly string[], limit: number) => of(target, JSON.stringify(names), limit),
     /** Decisions after the one with this id that wait to be carried out, in the order of asking. */
     asked: rows<[after: number], ActionRow>(
       `SELECT ${COLUMNS} FROM actions WHERE id > ? AND state = 'asked' ORDER BY id`,
