@@ -106,6 +106,7 @@ async function exportTo(context: CommandContext, file: string | undefined, optio
   const { format, isZipped } = formOf(file, options);
   const view = readerView(options, '--');
   await readMirror(context, async (store, config) => {
+    store.keepFewPages();
     const newest = store.changes.lastSeq();
     const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);
     const seq = requireKnownSeq(changes === undefined ? '--at' : '--changes', last, newest);

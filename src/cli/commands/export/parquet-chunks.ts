@@ -1,12 +1,12 @@
-import { setFlagsFromString } from 'node:v8';
+import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { gzipSync } from 'node:zlib';
+import { deflateRawSync, gzipSync, inflateRawSync } from 'node:zlib';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
 import type { Column, Row, Table } from './export-table.ts';
 
 type Element = ParquetWriter['schema'][number];
 
-/** Characters of a row group. All of a group is in memory, and 10 kB that describe each group until the end. */
+/** Characters of a row group, all of which is in memory. */
 const GROUP_CHARS = 6_000_000;
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
@@ -38,6 +38,16 @@ function* groups(batches: Iterable<readonly Row[]>, { columns }: Table) {
   yield data;
 }
 
+/** Packs what describes the columns of the newest group until the end: 1 kB instead of 11. Forgets indexes, which are empty. */
+function packNewest(parquet: ParquetWriter): void {
+  parquet.pendingIndexes = [];
+  const group = parquet.row_groups.pop();
+  if (group === undefined) return;
+  const packed = deflateRawSync(serialize(group.columns)).toString('latin1');
+  const unpack = (): unknown => deserialize(inflateRawSync(Buffer.from(packed, 'latin1')));
+  parquet.row_groups.push(Object.defineProperty(group, 'columns', { get: unpack }));
+}
+
 /** Writes rows as Parquet. @param metadata what is known of them: stored as `catchword.<name>`, null as an empty text */
 export function* parquetChunks(
   batches: Iterable<readonly Row[]>,
@@ -67,6 +77,7 @@ export function* parquetChunks(
     });
     // Not asynchronous: this writer does not flush.
     void parquet.write({ columnData, rowGroupSize: Math.max(1, data[0]?.length ?? 0) });
+    packNewest(parquet);
     yield writer.getBytes().slice();
     writer.index = 0;
     collect();
