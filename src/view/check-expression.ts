@@ -25,8 +25,14 @@ const LONGEST = 10_000;
 const MOST_LOOPS = 16;
 /** For safety: each `||` copies what those before it made. */
 const MOST_CONCATS = 32;
-/** For safety: a search takes as long as both lengths, multiplied. */
-const LONGEST_SEARCHED = 200;
+/** For safety: a function may take 10 ms on 1 MB. */
+const MOST_CALLS = 100;
+/** For safety: a search takes as long as both lengths, multiplied. All together, in characters. */
+const MOST_SEARCHED = 400;
+/** For safety: 1 MB may have 500,000 elements, and SQLite may do an instruction of a loop for each of them. */
+const MOST_IN_LOOPS = 250;
+/** For safety: a loop may copy and search a literal for each element. */
+const LONGEST_WITH_LOOPS = 50;
 /** For safety: each of these functions may double what is inside, because it escapes the text of another one again. */
 const MOST_ESCAPES = 8;
 const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
@@ -121,13 +127,19 @@ function checkSources({ of, calls }: Program, each: string | null, invalid: Inva
 
 /** Rejects what takes longer than a few readings of the product. */
 function checkCost(program: Program, text: string, invalid: Invalid): void {
-  const { of, loops, loopAround, writerOf, literalIn, isOfElement, calls, jumpsBack } = program;
+  const { of, loops, loopAround, writerOf, literalIn, isOfElement, calls, loopCost, jumpsBack } = program;
+  let searchedChars = 0;
   // NOT IN looks at the first row of the list only.
   const isLooped = of('Rewind').filter(({ p1 }) => of('Next').some((next) => next.p1 === p1)).length > 1;
   if (jumpsBack.length > 0 || of('Yield', 'OpenAutoindex', 'Prev').length > 0 || isLooped) {
     throw invalid('it has a loop of its own', JSON_EACH);
   }
   if (loops.length > MOST_LOOPS) throw invalid(`it has more than ${MOST_LOOPS} times json_each`);
+  if (calls.length > MOST_CALLS) throw invalid(`it calls functions more than ${MOST_CALLS} times`);
+  if (loopCost > MOST_IN_LOOPS) throw invalid('it does too much for each element that json_each reads');
+  if (loops.length > 0 && of('String8').some(({ p4 }) => (p4?.length ?? 0) > LONGEST_WITH_LOOPS)) {
+    throw invalid(`with json_each, a literal has at most ${LONGEST_WITH_LOOPS} characters`);
+  }
   if (of('Concat').length > MOST_CONCATS) throw invalid(`it has more than ${MOST_CONCATS} times ||`);
   if (of('VColumn').some(({ p2 }) => p2 === WHOLE_JSON)) {
     throw invalid('json of json_each is the whole product again, for each element', JSON_EACH);
@@ -146,10 +158,10 @@ function checkCost(program: Program, text: string, invalid: Invalid): void {
     if (literal !== undefined && literal < args.length) {
       if (!isConstant(literal)) throw invalid(`what ${name} searches for must be a literal, such as '%word%'`);
       // What is computed of literals is not longer than the whole text.
-      const searched = literalIn(at.p2 + literal, at.addr) ?? text;
-      if (searched.length > LONGEST_SEARCHED) {
-        throw invalid(`what ${name} searches for must be a literal of at most ${LONGEST_SEARCHED} characters`);
-      }
+      const { length } = literalIn(at.p2 + literal, at.addr) ?? text;
+      searchedChars += loopAround(at.addr) === undefined ? length : 10 * length;
+      if (searchedChars > MOST_SEARCHED)
+        throw invalid(`it searches for more than ${MOST_SEARCHED} characters together`);
     }
   }
   const copies = [

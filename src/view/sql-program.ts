@@ -22,6 +22,8 @@ interface Loop {
 
 const CALLS = ['Function', 'PureFunc', 'AggStep', 'AggStep1', 'AggInverse', 'AggFinal', 'AggValue'];
 const MOST_ARGS = 8;
+/** How many times as long as others these instructions take (measured), or what reads the text that they make. */
+const WEIGHTS: Readonly<Record<string, number>> = { Function: 3, PureFunc: 3, IdxInsert: 25, Concat: 20 };
 
 export function readProgram(program: readonly Instruction[]) {
   const of = (...opcodes: string[]): Instruction[] => program.filter(({ opcode }) => opcodes.includes(opcode));
@@ -106,6 +108,8 @@ export function readProgram(program: readonly Instruction[]) {
     literalIn,
     isOfElement,
     calls: of(...CALLS).map(callOf),
+    /** The instructions of loops, each as often as `WEIGHTS` says. */
+    loopCost: program.reduce((sum, { addr, opcode }) => sum + (loopAround(addr) ? (WEIGHTS[opcode] ?? 1) : 0), 0),
     /** Jumps back, except by a loop, and to the beginning. */
     jumpsBack: of('Goto').filter(({ addr, p2 }) => p2 > 1 && p2 < addr),
   };
