@@ -27,7 +27,9 @@ export function decodeIds(bytes: Uint8Array): number[] {
   let id = 0;
   let value = 0;
   let scale = 1;
-  for (const byte of bytes) {
+  // By index: `for of` a buffer takes twice the time, and a run decodes the ids of each page two or three times.
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at] ?? 0;
     value += (byte % 128) * scale;
     scale *= 128;
     if (byte > 127) continue;
