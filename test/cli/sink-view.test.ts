@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
@@ -112,6 +113,34 @@ it('sink preview says on how many products an expression fails, and which option
   env.CATCHWORD_SINK_SHOP_WHERE = 'titel = 1';
   expect(await text('sink', 'preview', 'shop')).toMatch(
     /CATCHWORD_SINK_SHOP_WHERE: no such column: titel \[CONFIG_INVALID\]/,
+  );
+});
+
+it('a view can come from files, whose line breaks at the end do not belong to it', async () => {
+  const { env, relay, isAt, json, text, row, bench } = await scene();
+  const directory = temporaryDirectory();
+  const [where, fields] = [join(directory, 'where.sql'), join(directory, 'fields')];
+  writeFileSync(where, "title = 't1'\n  OR title = 't2'\r\n");
+  writeFileSync(fields, 'title\n');
+  await relay({ CATCHWORD_SINK_SHOP_WHERE_FILE: where, CATCHWORD_SINK_SHOP_FIELDS_FILE: fields });
+  await isAt(300);
+  const view = { where: "title = 't1'\n  OR title = 't2'", fields: 'title' };
+  expect(await json('sink', 'list')).toMatchObject([{ state: 'live', ...view }]);
+  expect(row()?.delivered).toBe(2);
+  await bench.stop();
+  expect(await json('sink', 'preview', 'shop')).toMatchObject({ has: 2, matching: 2, is_changed: false, ...view });
+
+  const missing = join(directory, 'missing');
+  Object.assign(env, { CATCHWORD_SINK_SHOP_WHERE_FILE: missing, CATCHWORD_SINK_SHOP_FIELDS_FILE: missing });
+  const found = await text('sink', 'preview', 'shop');
+  for (const part of ['WHERE', 'FIELDS']) {
+    expect(found).toContain(`CATCHWORD_SINK_SHOP_${part}_FILE: cannot read the file that it names (ENOENT)`);
+  }
+  expect(found).toContain('[CONFIG_INVALID]');
+  writeFileSync(where, '\n');
+  Object.assign(env, { CATCHWORD_SINK_SHOP_WHERE_FILE: where, CATCHWORD_SINK_SHOP_FIELDS_FILE: '' });
+  expect(await text('sink', 'preview', 'shop')).toContain(
+    'CATCHWORD_SINK_SHOP_WHERE_FILE: the file that it names is empty',
   );
 });
 
