@@ -1,0 +1,141 @@
+/**
+ * A sink for OpenSearch and Elasticsearch: a document for each product. Create the index, then configure
+ *
+ *   CATCHWORD_SINK_SEARCH='module:examples/opensearch-sink.mjs?url=https://search.example:9200&index=products'
+ *   CATCHWORD_SINK_SEARCH_SECRET=user:password, or an API key of Elasticsearch
+ *
+ * A document's version is made of the generation of delivery and the number of the change: the engine itself refuses what
+ * is older. The position is a document of the index `<index>-position`, which only one relay at a time can move.
+ */
+import { createHash } from 'node:crypto';
+import { SinkError } from 'catchword/sink';
+
+/** An engine takes ids of at most 512 bytes. */
+const idOf = (vbid) =>
+  Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
+
+/** A BigInt, because a number has 53 bits. */
+const versionOf = (generation, seq) => (BigInt(generation) << 40n) + BigInt(seq);
+const action = (name, id, version) =>
+  `{"${name}":{"_id":${JSON.stringify(id)},"version":${version},"version_type":"external"}}`;
+
+/** @param refusing the statuses that mean that a document can never be stored */
+function failure(status, error, refusing) {
+  // The engine may quote a value of the document.
+  const reason = [error?.type, error?.reason].join(': ').split(' Preview of')[0].slice(0, 300);
+  const isPassing = [408, 409, 429].includes(status) || status >= 500;
+  const kind = refusing.includes(status) ? 'refused' : isPassing ? 'unavailable' : 'misconfigured';
+  return new SinkError(kind, `the engine answered ${status} (${reason})`, { timedOut: status === 504 });
+}
+
+/** @type {import('catchword/sink').SinkFactory} */
+export function createSink({ url: { searchParams }, secret = '' }) {
+  const [base, index = 'products', refresh = 'false'] = ['url', 'index', 'refresh'].map(
+    (name) => searchParams.get(name) ?? undefined,
+  );
+  if (!/^https?:\/\/[^@/]+$/.test(base)) throw new Error('Use url=https://HOST:PORT, without user and password');
+  const scheme = secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `ApiKey ${secret}`;
+  const place = `${index}-position/_doc/position`;
+  /** The document of the position, with the numbers that the engine gave to it. */
+  let stored = null;
+
+  async function call(signal, method, path, body, { type = 'application/json', accept = [], refusing = [] } = {}) {
+    const headers = { ...(secret && { authorization: scheme }), ...(body && { 'content-type': type }) };
+    try {
+      const response = await fetch(`${base}/${path}`, { method, headers, body, signal, redirect: 'manual' });
+      if (response.ok || accept.includes(response.status)) return await response.json();
+      const { error } = await response.json().catch(() => ({}));
+      throw failure(response.status, error, refusing);
+    } catch (error) {
+      if (error instanceof SinkError) throw error;
+      throw new SinkError('unavailable', `the engine cannot be reached (${error.cause?.code ?? error.name})`);
+    }
+  }
+
+  /** Sends lines. A conflict means that the engine has the same version, or a newer one. */
+  async function bulk(lines, signal) {
+    const path = `${index}/_bulk?refresh=${refresh}&filter_path=errors,items.*.status,items.*.error`;
+    const options = { type: 'application/x-ndjson', refusing: [400, 413] };
+    const { items } = await call(signal, 'POST', path, `${lines.join('\n')}\n`, options);
+    const failed = items.flatMap(Object.values).filter(({ status, error }) => error !== undefined && status !== 409);
+    const failures = failed.map(({ status, error }) => failure(status, error, [400]));
+    // No document is refused while another one may be sent again.
+    const first = failures.find((one) => one.failure !== 'refused') ?? failures[0];
+    if (first !== undefined) throw first;
+  }
+
+  /** Identifies what the name means: an index that was deleted and created is another one. */
+  async function identify(signal) {
+    const found = await call(signal, 'GET', `${index}/_settings?filter_path=*.settings.index.uuid`);
+    return Object.values(found)
+      .map(({ settings }) => settings.index.uuid)
+      .sort()
+      .join();
+  }
+
+  async function save(position, signal) {
+    const fence =
+      stored === null ? 'op_type=create' : `if_seq_no=${stored._seq_no}&if_primary_term=${stored._primary_term}`;
+    stored = { ...(await call(signal, 'PUT', `${place}?${fence}`, JSON.stringify(position))), _source: position };
+  }
+
+  return {
+    batch: { events: 1_000, chars: 4_000_000 },
+    async open(mark, _newest, signal) {
+      const uuid = await identify(signal);
+      const found = await call(signal, 'GET', place, undefined, { accept: [404] });
+      stored = found.found ? found : null;
+      const { fill, uuid: known, ...position } = stored?._source ?? { ...mark };
+      if (known === uuid) return position;
+      const { count } = await call(signal, 'GET', `${index}/_count`);
+      if (stored === null && count > 0)
+        throw new SinkError('misconfigured', `${index} has documents, but no position in ${index}-position: empty it`);
+      const start = { ...(count > 0 ? position : mark), cursor: 0, at: 0, late: 0 };
+      await save({ ...start, fill: null, uuid }, signal);
+      return mark.cursor > 0 ? { ...start, refill: `${index} is a new index` } : start;
+    },
+    fillBegins: (mark, signal) => save({ ...stored._source, ...mark, fill: mark.generation }, signal),
+    async deliver(events, mark, signal) {
+      const newest = new Map(events.map((event) => [event.vbid, event]));
+      const lines = [...newest.values()].flatMap(({ vbid, seq, body }) => {
+        const version = versionOf(mark.generation, seq);
+        if (body === null) return action('delete', idOf(vbid), version);
+        // A source may write a product on several lines.
+        return [action('index', idOf(vbid), version), body.replace(/[\r\n]+/g, ' ')];
+      });
+      await bulk(lines, signal);
+      await save({ ...stored._source, ...mark }, signal);
+    },
+    /** Deletes the documents that are older than the fill. */
+    async fillEnds(kept, mark, signal) {
+      if (stored._source.fill === null) return;
+      const floor = versionOf(stored._source.fill, 0);
+      const keep = new Set(kept.map(idOf));
+      await call(signal, 'POST', `${index}/_refresh`);
+      const query = { size: 1_000, version: true, _source: false, sort: ['_doc'] };
+      let page = await call(signal, 'POST', `${index}/_search?scroll=5m`, JSON.stringify(query));
+      while (page.hits.hits.length > 0) {
+        const old = page.hits.hits.filter(({ _id, _version }) => _version < floor && !keep.has(_id));
+        if (old.length > 0)
+          await bulk(
+            old.map(({ _id }) => action('delete', _id, floor)),
+            signal,
+          );
+        const next = { scroll: '5m', scroll_id: page._scroll_id };
+        page = await call(signal, 'POST', '_search/scroll', JSON.stringify(next));
+      }
+      await save({ ...stored._source, ...mark, fill: null }, signal);
+    },
+    async recheck(signal) {
+      if ((await identify(signal)) !== stored._source.uuid)
+        throw new SinkError('unavailable', `${index} is a new index`);
+    },
+    async close() {},
+    async check(signal, found) {
+      await identify(signal);
+      const { _source } = await call(signal, 'GET', place, undefined, { accept: [404] });
+      if (_source !== undefined) found?.(_source);
+      return `${index} exists; the right to write was not checked`;
+    },
+  };
+}
