@@ -12,6 +12,7 @@ const ALONE = [
 const LONG = [
   'test/{browser,faults,life,many,ops,package}/**',
   'test/docs/every-block.test.ts',
+  'test/examples/engine-kills.test.ts',
   'test/operate/{commands,keeper}.test.ts',
   'test/relay/{frozen,kill,nonsense,restored-mirror,silent,slow-store}.test.ts',
   'test/operate/years.test.ts',

@@ -1,8 +1,11 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { SinkTarget } from '../../src/relay/contract/checks.ts';
+import { fileURLToPath } from 'node:url';
+import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { startProxy } from '../support/proxy.ts';
+
+const EXAMPLES = fileURLToPath(new URL('../../examples/', import.meta.url));
 
 /** A request as the double of an engine gets it. */
 export interface Asked {
@@ -27,8 +30,10 @@ export interface Engine {
   readonly answer: (asked: Asked) => Answer;
   /** The products that a search could find, by key. */
   readonly products: () => ReadonlyMap<string, unknown>;
-  /** The query of the module's address, without the address of the engine. */
+  /** The query of the module's address; PORT stands for the engine's. */
   readonly options: string;
+  /** Of an engine that keeps events. */
+  readonly received?: () => Received;
   readonly module: string;
   readonly secret: string;
 }
@@ -65,9 +70,9 @@ export async function serveEngine(engine: Engine) {
   await once(server, 'listening');
   const proxy = await startProxy((server.address() as AddressInfo).port);
   const target: SinkTarget = {
-    url: `module:examples/${engine.module}?url=http://127.0.0.1:${proxy.port}&${engine.options}`,
+    url: `module:${EXAMPLES}${engine.module}?${engine.options.replace('PORT', String(proxy.port))}`,
     secret: engine.secret,
-    read: async () => ({ seqs: null, products: engine.products() }),
+    read: async () => engine.received?.() ?? { seqs: null, products: engine.products() },
     interrupt: proxy.cut,
     restore: proxy.restore,
     remove: async () => {

@@ -142,7 +142,7 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
   return {
     answer,
     module: 'meilisearch-sink.mjs',
-    options: 'index=products',
+    options: 'url=http://127.0.0.1:PORT&index=products',
     secret,
     drop: (uid) => void indices.delete(uid),
     products: () => {

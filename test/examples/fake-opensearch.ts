@@ -172,7 +172,7 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
   return {
     answer,
     module: 'opensearch-sink.mjs',
-    options: 'index=products',
+    options: 'url=http://127.0.0.1:PORT&index=products',
     secret,
     renew,
     products: () => {

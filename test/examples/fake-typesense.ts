@@ -113,7 +113,7 @@ export function createTypesense(secret = 'a-key-of-typesense') {
   return {
     answer,
     module: 'typesense-sink.mjs',
-    options: 'collection=products',
+    options: 'url=http://127.0.0.1:PORT&collection=products',
     secret,
     renew,
     products: () => {
