@@ -14,8 +14,8 @@ import { SinkError } from 'catchword/sink';
 const idOf = (vbid) =>
   Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
 
-/** A BigInt, because a number has 53 bits. */
-const versionOf = (generation, seq) => (BigInt(generation) << 40n) + BigInt(seq);
+/** A BigInt, because a number has 53 bits. Each edit of a document by somebody else adds 1: there is room for 255. */
+const versionOf = (generation, seq) => (BigInt(generation) << 44n) + (BigInt(seq) << 8n);
 const action = (name, id, version) =>
   `{"${name}":{"_id":${JSON.stringify(id)},"version":${version},"version_type":"external"}}`;
 
