@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { symlinkSync } from 'node:fs';
+import { copyFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
@@ -8,6 +8,11 @@ import { promisify } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
+import { serveEngine } from '../examples/engine.ts';
+import { createKafka } from '../examples/fake-kafka.ts';
+import { createMeilisearch } from '../examples/fake-meilisearch.ts';
+import { createOpenSearch } from '../examples/fake-opensearch.ts';
+import { createTypesense } from '../examples/fake-typesense.ts';
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { installPackage } from '../support/package.ts';
 
@@ -76,6 +81,36 @@ it('examples/shop-index.mjs builds an index from the mirror, and follows its cha
   await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
   expect(await index.line()).toMatch(new RegExp(`^created \\S+: ${Number(count) + 1} products to sell$`));
   expect(await index.stop()).toBe(0);
+});
+
+it.each([
+  ['opensearch-sink.mjs', createOpenSearch],
+  ['meilisearch-sink.mjs', createMeilisearch],
+  ['typesense-sink.mjs', createTypesense],
+  ['kafka-sink.mjs', createKafka],
+])('examples/%s feeds its engine from where a user has copied it to', async (module, create) => {
+  const engine = create();
+  const { url, remove } = await serveEngine(engine);
+  onTestFinished(remove);
+  copyFileSync(join(project, 'node_modules/catchword/examples', module), join(project, module));
+  const env = {
+    ...environment,
+    CATCHWORD_SINK_COPIED: url.replace(/^module:[^?]*/, `module:${module}`),
+    CATCHWORD_SINK_COPIED_SECRET: engine.secret,
+  };
+  const relay = spawn(process.execPath, ['node_modules/catchword/dist/cli.js', 'relay'], {
+    cwd: project,
+    env,
+    stdio: 'ignore',
+  });
+  onTestFinished(() => void relay.kill('SIGKILL'));
+  const options = { cwd: project, env, maxBuffer: 2 ** 26 };
+  const { stdout } = await run('npx', ['catchword', 'export', '--format', 'ndjson'], options);
+  const products = stdout.trim().split('\n');
+  expect(products.length).toBeGreaterThan(1_900);
+  await expect.poll(() => engine.products().size).toBe(products.length);
+  relay.kill('SIGTERM');
+  await once(relay, 'exit');
 });
 
 it.each(['mjs', 'py'])('examples/receive-webhook.%s receives what a webhook sends', async (language) => {
