@@ -22,7 +22,7 @@ const action = (name, id, version) =>
 /** @param refusing the statuses that mean that a document can never be stored */
 function failure(status, error, refusing) {
   // The engine may quote a value of the document.
-  const reason = [error?.type, error?.reason].join(': ').split(' Preview of')[0].slice(0, 300);
+  const reason = `${error?.type ?? 'no reason'}: ${error?.reason ?? ''}`.split(' Preview of')[0].slice(0, 300);
   const isPassing = [408, 409, 429].includes(status) || status >= 500;
   const kind = refusing.includes(status) ? 'refused' : isPassing ? 'unavailable' : 'misconfigured';
   return new SinkError(kind, `the engine answered ${status} (${reason})`, { timedOut: status === 504 });

@@ -24,6 +24,15 @@ function idOf(vbid) {
   return id.length <= 200 ? id : `__${createHash('sha256').update(vbid).digest('hex')}`;
 }
 
+/** The error of JSON.parse would quote a document. */
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new SinkError('unavailable', 'Typesense sent something else than JSON');
+  }
+}
+
 /** @param ofDocument whether a document, not the request, was rejected */
 function failure(status, message, ofDocument) {
   // When its disk or memory is full, Typesense answers 422 to every request that writes.
@@ -58,7 +67,7 @@ export function createSink({ url: { searchParams }, secret = '' }) {
   }
 
   async function read(signal, path) {
-    return JSON.parse((await call(signal, 'GET', path, undefined, { absent: true })) ?? 'null');
+    return parsed((await call(signal, 'GET', path, undefined, { absent: true })) ?? 'null');
   }
 
   /** Sends documents. The answer is 200 whatever became of them, with a line for each. */
@@ -66,11 +75,11 @@ export function createSink({ url: { searchParams }, secret = '' }) {
     const lines = values.map((value) => JSON.stringify(value)).join('\n');
     const options = { type: 'text/plain', refusing: [400, 413, 422] };
     const answer = await call(signal, 'POST', `${documents}/import?action=upsert`, lines, options);
-    const results = answer.split('\n').map((line) => JSON.parse(line));
+    const results = answer.split('\n').map(parsed);
     if (results.length !== values.length) throw failure(502, 'an answer that is not whole');
     const failures = results
       .filter(({ success }) => success !== true)
-      .map((one) => failure(one.code ?? 400, one.error, true));
+      .map((one) => failure(one.code ?? 400, String(one.error), true));
     // No document is refused while another one may be sent again.
     const first = failures.find((one) => one.failure !== 'refused') ?? failures[0];
     if (first !== undefined) throw first;

@@ -124,6 +124,18 @@ describe.each(CASES)('the example for $name when things go wrong', (one) => {
     expect(harness.store.sinks.parked(harness.sink().id)).toEqual([]);
   });
 
+  it('quotes nothing of an answer that is not JSON', async () => {
+    const { served, config } = await serve(one);
+    const sink = await config.make();
+    const signal = AbortSignal.timeout(10_000);
+    await sink.open(START, 0, signal);
+    served.interfere(({ path }) => (one.writes(path.join('/')) ? { status: 200, body: '<html>Wkv8642' } : null));
+    const event = { id: '1', seq: 1, at: 1, op: 'created', vbid: 'P', body: '{"vbid":"P"}', text: '' } as const;
+    const error: unknown = await sink.deliver([event], { ...START, cursor: 1 }, signal).catch((thrown) => thrown);
+    expect(error).toMatchObject({ failure: 'unavailable' });
+    expect(config.errorText(error)).not.toContain('Wkv8642');
+  });
+
   it('names a wrong secret as a matter of settings, and does not show it', async () => {
     const { served } = await serve(one);
     const secret = 'shop:Qzx4711Wkv';
