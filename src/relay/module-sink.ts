@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import type { Hide } from '../base/redact.ts';
 import { createConfinement } from './error-boundary.ts';
-import type { Sink } from './sink.ts';
+import type { Sink, Verifier } from './sink.ts';
 import { answerWithin } from './with-timeout.ts';
+import { wrapVerifier } from './wrap-verifier.ts';
 
 /*
  * The module of a custom sink may return anything. What it declares is checked once, when the sink is made, and whatever
@@ -29,11 +30,27 @@ const sinkSchema = z.strictObject({
   deliver: call,
   deliverLines: optionalCall,
   prepareNext: optionalCall,
+  verify: optionalCall,
   close: call,
   check: call,
 } satisfies Record<keyof Sink, z.ZodType>);
 
-const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch');
+const CALLS = Object.keys(sinkSchema.shape).filter((name) => name !== 'batch' && name !== 'verify');
+
+const verifierSchema = z.looseObject({
+  compares: z.object({ fast: z.string().nullable(), deep: z.string() }),
+  digestOf: call,
+  sums: optionalCall,
+  products: call,
+  repair: call,
+});
+
+/** @throws Error if it is not a verifier */
+function checked(made: unknown): Verifier {
+  const { error } = verifierSchema.safeParse(made);
+  if (error === undefined) return made as Verifier;
+  throw new Error(`verify returned an invalid verifier: ${z.prettifyError(error)}`);
+}
 
 /**
  * @returns a copy, because a module may change its own later
@@ -77,5 +94,12 @@ export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> 
     name,
     (...args: unknown[]) => confined(() => members[name]?.apply(made, args)),
   ]);
-  return { ...(Object.fromEntries(calls) as Sink), batch, close };
+  return {
+    ...(Object.fromEntries(calls) as Sink),
+    batch,
+    close,
+    ...(members.verify !== undefined && {
+      verify: () => wrapVerifier(checked(members.verify?.call(made)), (_signal, work) => confined(work)),
+    }),
+  };
 }

@@ -69,6 +69,45 @@ export interface StoredSize {
   readonly option: string;
 }
 
+/** What a store has of one living product, for `sink verify`. */
+export interface StoredProduct {
+  readonly vbid: string;
+  /** 15 hex digits (60 bits): the first ones of an MD5 of what is compared. */
+  readonly digest: string;
+}
+
+/** Number and sum of the digests of the living products of one bucket. A key's bucket: the first three hex digits of its MD5. */
+export interface BucketSum {
+  readonly count: number;
+  readonly sum: bigint;
+}
+
+/**
+ * Compares a store with its source. The relay calls it between two deliveries, while the store is what the deliveries up to
+ * `mark` made of it. A fast pass compares keys, and `seq` if the sink has no view; a deep one everything that the store has
+ * of a product. Rows of removed products are not products.
+ */
+export interface Verifier {
+  /** For people, such as "keys and positions": what a fast pass compares, null if every pass is deep; and what a deep one does. */
+  readonly compares: { readonly fast: string | null; readonly deep: string };
+  /** The digest that the store should have of the product that an event brings. */
+  digestOf(event: SinkEvent, deep: boolean): string;
+  /** Optional, for a store that can add: by bucket, of which those without products may be missing. Without it, the relay reads all products. */
+  sums?(deep: boolean, mark: Mark, signal: AbortSignal): Promise<ReadonlyMap<number, BucketSum>>;
+  /**
+   * The living products of these buckets (null: all), in any order.
+   * @throws SinkError unavailable if the store's mark is not `mark` any more
+   */
+  products(
+    deep: boolean,
+    buckets: ReadonlySet<number> | null,
+    mark: Mark,
+    signal: AbortSignal,
+  ): AsyncIterable<readonly StoredProduct[]>;
+  /** Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
+  repair(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
+}
+
 export interface Sink {
   /**
    * The most that one call gets: events, and characters of their text for `deliver`, bytes for `deliverLines`. A single
@@ -123,6 +162,8 @@ export interface Sink {
    * not called again before. If it fails, nothing happens.
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
+  /** Optional. Returns the calls of `catchword sink verify`, for use while the sink is open. */
+  verify?(): Verifier;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

@@ -10,8 +10,10 @@ import {
   SinkError,
   type SinkEvent,
   type StoredSize,
+  type Verifier,
 } from '../sink.ts';
 import { answerWithin } from '../with-timeout.ts';
+import { wrapVerifier } from '../wrap-verifier.ts';
 import { type ConnectionLife, createConnectionLife } from './connection-scope.ts';
 
 type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Promise<void>;
@@ -20,6 +22,8 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 export interface OpenStore<Events = readonly SinkEvent[]>
   extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
+  /** Optional: its calls get the connection's errors and deadlines as those of the sink do. */
+  readonly verifier?: Verifier;
   /** Returned by the sink's `open`. */
   readonly position: Opened | null;
 }
@@ -32,6 +36,8 @@ export interface ConnectedStore<Connection, Events> {
   /** Optional. Says goodbye to a store that answered every call. */
   readonly leave?: (connection: Connection) => Promise<unknown>;
   readonly open: (connection: Connection, mark: Mark) => Promise<OpenStore<Events>>;
+  /** Whether its open stores have a verifier. */
+  readonly verifies?: boolean;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
   readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
@@ -85,7 +91,7 @@ function createSink<Connection, Events>(
   store: ConnectedStore<Connection, Events>,
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
-  const { batch, size, hide } = store;
+  const { batch, size, hide, verifies } = store;
   const toSinkError = (error: unknown): SinkError => {
     const distrust = distrustOf(error);
     return distrust ? new SinkError('misconfigured', distrust.text) : store.toSinkError(masked(error, hide));
@@ -114,14 +120,21 @@ function createSink<Connection, Events>(
   }
 
   /** Calls the open store. */
-  async function call(signal: AbortSignal, work: (store: OpenStore<Events>) => Promise<void> | undefined) {
+  async function call<T>(signal: AbortSignal, work: (store: OpenStore<Events>) => T | Promise<T>): Promise<T> {
     const { life, opened } = current ?? {};
     if (life === undefined || opened === undefined) throw new SinkError('unavailable', 'the sink is not open');
     // The connection ended between two calls, so this one says nothing about the size of a batch.
     if (life.signal.aborted) {
       throw new SinkError('unavailable', toSinkError(life.signal.reason).message, { connectionLost: true });
     }
-    await during(life, signal, toSinkError, async () => work(opened));
+    return await during(life, signal, toSinkError, async () => work(opened));
+  }
+
+  /** The verifier of the open store, whose calls run as all others do. */
+  function verify(): Verifier {
+    const { verifier } = current?.opened ?? {};
+    if (verifier === undefined) throw new SinkError('unavailable', 'the sink is not open');
+    return wrapVerifier(verifier, (signal, work) => call(signal, work));
   }
 
   return {
@@ -143,6 +156,7 @@ function createSink<Connection, Events>(
     recheck: (signal) => call(signal, (opened) => opened.recheck?.(signal)),
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
+    ...(verifies === true && { verify }),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
       const live = current;

@@ -139,7 +139,11 @@ async function positionOf(
 }
 
 /** Opens a sink's table on one connection. @param mark what the mirror believes */
-export async function openTable(db: pg.Client, options: TableOptions, mark: Mark): Promise<Required<OpenStore>> {
+export async function openTable(
+  db: pg.Client,
+  options: TableOptions,
+  mark: Mark,
+): Promise<Required<Omit<OpenStore, 'verifier'>>> {
   const cursor = await openCursorRow(db, options);
   /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
   let fill = { fillEnded: cursor.found?.fillEnded ?? true, isNew: false };
