@@ -263,6 +263,8 @@ CREATE TABLE `sinks` (
 	`stopped_at` integer,
 	`held` text,
 	`approved_run` integer DEFAULT 0 NOT NULL,
+	`check_asked` text,
+	`checked` text,
 	`view_failures` integer DEFAULT 0 NOT NULL,
 	`view_failure` text
 );

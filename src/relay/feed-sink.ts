@@ -6,6 +6,7 @@ import { announcePause, closeSession, type Feed, isFatal, onFailure, untilRetry 
 import { deliverReady, parkWaiting } from './parked-events.ts';
 import { holdForRun, settleView } from './settle-view.ts';
 import { openSession, type Session } from './sink-session.ts';
+import { checkWhenWanted } from './store-check.ts';
 
 /** How often an idle sink checks for decisions, and for changes that another process records. */
 const POLL_MS = 200;
@@ -67,7 +68,9 @@ async function turn(context: FeedContext, feed: Feed): Promise<boolean> {
   if (now.generation !== session.generation) return true;
   const current = acks.current(now);
   if (now.approvedRun < store.runs.lastUnusual() && holdForRun(context, current)) return true;
-  if ((await deliverReady(context, session, current)) || (await deliverNext(context, session, current))) return true;
+  if (await deliverReady(context, session, current)) return true;
+  if (await checkWhenWanted(context, session, current)) return true;
+  if (await deliverNext(context, session, current)) return true;
   if (now.error !== null) leased.write(({ sinks }) => sinks.clearError(now.id));
   await session.endFill();
   return false;

@@ -99,7 +99,7 @@ export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> 
     batch,
     close,
     ...(members.verify !== undefined && {
-      verify: () => wrapVerifier(checked(members.verify?.call(made)), (_signal, work) => confined(work)),
+      verify: (...args) => wrapVerifier(checked(members.verify?.apply(made, args)), (_signal, work) => confined(work)),
     }),
   };
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { pathToFileURL } from 'node:url';
+import * as z from 'zod';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import { hostUrls, isBehindSentinels } from '../base/host-urls.ts';
 import { explainMissing } from '../base/missing-package.ts';
@@ -23,6 +24,8 @@ export interface SinkConfig {
   readonly identity: string;
   /** Whether an event that the store refuses for good is parked, or stops the sink. */
   readonly refused: 'park' | 'stop';
+  /** How often the relay compares its store with the source, deeply; undefined: only if somebody asks. */
+  readonly verifyEveryMs?: number | undefined;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
   /** The message of an error without secrets. */
@@ -172,8 +175,11 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   }
   const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);
   if (problem) throw invalid(...problem);
-  const refused = COMMON_OPTIONS.refused.safeParse(optionsIn(url).get('refused') ?? undefined);
-  if (!refused.success) throw invalid('the value of refused is not valid', 'Use refused=park or refused=stop.');
+  const common = z.object(COMMON_OPTIONS).safeParse(Object.fromEntries(optionsIn(url)));
+  if (!common.success) {
+    const [issue] = common.error.issues;
+    throw invalid(`the value of ${String(issue?.path[0])} is not valid`, `Use ${issue?.message}.`);
+  }
   const address = found.address(url, urls);
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.
@@ -189,7 +195,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     kind,
     address,
     identity,
-    refused: refused.data,
+    refused: common.data.refused,
+    verifyEveryMs: common.data.verify,
     view: viewOrNull(viewText(setting.where, setting.fields), { where: `${env}_WHERE`, fields: `${env}_FIELDS` }),
     errorText: (error) => errorText(error),
     make: async () => {

@@ -24,9 +24,6 @@ export function addressHint(text: string): string {
 /** Names of secret options. A webhook's whole query is secret. */
 export const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
 
-/** Options of every sink. */
-export const COMMON_OPTIONS = { refused: z.enum(['park', 'stop']).default('park') };
-
 /** The path of `jsonl:PATH` or `module:PATH`, relative to the working directory. */
 export function pathOf(url: URL): string {
   return resolve(decoded(url.pathname));
@@ -61,6 +58,12 @@ export const ageOption = z
   .regex(/^\d{1,5}[hd]$/, 'a time such as 30d or 72h')
   .transform((value) => Number.parseInt(value, 10) * HOURS[value.slice(-1) as 'h' | 'd'] * 3_600_000)
   .refine((ms) => ms > 0 && ms <= 3_650 * 86_400_000, 'a time from 1h to 3650d');
+
+/** Options of every sink. `verify`: how often its store is compared with its source. */
+export const COMMON_OPTIONS = {
+  refused: z.enum(['park', 'stop'], 'park or stop').default('park'),
+  verify: ageOption.optional(),
+};
 
 /** catchword's own options: in the query, or behind `#` for a webhook, whose query belongs to the receiver. */
 export function optionsIn(url: URL): URLSearchParams {

@@ -51,8 +51,11 @@ function logOpened({ log, config }: FeedContext, before: SinkRow, cursor: number
   log.info({ sink, kind, cursor }, 'sink is open');
 }
 
-/** Opens the sink. @returns its row and whether it stores its own mark, so that the mirror need not write every ack */
-async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; storesMark: boolean }> {
+/**
+ * Opens the sink.
+ * @returns its row; whether it stores its own mark, so that the mirror need not write every ack; and the mark that it has
+ */
+async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; storesMark: boolean; mark: Mark }> {
   const { store, clock, stopping, leased } = context;
   const before = context.row();
   const newest = store.changes.lastSeq();
@@ -80,8 +83,9 @@ async function open(context: FeedContext, sink: Sink): Promise<{ row: SinkRow; s
     const start = context.markAt(row, 0);
     leased.check();
     await answerWithin(CALL_TIMEOUT_MS, async (deadline) => sink.fillBegins?.(start, deadline), stopping);
+    return { row, storesMark: mark !== null, mark: start };
   }
-  return { row, storesMark: mark !== null };
+  return { row, storesMark: mark !== null, mark: mark ?? believed };
 }
 
 /** Lets the sink work on the next batch while it waits for its store, on one batch at a time. */
@@ -120,6 +124,7 @@ export async function openSession(context: FeedContext) {
   const { generation } = opened.row;
   let hasFillEnded = sink.fillEnds === undefined;
   let checkedAt = clock.now();
+  let stored = opened.mark;
 
   const session = {
     batch: sink.batch,
@@ -133,6 +138,10 @@ export async function openSession(context: FeedContext) {
     inFlight: null as Delivery | null,
     close,
     prepareNext: createPreparation(context, sink),
+    verify: sink.verify?.bind(sink),
+    /** The last mark that the store got. */
+    stored: (): Mark => stored,
+    hasFillEnded: (): boolean => hasFillEnded,
 
     deliver: async (delivery: Delivery, mark: Mark): Promise<void> => {
       // This process may have been suspended since the turn began. A store that cannot compare marks has only this check.
@@ -142,6 +151,7 @@ export async function openSession(context: FeedContext) {
       const call = async (deadline: AbortSignal): Promise<void> =>
         lines === null ? sink.deliver(events(), mark, deadline) : sink.deliverLines?.(lines, mark, deadline);
       await answerWithin(CALL_TIMEOUT_MS, call, signal);
+      stored = mark;
       session.inFlight = null;
       context.search.accepted(sink.batch.events);
       const isFast = context.batchSize.delivered(size, sink.batch.events);
@@ -173,6 +183,7 @@ export async function openSession(context: FeedContext) {
       const mark = context.markAt(row, row.cursor);
       leased.check();
       await answerWithin(FILL_END_TIMEOUT_MS, async (deadline) => sink.fillEnds?.(vbids, mark, deadline), stopping);
+      stored = mark;
       hasFillEnded = true;
     },
   };

@@ -84,8 +84,8 @@ export interface BucketSum {
 
 /**
  * Compares a store with its source. The relay calls it between two deliveries, while the store is what the deliveries up to
- * `mark` made of it. A fast pass compares keys, and `seq` if the sink has no view; a deep one everything that the store has
- * of a product. Rows of removed products are not products.
+ * `mark`, the last one that the store got, made of it. A fast pass compares keys, and `seq` if there are `positions`; a deep
+ * one everything that the store has of a product. Rows of removed products are not products.
  */
 export interface Verifier {
   /** For people, such as "keys and positions": what a fast pass compares, null if every pass is deep; and what a deep one does. */
@@ -162,8 +162,12 @@ export interface Sink {
    * not called again before. If it fails, nothing happens.
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
-  /** Optional. Returns the calls of `catchword sink verify`, for use while the sink is open. */
-  verify?(): Verifier;
+  /**
+   * Optional. Returns the calls of `catchword sink verify`, for use while the sink is open.
+   * @param positions whether the store has the `seq` of each product's newest change; false if a view hid changes: then no
+   *   pass may compare positions
+   */
+  verify?(positions: boolean): Verifier;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

@@ -173,7 +173,10 @@ function uniqueName(): string {
   return `t${process.pid}_${++names}`;
 }
 
-export async function postgresTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly table: string }> {
+export async function postgresTarget(
+  port: number,
+  options = '',
+): Promise<ProxiedTarget & Pick<TcpProxy, 'bytes'> & { readonly table: string }> {
   const proxy = await startProxy(port);
   const table = uniqueName();
   const client = new pg.Client({ connectionString: `postgres://postgres@127.0.0.1:${port}/postgres` });
@@ -187,6 +190,7 @@ export async function postgresTarget(port: number, options = ''): Promise<Proxie
       return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, body])) };
     },
     ...behind(proxy),
+    bytes: proxy.bytes,
     remove: async () => {
       await proxy.cut();
       await client.query(`DROP TABLE IF EXISTS ${table}`);

@@ -5,6 +5,8 @@ import { Transform } from 'node:stream';
 /** A port that forwards to another port until it is cut. */
 export interface TcpProxy {
   readonly port: number;
+  /** Bytes that went through, in both directions. */
+  readonly bytes: () => number;
   /** Breaks open connections and rejects new ones. */
   readonly cut: () => Promise<void>;
   readonly restore: () => Promise<void>;
@@ -26,6 +28,7 @@ interface Held {
 export async function startProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let forgotten = new Set<Socket>();
+  let bytes = 0;
   let onPiece: ((piece: Buffer, forward: () => void) => void) | null = null;
 
   /** Forwards pieces of a client, unless one is to be kept back. */
@@ -66,6 +69,9 @@ export async function startProxy(target: number): Promise<TcpProxy> {
       [upstream, client],
     ] as const) {
       sockets.add(socket);
+      socket.on('data', ({ length }: Buffer) => {
+        bytes += length;
+      });
       socket.on('error', () => other.destroy());
       socket.on('close', () => {
         sockets.delete(socket);
@@ -86,6 +92,7 @@ export async function startProxy(target: number): Promise<TcpProxy> {
   const { port } = server.address() as AddressInfo;
   return {
     port,
+    bytes: () => bytes,
     restore: async () => {
       server = await listen(port);
     },

@@ -22,8 +22,8 @@ type Deliver<Events> = (events: Events, mark: Mark, signal: AbortSignal) => Prom
 export interface OpenStore<Events = readonly SinkEvent[]>
   extends Pick<Sink, 'fillBegins' | 'fillEnds' | 'recheck' | 'prepareNext'> {
   readonly deliver: Deliver<Events>;
-  /** Optional: its calls get the connection's errors and deadlines as those of the sink do. */
-  readonly verifier?: Verifier;
+  /** Optional: `verify` of the sink. Its calls get the connection's errors and deadlines as those of the sink do. */
+  readonly verifier?: NonNullable<Sink['verify']>;
   /** Returned by the sink's `open`. */
   readonly position: Opened | null;
 }
@@ -131,8 +131,8 @@ function createSink<Connection, Events>(
   }
 
   /** The verifier of the open store, whose calls run as all others do. */
-  function verify(): Verifier {
-    const { verifier } = current?.opened ?? {};
+  function verify(positions: boolean): Verifier {
+    const verifier = current?.opened?.verifier?.(positions);
     if (verifier === undefined) throw new SinkError('unavailable', 'the sink is not open');
     return wrapVerifier(verifier, (signal, work) => call(signal, work));
   }

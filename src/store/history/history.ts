@@ -105,14 +105,14 @@ export function createHistory(store: Reader) {
       store.read(() => lines(range, { most, incarnation, source })),
     /** The changes whose texts `lines` returns, all of them up to `upTo`. */
     within: (span: Span): RecordedChange[] => store.read(() => [...within(span)]),
-    /** A product as of a change, which the log must not be pruned beyond; null if it was not there. */
-    asOf: (vbid: string, seq: number): { readonly seq: number; readonly body: string } | null =>
+    /** A product's newest change as of `seq`, which the log must not be pruned beyond; null if the product was not there. */
+    asOf: (vbid: string, seq: number): (RecordedChange & { readonly body: string }) | null =>
       store.read(() => {
         const product = store.products.get(vbid);
         const [change] = product === undefined ? [] : store.changes.ofProduct(product.id, seq + 1, 1);
         if (product === undefined || change === undefined || change.op === 'removed') return null;
         const body = bodyAfter({ ...change, headSeq: product.changedSeq, headBody: product.body });
-        return { seq: change.seq, body };
+        return { ...recorded(change, body, product.changedSeq), body };
       }),
     /** The changes of a product that the log still holds, newest first. */
     of: (vbid: string): RecordedChange[] =>

@@ -49,6 +49,44 @@ export function heldOf({ held }: Pick<SinkRow, 'held'>): HeldSink | null {
   return held === null ? null : (JSON.parse(held) as HeldSink);
 }
 
+/** How to compare a store with its source. */
+export interface CheckRequest {
+  readonly id: string;
+  /** Compares everything that the store has of each product, not only which it has. */
+  readonly deep: boolean;
+  readonly repair: boolean;
+  /** Whether a repair removes extra products beyond the removal limit. */
+  readonly removesAll: boolean;
+}
+
+/** What was wrong with a product: another content, not there, or there although its source does not have it. */
+export type Difference = 'differing' | 'missing' | 'extra';
+
+/** The counts of a comparison, in products. */
+export type CheckCounts = Readonly<Record<'same' | Difference | 'repaired' | 'held' | 'notJudged', number>>;
+
+/** How a store compared with its source. */
+export interface SinkCheck extends CheckRequest, CheckCounts {
+  readonly at: number;
+  /** The change as of which. */
+  readonly cursor: number;
+  /** What was compared, for people. */
+  readonly compared: string;
+  readonly examples: readonly { readonly vbid: string; readonly difference: Difference }[];
+  /** Why the comparison did not end; null if it did. */
+  readonly error: string | null;
+}
+
+/** @param checked the column */
+export function checkOf({ checked }: Pick<SinkRow, 'checked'>): SinkCheck | null {
+  return checked === null ? null : (JSON.parse(checked) as SinkCheck);
+}
+
+/** How many products of a store still differ after a comparison. */
+export function remaining({ differing, missing, extra, repaired }: CheckCounts): number {
+  return differing + missing + extra - repaired;
+}
+
 /** A view of a sink: see schema.ts. */
 export interface SinkView extends Readonly<Omit<typeof sinkViews.$inferSelect, 'sinkId' | 'unsure'>> {
   readonly unsure: ReadonlySet<string>;

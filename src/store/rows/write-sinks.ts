@@ -1,7 +1,16 @@
 import type { Queries } from '../schema/queries.ts';
 import { LAST_SEQ } from './changes.ts';
 import { LAST_UNUSUAL } from './runs.ts';
-import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
+import type {
+  CheckRequest,
+  ParkedState,
+  Refused,
+  SinkCheck,
+  SinkGap,
+  SinkReader,
+  SinkRow,
+  SinkState,
+} from './sink-rows.ts';
 import { createViewWriter } from './write-sink-views.ts';
 
 /** What a sink confirmed. */
@@ -87,6 +96,10 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
   const forgetTransition = write('UPDATE sink_views SET from_generation = NULL WHERE sink_id = ?');
   const stop = write("UPDATE sinks SET state = 'stopped', stopped_at = ? WHERE id = ?");
   const { sendNewest: _, ...views } = createViewWriter(queries);
+  const noteCheck = write(
+    `UPDATE sinks SET checked = :check, check_asked = CASE check_asked ->> 'id' WHEN :check ->> 'id' THEN NULL ELSE check_asked END
+     WHERE id = :id`,
+  );
   const dropUnskippedAfter = write("DELETE FROM parked WHERE sink_id = ? AND seq > ? AND state <> 'skipped'");
   const ofSeqs = 'WHERE sink_id = ? AND seq IN (SELECT value FROM json_each(?))';
   const unpark = write(`DELETE FROM parked ${ofSeqs}`);
@@ -142,6 +155,8 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       // Events that are delivered again are judged again.
       dropUnskippedAfter(id, 0);
     },
+    /** Notes a comparison, and that it is not asked any more. */
+    noteCheck: (id: number, check: SinkCheck) => noteCheck({ id, check: JSON.stringify(check) }),
     clearError: (id: number) => setError(null, null, null, id),
     fail: (id: number, error: string, atMs: number, retryAtMs: number | null) => setError(error, atMs, retryAtMs, id),
     /** @param seq the refused event before which it stops; null if it stops for another reason */
@@ -182,6 +197,7 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
        backfill_to = CASE :backfill WHEN 1 THEN ${LAST_SEQ} ELSE min(backfill_to, :cursor) END,
        backfill_removed = :backfill WHERE id = :id`,
   );
+  const askCheck = write<[request: string | null, id: number]>('UPDATE sinks SET check_asked = ? WHERE id = ?');
   const nextGeneration = write('UPDATE sinks SET generation = generation + 1, retry_at = NULL WHERE id = ?');
   const freeEvents = write(
     `UPDATE parked SET state = 'ready', freed = (SELECT generation FROM sinks WHERE id = :id)
@@ -197,6 +213,8 @@ export function createSinkRequests(queries: Queries, reader: SinkReader) {
   return {
     ...reader,
     setState: (id: number, state: SinkState) => setState(state, id),
+    /** Asks the relay to compare the store with its source; null: not any more. */
+    askCheck: (id: number, request: CheckRequest | null) => askCheck(request && JSON.stringify(request), id),
     /** Restarts delivery after `cursor`; with `backfill`, first delivers the current products, tombstones included. */
     replay: (id: number, cursor: number, backfill: boolean): void => {
       replay({ id, cursor, backfill: backfill ? 1 : 0 });

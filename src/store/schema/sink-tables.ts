@@ -17,6 +17,7 @@ import { integer, primaryKey, real, sqliteTable, text } from './drizzle.ts';
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
  * - held: JSON of HeldSink: why the sink is held; kept while an approval of it is to be carried out
  * - approved_run: unusual runs up to this one are delivered
+ * - check_asked: JSON of CheckRequest: the store is to be compared with its source; checked: JSON of SinkCheck: the last time
  * - view_failures, view_failure: how often an expression failed for a product, and the last time
  */
 export const sinks = sqliteTable('sinks', {
@@ -46,6 +47,8 @@ export const sinks = sqliteTable('sinks', {
   stoppedAt: integer('stopped_at'),
   held: text('held'),
   approvedRun: integer('approved_run').notNull().default(0),
+  checkAsked: text('check_asked'),
+  checked: text('checked'),
   viewFailures: integer('view_failures').notNull().default(0),
   viewFailure: text('view_failure'),
 });

@@ -64,7 +64,7 @@ export type Changes = ReturnType<typeof changesOf>;
  * Makes the changes of a batch from each product's last event.
  * @returns `parameters` of `deliver`: each column of products, of their parts and of removed products
  */
-export function changesOf(events: readonly SinkEvent[]) {
+export function changesOf(events: readonly Pick<SinkEvent, 'vbid' | 'body' | 'seq' | 'at'>[]) {
   const living = emptyColumns(WIDTHS.products);
   const parts = PART_NAMES.map((name) => ({ name, columns: emptyColumns(Object.keys(PART_COLUMNS[name]).length) }));
   const gone = emptyColumns(WIDTHS.gone);

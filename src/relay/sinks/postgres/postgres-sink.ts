@@ -10,6 +10,7 @@ import { connect } from './postgres-connection.ts';
 import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
 import { isTooMuch, openCursorRow, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
+import { createPostgresVerifier } from './postgres-verifier.ts';
 
 /**
  * A table with one row per product, and tables with its prices and other parts, written set-based. The mark is in
@@ -63,6 +64,7 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
   return createConnectedSink({
     hide,
     batch: { events: 10_000, chars: 8_000_000 },
+    verifies: true,
     connect: async (life) => connect(driverConfig(url, asked), life),
     leave: (db) => db.end(),
     open: async (db, mark) => {
@@ -71,6 +73,7 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
       const opened = await openTable(db, { table, names, sql: statementsOf(names, removals) }, mark);
       return {
         ...opened,
+        verifier: (positions) => createPostgresVerifier(db, names, opened.cursor, positions),
         fillEnds: (...args) =>
           opened.fillEnds(...args).catch((error: unknown) => {
             const { failure, message } = error instanceof SinkError ? error : toSinkError(masked(error, hide));

@@ -41,10 +41,11 @@ function columnsAt(first: number, columns: Readonly<Record<string, string>>): st
 }
 
 /**
- * @param isNew whether none of the products is in the table, and none is removed. To look for them takes longer than to
- *   insert them.
+ * @param how `insert`: none of the products is in the table, and none is removed; to look for them takes longer than to
+ *   insert them. `repair`: whatever the `seq` of a row is
  */
-function deliverText(names: TableNames, removals: Removals, isNew: boolean): string {
+function deliverText(names: TableNames, removals: Removals, how: 'deliver' | 'insert' | 'repair'): string {
+  const isNew = how === 'insert';
   const { table, cursor } = names;
   const product = MARK_PARAMETERS + 1;
   let gone = product + WIDTHS.products;
@@ -61,7 +62,9 @@ function deliverText(names: TableNames, removals: Removals, isNew: boolean): str
   });
   const own = Object.keys(COLUMNS).filter((name) => name !== 'vbid' && name !== 'at');
   const stored = [...own, 'changed_at', 'fill'];
-  const isGone = `gone.vbid = t.vbid AND (t.fill < moved.fill OR t.seq <= gone.seq)`;
+  const isOlder = (fill: string, seq: string): string =>
+    how === 'repair' ? 'true' : `(t.fill < ${fill} OR t.seq <= ${seq})`;
+  const isGone = `gone.vbid = t.vbid AND ${isOlder('moved.fill', 'gone.seq')}`;
   const listed = `(SELECT ${columnsAt(gone, GONE_COLUMNS)}) AS gone`;
   const remove =
     removals === 'delete'
@@ -71,7 +74,7 @@ function deliverText(names: TableNames, removals: Removals, isNew: boolean): str
   const kept = removals === 'delete' && !isNew ? `WHERE t.vbid <> ALL($${gone}::text[])` : '';
   const overwrite = `ON CONFLICT (vbid) DO UPDATE
     SET ${stored.map((name) => `${name} = excluded.${name}`).join(', ')}, removed_at = NULL
-    WHERE t.fill < excluded.fill OR t.seq <= excluded.seq`;
+    WHERE ${isOlder('excluded.fill', 'excluded.seq')}`;
   const deletes = deleteParts(names, 'p.vbid IN (SELECT vbid FROM written UNION ALL SELECT vbid FROM removed)');
   return `WITH moved AS (
       UPDATE ${cursor} AS c SET generation = $3, cursor = $4, at = $5, late = $6,
@@ -140,9 +143,10 @@ export function statementsOf(names: TableNames, removals: Removals) {
         fill_ended = excluded.fill_ended
       WHERE c.incarnation = $10 AND c.generation = $7 AND c.cursor = $8 AND c.late = $9
       RETURNING fill_ended AS "fillEnded", NOT has_rows AND ${isEmpty} AS "isNew"`,
-    deliver: deliverText(names, removals, false),
+    deliver: deliverText(names, removals, 'deliver'),
     /** Without the parameters of removals. Violates the primary key if the table has one of the products. */
-    insert: deliverText(names, removals, true),
+    insert: deliverText(names, removals, 'insert'),
+    repair: deliverText(names, removals, 'repair'),
     endFillStep: endFillStepText(names, removals),
     /** $10: the last key of the table; null without a fill. */
     endFill: `WITH moved AS (

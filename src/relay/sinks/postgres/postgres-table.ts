@@ -48,7 +48,7 @@ function lossOf(table: string, cursor: Cursor | null): string | null {
   return null;
 }
 
-type CursorRow = Awaited<ReturnType<typeof openCursorRow>>;
+export type CursorRow = Awaited<ReturnType<typeof openCursorRow>>;
 
 /** Reads a table's cursor row, and moves it as long as no other process does. */
 export async function openCursorRow(db: pg.Client, { table, names: { key }, sql }: TableOptions) {
@@ -68,11 +68,16 @@ export async function openCursorRow(db: pg.Client, { table, names: { key }, sql 
   }
 
   return {
+    conflict,
     /** The row before any write of this process; null if the table has none. */
     found,
     written: () => written,
     /** Runs a statement that moves the cursor to `mark`. */
-    move: async (name: 'deliver' | 'insert' | 'endFill', mark: Mark, more: readonly unknown[]): Promise<void> => {
+    move: async (
+      name: 'deliver' | 'insert' | 'repair' | 'endFill',
+      mark: Mark,
+      more: readonly unknown[],
+    ): Promise<void> => {
       const values = [...markParameters(key, mark, written), ...more];
       const { rows } = await db.query<{ moved: number }>({ text: sql[name], values });
       if (rows[0]?.moved !== 1) throw await conflict();
@@ -143,7 +148,7 @@ export async function openTable(
   db: pg.Client,
   options: TableOptions,
   mark: Mark,
-): Promise<Required<Omit<OpenStore, 'verifier'>>> {
+): Promise<Required<Omit<OpenStore, 'verifier'>> & { readonly cursor: CursorRow }> {
   const cursor = await openCursorRow(db, options);
   /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
   let fill = { fillEnded: cursor.found?.fillEnded ?? true, isNew: false };
@@ -185,5 +190,6 @@ export async function openTable(
       await cursor.move('deliver', mark, parameters);
     },
     recheck: cursor.recheck,
+    cursor,
   };
 }

@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import { type CheckRequest, checkOf, remaining, type SinkCheck, type SinkRow } from '../store/rows/sink-rows.ts';
+import { checkText } from './check-text.ts';
+import { compareStore } from './compare-store.ts';
+import type { FeedContext } from './feed-context.ts';
+import { isFatal } from './feed-failure.ts';
+import { isSinkError, type Verifier } from './sink.ts';
+import type { Session } from './sink-session.ts';
+import { answerWithin } from './with-timeout.ts';
+import { wrapVerifier } from './wrap-verifier.ts';
+
+/*
+ * When a store is compared with its source: asked for (a row in the mirror), or due. Only between two deliveries, once the
+ * store has got a whole fill: before that, it has what is not in the mirror, and lacks what is.
+ */
+
+/** For safety: stores have shorter deadlines for their statements. */
+const CALL_TIMEOUT_MS = 1_800_000;
+
+function wantedCheck({ config, clock }: FeedContext, row: SinkRow): CheckRequest | null {
+  if (row.checkAsked !== null) return JSON.parse(row.checkAsked) as CheckRequest;
+  const every = config.verifyEveryMs;
+  // A time in the future shows that the clock was put back.
+  if (every === undefined || Math.abs(clock.now() - (checkOf(row)?.at ?? 0)) < every) return null;
+  return { id: randomUUID(), deep: true, repair: false, removesAll: false };
+}
+
+function report({ config, log }: FeedContext, check: SinkCheck): void {
+  const { cursor, error } = check;
+  const fields = { sink: config.name, cursor, reason: error ?? checkText(check) };
+  if (error !== null) log.error({ code: 'SINK_UNVERIFIED', ...fields }, 'the store could not be compared');
+  else if (remaining(check) === 0) log.info(fields, 'the store equals its source');
+  else log.error({ code: 'SINK_DIFFERS', ...fields }, 'the store differs from its source; see npx catchword sink list');
+}
+
+/** Compares the store with its source if that is asked for, or due. @returns whether it did */
+export async function checkWhenWanted(context: FeedContext, session: Session, row: SinkRow): Promise<boolean> {
+  const { store, config, clock, leased, stopping, acks } = context;
+  if (row.cursor < row.backfillTo || !session.hasFillEnded()) return false;
+  const request = wantedCheck(context, row);
+  if (request === null) return false;
+  acks.flush();
+  const noCounts = { same: 0, differing: 0, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0 };
+  const common = { ...noCounts, ...request, cursor: row.cursor, compared: '', examples: [] };
+
+  function note(check: Omit<SinkCheck, 'at'>): void {
+    const ended = { ...check, at: clock.now() };
+    leased.write(({ sinks }) => sinks.noteCheck(row.id, ended));
+    report(context, ended);
+  }
+
+  try {
+    const made = session.verify?.(store.sinks.views(row.id).length === 0);
+    if (made === undefined) {
+      note({ ...common, error: `a store of the kind ${config.kind} cannot be compared with its source` });
+      return true;
+    }
+    const verifier: Verifier = wrapVerifier(made, (_signal, work) => answerWithin(CALL_TIMEOUT_MS, work, stopping));
+    const { fast, deep: whole } = verifier.compares;
+    const deep = request.deep || fast === null;
+    const asked = { ...request, deep };
+    const result = await compareStore({ context, session, row, verifier, request: asked, signal: stopping });
+    note({ ...common, ...result, deep, compared: deep ? whole : fast });
+  } catch (error) {
+    if (stopping.aborted || isFatal(error)) throw error;
+    note({ ...common, error: context.errorText(error) });
+    // The connection may be of no use any more.
+    if (isSinkError(error)) throw error;
+  } finally {
+    // Deliveries note them.
+    context.noteViewFailures(false);
+  }
+  return true;
+}

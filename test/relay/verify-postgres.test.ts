@@ -1,0 +1,221 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
+import { jsonbText, numericText } from '../../src/relay/sinks/postgres/jsonb-text.ts';
+import { type CheckRequest, checkOf, type SinkCheck } from '../../src/store/rows/sink-rows.ts';
+import { rawNumber, rawObject } from '../catalog/raw-json.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { configAt, feeding, movable, type TestMirror } from './feeding.ts';
+import { postgresTarget } from './targets.ts';
+
+/** A book of about one and a half kilobytes, with prices, people and identifiers. */
+function book(number: number, title = `Title ${number}`) {
+  const vbid = `V${String(number).padStart(7, '0')}`;
+  const prices = ['USD', 'EUR'].map((currency) => ({ type: 'digital_list_price', currency, value: `${number}.50` }));
+  const body = {
+    vbid,
+    title,
+    distributable: true,
+    sales_rights: ['US', 'WORLD'],
+    contributors: [{ name: `Zoë ${number}`, type: 'author' }, { name: 'B' }],
+    identifiers: { e_isbn_13: [`978${number}`, 'x'], print: `979${number}` },
+    variants: [{ sku: 's1', type: 'single', duration: 'perpetual', prices }],
+    metadata: { description: 'A book. '.repeat(120), page_count: 1.0e2 },
+  };
+  return { vbid, body: JSON.stringify(body) };
+}
+
+const shelf = (count: number, title?: string) => Array.from({ length: count }, (_, at) => book(at, title));
+
+/** Asks for a comparison as `sink verify` does. @returns its result */
+async function check(mirror: TestMirror, request: Partial<CheckRequest> = {}): Promise<SinkCheck> {
+  const id = randomUUID();
+  const asked = { id, deep: true, repair: false, removesAll: false, ...request };
+  mirror.store.request(({ sinks }) => sinks.askCheck(mirror.sink().id, asked));
+  await until('the store was compared', () => checkOf(mirror.sink())?.id === id);
+  const result = checkOf(mirror.sink());
+  if (result === null) throw new Error('the result is missing');
+  expect(mirror.sink().checkAsked).toBeNull();
+  return result;
+}
+
+const EQUAL = { differing: 0, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0, error: null, examples: [] };
+
+describe.skipIf(!postgresAvailable)('comparing a PostgreSQL table', () => {
+  const postgres = usePostgres();
+
+  async function shop(count: number, options = '', limit = 100, view: Parameters<typeof configAt>[2] = {}) {
+    const { harness, target } = await feeding(postgresTarget(postgres.port, options));
+    harness.change(shelf(count));
+    harness.start(configAt(target.url, undefined, view), { removalLimit: () => limit });
+    await harness.caughtUp();
+    return { harness, target, table: target.table, run: (sql: string) => postgres.client.query(sql) };
+  }
+
+  it('jsonbText and numericText equal what a server prints', async () => {
+    const texts = fc.sample(rawObject(3), 5_000).filter((text) => !/\\ud800/.test(text));
+    const { rows } = await postgres.client.query<{ text: string }>(
+      'SELECT (json::jsonb)::text AS text FROM unnest($1::text[]) WITH ORDINALITY AS t (json, at) ORDER BY at',
+      [texts],
+    );
+    expect(texts.length).toBeGreaterThan(1_000);
+    for (const [at, text] of texts.entries()) expect(jsonbText(text)).toBe(rows[at]?.text);
+    const escapes = [
+      '{"\\u0001\\b\\f\\n\\r\\t\\u001f\\u007f\\u2028":"\\u0001\\"\\\\\\/é😀"}',
+      '[-0,-0.0,0e5,0.00e-2,1.50e1]',
+    ];
+    const numbers = [...fc.sample(rawNumber, 5_000), '1e-7', '0.1', ' 12.50 ', '.5', '5.', '+7', '-.25e1'];
+    const printed = await postgres.client.query<{ text: string }>(
+      `SELECT n::numeric::text AS text FROM unnest($1::text[]) WITH ORDINALITY AS t (n, at)
+       UNION ALL SELECT (j::jsonb)::text FROM unnest($2::text[]) AS s (j)`,
+      [numbers, escapes],
+    );
+    const expected = printed.rows.map(({ text }) => text);
+    expect([...numbers.map(numericText), ...escapes.map(jsonbText)]).toEqual(expected);
+  });
+
+  it.each(['', '&removals=delete'])('finds and repairs each kind of damage%s', async (options) => {
+    const { harness, table, run } = await shop(60, options);
+    await harness.deliver([{ vbid: book(50).vbid, body: null }]);
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59, deep: true });
+    expect(await check(harness, { deep: false })).toMatchObject({ ...EQUAL, same: 59, compared: 'keys and positions' });
+    const key = (at: number): string => `'${book(at).vbid}'`;
+    await run(`UPDATE ${table} SET title = 'x' WHERE vbid = ${key(1)}`);
+    await run(`UPDATE ${table}_prices SET value = value + 1 WHERE vbid = ${key(2)} AND currency = 'EUR'`);
+    await run(`UPDATE ${table} SET seq = seq + 1000 WHERE vbid = ${key(3)}`);
+    await run(`UPDATE ${table} SET removed_at = now() WHERE vbid = ${key(4)}`);
+    await run(`DELETE FROM ${table} WHERE vbid = ${key(5)}`);
+    await run(`UPDATE ${table} SET body = jsonb_set(body, '{metadata,page_count}', '101') WHERE vbid = ${key(6)}`);
+    await run(`UPDATE ${table} SET changed_at = changed_at + interval '1 s' WHERE vbid = ${key(7)}`);
+    await run(`INSERT INTO ${table}_identifiers (vbid, form, value) VALUES (${key(8)}, 'e', '1')`);
+    await run(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('EXTRA', '{}', 1, now())`);
+    expect(await check(harness, { deep: false })).toMatchObject({ differing: 1, missing: 2, extra: 1, same: 56 });
+    const found = { ...EQUAL, differing: 6, missing: 2, extra: 1, same: 51 };
+    const { examples, ...counts } = await check(harness);
+    expect({ ...counts, examples: [] }).toMatchObject(found);
+    expect(new Set(examples.map(({ vbid, difference }) => `${difference} ${vbid.slice(-1)}`))).toEqual(
+      new Set([
+        'differing 1',
+        'differing 2',
+        'differing 3',
+        'missing 4',
+        'missing 5',
+        'differing 6',
+        'differing 7',
+        'differing 8',
+        'extra A',
+      ]),
+    );
+    expect(await check(harness, { repair: true })).toMatchObject({ differing: 6, missing: 2, extra: 1, repaired: 9 });
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59 });
+    await harness.deliver(shelf(3, 'later'));
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59 });
+  });
+
+  it('keeps extra rows beyond the removal limit until it may remove all', async () => {
+    const { harness, table, run } = await shop(30, '', 3);
+    await run(`INSERT INTO ${table} (vbid, body, seq, changed_at)
+      SELECT 'E' || n, '{}', 1, now() FROM generate_series(1, 5) AS n`);
+    await run(`UPDATE ${table} SET title = 'x' WHERE vbid = '${book(1).vbid}'`);
+    expect(await check(harness, { repair: true })).toMatchObject({
+      differing: 1,
+      extra: 5,
+      repaired: 1,
+      held: 5,
+      error: null,
+    });
+    expect(await check(harness)).toMatchObject({ differing: 0, extra: 5, held: 0 });
+    expect(await check(harness, { repair: true, removesAll: true })).toMatchObject({ extra: 5, repaired: 5, held: 0 });
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 30 });
+  });
+
+  it('compares what a view shows, without positions', async () => {
+    const view = { where: "title <> 'Title 3'", fields: 'title, distributable' };
+    const { harness, table, run } = await shop(20, '', 100, view);
+    // The view hides this change, so the row keeps its position.
+    const other = JSON.parse(book(5).body) as object;
+    await harness.deliver([{ vbid: book(5).vbid, body: JSON.stringify({ ...other, metadata: {} }) }]);
+    expect(await check(harness, { deep: false })).toMatchObject({ ...EQUAL, same: 19, compared: 'keys' });
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 19 });
+    await run(`UPDATE ${table} SET body = '{}' WHERE vbid = '${book(5).vbid}'`);
+    await run(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('${book(3).vbid}', '{}', 1, now())`);
+    expect(await check(harness, { repair: true })).toMatchObject({ differing: 1, extra: 1, repaired: 2 });
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 19 });
+  });
+
+  it('does not judge products with parked events', async () => {
+    const { harness } = await shop(10);
+    await harness.deliver([{ vbid: book(1).vbid, body: `{"vbid":"${book(1).vbid}","title":"a\\u0000b"}` }]);
+    expect(harness.parked()).toHaveLength(1);
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 9, notJudged: 1 });
+  });
+
+  it('notes that a trigger undoes what it repairs', async () => {
+    const { harness, table, run } = await shop(10);
+    await run(`CREATE FUNCTION spoil_${table}() RETURNS trigger LANGUAGE plpgsql
+      AS $$ BEGIN NEW.title := 'spoiled'; RETURN NEW; END $$`);
+    await run(`CREATE TRIGGER spoil BEFORE UPDATE ON ${table} FOR EACH ROW EXECUTE FUNCTION spoil_${table}()`);
+    await run(`UPDATE ${table} SET seq = 0 WHERE vbid = '${book(1).vbid}'`);
+    const { error, differing, repaired } = await check(harness, { repair: true });
+    expect({ differing, repaired }).toEqual({ differing: 1, repaired: 0 });
+    expect(error).toMatch('products differ again after each repair');
+  });
+
+  it('runs when its time has come, and is asked again while the clock stands still', async () => {
+    const { harness, target } = await feeding(postgresTarget(postgres.port, '&verify=7d'));
+    const { clock, advance } = movable();
+    harness.change(shelf(5));
+    harness.start(configAt(target.url), { clock });
+    await until('it was compared', () => checkOf(harness.sink()) !== null);
+    const first = checkOf(harness.sink());
+    expect(first).toMatchObject({ ...EQUAL, same: 5, deep: true });
+    await harness.deliver(shelf(5, 'new'));
+    expect(checkOf(harness.sink())?.id).toBe(first?.id);
+    advance(7 * 86_400_000);
+    await until('it was compared again', () => checkOf(harness.sink())?.id !== first?.id);
+  });
+
+  const isLong = process.env.CI !== undefined;
+  it('finds no difference while the catalog changes', async () => {
+    const { harness } = await shop(500);
+    const stop = new AbortController();
+    const changing = (async () => {
+      for (let round = 1; !stop.signal.aborted; round++) {
+        harness.change(shelf(500, `round ${round}`).slice((round * 37) % 450, ((round * 37) % 450) + 50));
+        harness.change([{ vbid: book(round % 500).vbid, body: null }]);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    })();
+    for (let turn = 0; turn < (isLong ? 100 : 10); turn++) {
+      const { examples, error } = await check(harness, { deep: turn % 2 === 0 });
+      expect({ examples, error }).toEqual({ examples: [], error: null });
+    }
+    stop.abort();
+    await changing;
+  });
+
+  it('finds 137 damaged products with 3% of the data', async () => {
+    const count = isLong ? 20_000 : 8_000;
+    const { harness, target, table, run } = await shop(count);
+    const loaded = target.bytes();
+    const keys = (from: number, to: number): string =>
+      shelf(to)
+        .slice(from)
+        .map(({ vbid }) => `'${vbid}'`)
+        .join();
+    await run(`UPDATE ${table} SET title = 'x' WHERE vbid IN (${keys(0, 40)})`);
+    await run(`UPDATE ${table}_prices SET value = 0 WHERE vbid IN (${keys(40, 70)})`);
+    await run(`UPDATE ${table} SET seq = seq + 1 WHERE vbid IN (${keys(70, 90)})`);
+    await run(`UPDATE ${table} SET removed_at = now() WHERE vbid IN (${keys(90, 110)})`);
+    await run(`DELETE FROM ${table} WHERE vbid IN (${keys(110, 127)})`);
+    await run(
+      `INSERT INTO ${table} (vbid, body, seq, changed_at) SELECT 'E' || n, '{}', 1, now() FROM generate_series(1, 10) AS n`,
+    );
+    const result = await check(harness, { repair: true });
+    expect(result).toMatchObject({ differing: 90, missing: 37, extra: 10, repaired: 137, error: null });
+    const share = (target.bytes() - loaded) / loaded;
+    expect(share).toBeLessThan(isLong ? 0.03 : 0.06);
+    expect(await check(harness)).toMatchObject({ ...EQUAL, same: count });
+  });
+});
