@@ -83,6 +83,8 @@ const CODES = {
   QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
   /** The sink holds changes of another mirror, or of a later state of this one. */
   SINK_CONFLICT: { exit: 1, retryable: false },
+  /** The store of a sink could not be compared with its source. */
+  SINK_UNVERIFIED: { exit: 1, retryable: true },
   /** A channel did not take a message. */
   NOTIFY_FAILED: { exit: 1, retryable: true },
 } as const;

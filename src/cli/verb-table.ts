@@ -52,7 +52,7 @@ const GROUPS: Readonly<Record<string, readonly Row[]>> = {
     ['export', 'write the products, as of one change, as NDJSON, CSV or Parquet', exports],
   ],
   Deliver: [
-    ['sink', 'manage the sinks that receive the change log', sink],
+    ['sink', 'manage the sinks that receive the change log', sink, [3, 5]],
     ['notify', 'try the channels that are notified when something is wrong', notify],
   ],
   'Use the service': [

@@ -1,8 +1,16 @@
-import type { SinkCheck } from '../store/rows/sink-rows.ts';
+import { remaining, type SinkCheck } from '../store/rows/sink-rows.ts';
 
-/** The counts of a comparison, for people: one line. */
-export function checkText({ same, differing, missing, extra, repaired, held, notJudged }: SinkCheck): string {
+/** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */
+export function checkText(name: string, check: SinkCheck) {
+  const { same, differing, missing, extra, repaired, held, notJudged, error } = check;
   const found = [`${differing} differ`, `${missing} missing`, `${extra} extra`, `${same} equal`];
   const others = Object.entries({ repaired, 'held back': held, 'not judged (parked or skipped events)': notJudged });
-  return [...found, ...others.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))].join(', ');
+  const counts = [...found, ...others.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))].join(', ');
+  const command = `npx catchword sink verify ${name}${check.deep ? ' --deep' : ''}`;
+  if (error !== null) return { found: error, advice: `When the cause is gone: ${command}` };
+  if (held > 0) {
+    const advice = `CATCHWORD_REMOVAL_LIMIT keeps the extra products. To remove them: npx catchword sink verify ${name} --repair --extra`;
+    return { found: counts, advice };
+  }
+  return { found: counts, advice: remaining(check) === 0 ? '' : `To repair it: ${command} --repair` };
 }

@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../base/errors.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import { createHistory } from '../store/history/history.ts';
-import { type HeldSink, heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
+import { type CheckRequest, type HeldSink, heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
+import { needsFullRun } from '../store/rows/source-state.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { RequestWriter } from '../store/schema/writers.ts';
 import { sinkConfig } from './sink-config.ts';
@@ -25,6 +27,21 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
 export function pauseSink({ sinks }: RequestWriter, { id, name, state }: SinkRow): void {
   if (state !== 'running') throw new CatchwordError('USAGE', `${name} is not running: it is ${state}`);
   sinks.setState(id, 'paused');
+}
+
+/** Asks the relay to compare the store with its source; a relay does so between two deliveries. @returns the id of the result */
+export function askCheck(store: RequestWriter, { id, name, state }: SinkRow, how: Omit<CheckRequest, 'id'>): string {
+  if (state !== 'running') {
+    const hint = `Let it go on first, see: npx catchword sink list.`;
+    throw new CatchwordError('USAGE', `${name} cannot be compared: it is ${state}`, { hint });
+  }
+  if (needsFullRun(store)) {
+    const hint = 'Complete it first: npx catchword sync.';
+    throw new CatchwordError('USAGE', `${name} cannot be compared: the mirror is not complete`, { hint });
+  }
+  const asked = { ...how, id: randomUUID() };
+  store.sinks.askCheck(id, asked);
+  return asked.id;
 }
 
 /** @throws CatchwordError USAGE if the sink is held: only an approval lets it go on */

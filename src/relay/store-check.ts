@@ -27,7 +27,7 @@ function wantedCheck({ config, clock }: FeedContext, row: SinkRow): CheckRequest
 
 function report({ config, log }: FeedContext, check: SinkCheck): void {
   const { cursor, error } = check;
-  const fields = { sink: config.name, cursor, reason: error ?? checkText(check) };
+  const fields = { sink: config.name, cursor, reason: checkText(config.name, check).found };
   if (error !== null) log.error({ code: 'SINK_UNVERIFIED', ...fields }, 'the store could not be compared');
   else if (remaining(check) === 0) log.info(fields, 'the store equals its source');
   else log.error({ code: 'SINK_DIFFERS', ...fields }, 'the store differs from its source; see npx catchword sink list');

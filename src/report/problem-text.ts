@@ -5,7 +5,7 @@ import type { Problem, Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { restlessText, unusualText } from './run-text.ts';
 import { adviceFor } from './run-words.ts';
-import { heldSinkText } from './sink-report.ts';
+import { checkJson, heldSinkText } from './sink-report.ts';
 import { duration, plural, time } from './text.ts';
 
 /** A problem in words: one short line that names it, then what it means and what to do. */
@@ -77,6 +77,12 @@ function behindText({ row: { name, error }, lagSeconds }: SinkState): ProblemTex
   return { title: `Sink ${name} is ${duration((lagSeconds ?? 0) * 1000)} behind`, advice };
 }
 
+function differsText({ row }: SinkState): ProblemText {
+  const { error = null, found = '', advice = '' } = checkJson(row) ?? {};
+  const what = error === null ? 'differs from' : 'could not be compared with';
+  return { title: `The store of sink ${row.name} ${what} its source`, advice: `${found}. ${advice}` };
+}
+
 function diskText({ disk: { free, size }, isDiskLow }: MirrorState): ProblemText {
   const title = `The disk of the mirror is nearly full: ${Math.floor((100 * free) / size)}% is free`;
   const stops = isDiskLow
@@ -106,6 +112,7 @@ const WORDS: Readonly<Record<Topic, Words>> = {
   disk: diskText,
   sink: (_state, _store, sink) => sink && haltedText(sink),
   behind: (_state, _store, sink) => sink && behindText(sink),
+  differs: (_state, _store, sink) => sink && differsText(sink),
 };
 
 /** Describes a problem, and says what to do. */

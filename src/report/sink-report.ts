@@ -1,10 +1,18 @@
 import { iso } from '../base/iso-time.ts';
+import { checkText } from '../relay/check-text.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import { heldOf, type ParkedEvent, type SinkRow, type ViewForecast } from '../store/rows/sink-rows.ts';
+import {
+  checkOf,
+  heldOf,
+  type ParkedEvent,
+  remaining,
+  type SinkRow,
+  type ViewForecast,
+} from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
 
@@ -51,6 +59,20 @@ export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState
   return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
 
+/** The last comparison of a store with its source, for programs and for people; null before the first. */
+export function checkJson(sink: Pick<SinkRow, 'name' | 'checked'>) {
+  const check = checkOf(sink);
+  if (check === null) return null;
+  const { id: _request, repair: _repairs, removesAll: _all, notJudged, at, ...rest } = check;
+  return {
+    at: new Date(at).toISOString(),
+    ...rest,
+    not_judged: notJudged,
+    remaining: remaining(check),
+    ...checkText(sink.name, check),
+  };
+}
+
 /** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error, backfillTo } = sink;
@@ -67,6 +89,7 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     where,
     fields,
     held: heldSinkText(sink),
+    verified: checkJson(sink),
     view_failures: sink.viewFailures,
     view_failure: sink.viewFailure,
     cursor,
@@ -131,6 +154,11 @@ export function sinkListLines(
   const moving = sinks.flatMap(({ name, state, cursor, load_to: to }) =>
     state === 'reconciling' ? [`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`] : [],
   );
+  const differing = sinks.flatMap(({ name, verified }) =>
+    verified === null || verified.advice === ''
+      ? []
+      : [`${name}: ${verified.found} (${verified.at})`, `  ${verified.advice}`],
+  );
   const failures = sinks.flatMap(({ name, view_failures: failed, view_failure: last }) =>
     failed === 0 ? [] : [`${name}: an expression of its view failed ${failed} times, last on ${last}`],
   );
@@ -140,7 +168,7 @@ export function sinkListLines(
   });
   return [
     table(head, [...rows, ...freshRows]),
-    ...[...held, ...moving, ...failures, ...errors, ...gaps, ...growing].map(c.yellow),
+    ...[...held, ...moving, ...differing, ...failures, ...errors, ...gaps, ...growing].map(c.yellow),
   ];
 }
 

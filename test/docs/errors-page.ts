@@ -49,6 +49,7 @@ const REMEDIES: Readonly<Record<ErrorCode, string>> = {
   QUEUE_UNAVAILABLE: 'Start Redis or correct `REDIS_URL`. A daemon tries again by itself.',
   QUEUE_MISCONFIGURED: `${HINT} See [redis](redis.md).`,
   SINK_CONFLICT: `${HINT} See [a sink has a problem](sink-trouble.md).`,
+  SINK_UNVERIFIED: 'The message says why. Remove the cause, then verify again: [verify](verify.md).',
   NOTIFY_FAILED: '`npx catchword notify test` shows why: see [notifications](notifications.md).',
 };
 

@@ -44,12 +44,20 @@ const BEFORE: Readonly<Record<string, string>> = {
     npx catchword relay
     mv data held; cp -r held data
     npx() { case "$*" in *approve*) rm -rf data; cp -r held data;; esac; command npx "$@"; }`,
+  // A relay has filled the table, and goes on.
+  'docs/verify.md': `npx() {
+      node node_modules/catchword/dist/cli.js relay 2>relay.log & relay=$!
+      until command npx catchword sink list | grep -q live; do sleep 0.1; done
+      command npx "$@"
+      kill $relay
+    }`,
   'docs/recipes/second-catalog.md': 'mkdir -p books journals; cp -r data books; cp -r data journals',
 };
 
 /** What a page prints, among other lines. */
 const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/bad-night.md': [/^shop is held: run 3, which comes next, emptied prices of 988 of 988 products$/m],
+  'docs/verify.md': [/^shop, as of change \d+ \(every column.*: 0 differ, 0 missing, 0 extra, 988 equal$/m],
   'docs/node.md': [/^\d+ products, complete at \d{4}-[\s\S]*\n988\n/m, /^EVENT_INVALID$/m],
   'docs/sql.md': [
     /^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+\|\d{13}\|[\d.]+\n){5}/m,

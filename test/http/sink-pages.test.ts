@@ -75,7 +75,7 @@ it('the page offers the decisions that the state allows', async () => {
   const { store, change, configure, relay, html } = await scene();
   change(books(3));
   configure();
-  expect(decisionsOf(await html('/sinks/shop'))).toEqual(['pause', 'replay', 'replay']);
+  expect(decisionsOf(await html('/sinks/shop'))).toEqual(['pause', 'verify-deep', 'replay', 'replay']);
   store.request(({ sinks }) => sinks.setState(sinks.get('shop')?.id ?? 0, 'paused'));
   const paused = await html('/sinks/shop');
   expect(paused).toContain('An operator paused it.');

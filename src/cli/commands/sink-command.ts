@@ -14,6 +14,7 @@ import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
+import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
@@ -97,6 +98,15 @@ export function sinkCommand(context: CommandContext): Command {
     .option('--json', 'print one JSON document, with whole products')
     .action((name: string, options: JsonOption & GivenView) =>
       onMirror(context, 'read', options, (store, config) => previewSink(context, store, config, name, options)),
+    );
+  add('verify', 'compare a store with its source, between two deliveries')
+    .argument('<name>')
+    .option('--deep', 'compare all that the store has of each product, not only which products and positions')
+    .option('--repair', 'bring each product that differs to what it should be; remove extra ones, if they are few')
+    .option('--extra', 'with --repair: compare deeply, and remove extra products however many')
+    .option('--json', 'print one JSON document')
+    .action((name: string, options: VerifyOptions) =>
+      onMirror(context, 'write', options, (store) => verifySink(context, store, name, options)),
     );
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
   addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');

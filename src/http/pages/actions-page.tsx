@@ -40,6 +40,11 @@ const PHRASES: Record<RunAction | SinkAction, (argument: number | null) => strin
   'skip-all': () => 'skip every refused event of %',
   release: () => 'let % go on',
   'release-newest': () => 'send % what differs now',
+  verify: () => 'compare the products of % with its source',
+  'verify-deep': () => 'compare % with its source',
+  repair: () => 'repair which products % has',
+  'repair-deep': () => 'repair %',
+  'repair-all': () => 'repair %, and remove every extra product',
 };
 
 function What({ action, target, argument }: Pick<ActionRow, 'action' | 'target' | 'argument'>) {

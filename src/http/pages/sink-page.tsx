@@ -28,7 +28,7 @@ function requireSink({ sinks }: Store, name: string): SinkRow {
 
 function State({ sink }: { readonly sink: SinkSummary }) {
   const { kind, address, state, cursor, delivered, rate, parked, acked_at: ackedAt, retry_at: retryAt, gaps } = sink;
-  const { where, fields, held, view_failures: failures, view_failure: failure } = sink;
+  const { where, fields, held, verified, view_failures: failures, view_failure: failure } = sink;
   return (
     <>
       <p>
@@ -42,6 +42,12 @@ function State({ sink }: { readonly sink: SinkSummary }) {
           Fields: <Shown text={fields ?? 'the whole product'} most={2_000} />,
           'An expression fails': failures > 0 && (
             <Shown text={`${count(failures)} times, last on ${failure}`} most={500} />
+          ),
+          'Compared with its source': verified !== null && (
+            <>
+              <Shown text={[verified.found, verified.advice].filter(Boolean).join('. ')} most={2_000} />
+              <CommaWhen at={verified.at} />
+            </>
           ),
           Behind: lagText(sink),
           Rate: `${count(Math.round(rate))} events a second`,
@@ -105,6 +111,17 @@ function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSu
         ? 'Retries now, not after the pause.'
         : 'Continues after the last confirmed change. Parked events stay parked.',
     },
+    isRunning && {
+      action: 'verify-deep',
+      label: 'Compare with its source',
+      explanation: 'Compares every product of the store with what it should have. Nothing is delivered meanwhile.',
+    },
+    isRunning &&
+      (sink.verified?.remaining ?? 0) > 0 && {
+        action: 'repair-deep',
+        label: 'Repair the store',
+        explanation: 'Compares again, and brings each product that differs to what it should be.',
+      },
     (parked > 0 || state === 'stopped') && {
       action: 'retry',
       label: 'Retry parked events',

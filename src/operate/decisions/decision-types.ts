@@ -14,6 +14,11 @@ export const SINK_ACTIONS = [
   'skip-all',
   'release',
   'release-newest',
+  'verify',
+  'verify-deep',
+  'repair',
+  'repair-deep',
+  'repair-all',
 ] as const;
 
 /** All decisions, on the page or with a command. The target of `start` is the kind of the run. */

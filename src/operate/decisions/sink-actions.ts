@@ -1,5 +1,6 @@
 import {
   approveSink,
+  askCheck,
   pauseSink,
   replaySink,
   requireNotHeld,
@@ -70,5 +71,16 @@ export function changeSink(
     case 'release':
     case 'release-newest':
       return released(store, sink, action === 'release-newest');
+    case 'verify':
+    case 'verify-deep':
+    case 'repair':
+    case 'repair-deep':
+    case 'repair-all':
+      askCheck(store, sink, {
+        deep: action.endsWith('-deep') || action === 'repair-all',
+        repair: action.startsWith('repair'),
+        removesAll: action === 'repair-all',
+      });
+      return `the relay compares ${name} with its source${action.startsWith('repair') ? ', and repairs it' : ''}`;
   }
 }

@@ -6,6 +6,7 @@ import { REASON_KINDS, reasonKind } from '../../report/run-words.ts';
 import { sinkLag } from '../../report/sink-report.ts';
 import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';
 import { problemsOf, TOPICS } from '../../state/problems.ts';
+import { checkOf, remaining } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { KINDS } from '../schedule/due.ts';
 
@@ -75,6 +76,8 @@ function createInstruments(meter: Meter) {
     sinkLagRecords: gauge('sink_lag_records', 'Changes that the sink has not confirmed.'),
     sinkLagSeconds: gauge('sink_lag_seconds', 'How long the oldest change has waited that the sink has not confirmed.'),
     sinkParked: gauge('sink_parked_events', 'Events that the sink has refused, and those that wait for them.'),
+    differing: gauge('sink_verify_differences', "Products of the sink's store that differ, by the last comparison."),
+    verified: gauge('sink_verify_timestamp_seconds', "When the sink's store was last compared, in seconds since 1970."),
     delivered: counter('sink_delivered_events', 'Events that the sink has confirmed.'),
     viewFailures: counter(
       'sink_view_failures',
@@ -130,6 +133,9 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
         result.observe(metrics.sinkLagRecords, lagRecords, { sink });
         if (lagSeconds !== null) result.observe(metrics.sinkLagSeconds, lagSeconds, { sink });
         result.observe(metrics.sinkParked, store.sinks.parkedCount(row.id), { sink });
+        const check = checkOf(row);
+        if (check?.error === null) result.observe(metrics.differing, remaining(check), { sink });
+        if (check !== null) result.observe(metrics.verified, check.at / 1000, { sink });
         result.observe(metrics.delivered, row.delivered, { sink });
         result.observe(metrics.viewFailures, row.viewFailures, { sink });
       }

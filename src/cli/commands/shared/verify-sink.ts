@@ -1,0 +1,87 @@
+import { CatchwordError, EXIT, usageError } from '../../../base/errors.ts';
+import { printable } from '../../../base/printable.ts';
+import type { SinkAction } from '../../../operate/decisions/decision-types.ts';
+import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';
+import { requireSink } from '../../../relay/sink-operations.ts';
+import { checkJson } from '../../../report/sink-report.ts';
+import { type CheckRequest, checkOf, type SinkCheck, type SinkRow } from '../../../store/rows/sink-rows.ts';
+import type { Store } from '../../../store/store.ts';
+import type { CommandContext } from './command-context.ts';
+import type { JsonOption, Result } from './output-format.ts';
+import { commandUser } from './person-notices.ts';
+
+const POLL_MS = 100;
+
+export interface VerifyOptions extends JsonOption {
+  readonly deep?: boolean;
+  readonly repair?: boolean;
+  readonly extra?: boolean;
+}
+
+/** The decision that these options make. */
+function actionOf({ deep, repair, extra }: VerifyOptions): SinkAction {
+  if (extra === true) {
+    if (repair !== true) throw usageError('--extra removes products, so it needs --repair', 'Add --repair.');
+    return 'repair-all';
+  }
+  const action = repair === true ? 'repair' : 'verify';
+  return deep === true ? `${action}-deep` : action;
+}
+
+function notCompared(name: string, why: string): CatchwordError {
+  return new CatchwordError('SINK_UNVERIFIED', `the store of ${name} was not compared: ${why}`);
+}
+
+/** The sink, while its relay can compare its store. @throws CatchwordError SINK_UNVERIFIED */
+function fedSink({ clock }: CommandContext, store: Store, name: string): SinkRow {
+  const row = requireSink(store, name);
+  if (store.relayLease.holder(clock.now()) === null) {
+    throw notCompared(name, 'no daemon or relay is running. Start one: npx catchword daemon');
+  }
+  if (row.state !== 'running') throw notCompared(name, `it is ${row.state}. See: npx catchword sink list`);
+  if (row.retryAt !== null) throw notCompared(name, `it is failing: ${row.error}`);
+  return row;
+}
+
+/** Waits for the result of the request. @throws CatchwordError SINK_UNVERIFIED */
+async function resultOf(context: CommandContext, store: Store, name: string, asked: string): Promise<SinkCheck> {
+  const { id } = JSON.parse(asked) as CheckRequest;
+  for (;;) {
+    const found = checkOf(requireSink(store, name));
+    if (found?.id === id && found.error !== null) throw notCompared(name, found.error);
+    if (found?.id === id) return found;
+    const { checkAsked } = fedSink(context, store, name);
+    if (checkAsked !== null && checkAsked !== asked)
+      throw notCompared(name, 'another comparison was asked for meanwhile');
+    await context.clock.sleep(POLL_MS, context.signal);
+  }
+}
+
+/** Asks the relay to compare a store with its source, and waits for the result. */
+export async function verifySink(
+  context: CommandContext,
+  store: Store,
+  name: string,
+  options: VerifyOptions,
+): Promise<Result> {
+  const decision = { who: commandUser(), action: actionOf(options), target: name, argument: null };
+  fedSink(context, store, name);
+  const asked = store.request(() => {
+    carryOutNow(store, decision, context.clock.now());
+    return requireSink(store, name).checkAsked ?? '';
+  });
+  try {
+    const { held } = await resultOf(context, store, name, asked);
+    const found = checkJson(requireSink(store, name));
+    if (found === null) throw new Error('the mirror has lost the comparison');
+    if (found.remaining > 0) context.setExitCode(held === found.remaining ? EXIT.held : EXIT.differences);
+    const examples = found.examples.map(({ vbid, difference }) => `  ${difference.padEnd(9)}  ${printable(vbid)}`);
+    const head = `${name}, as of change ${found.cursor} (${found.compared}): ${found.found}`;
+    return { json: found, text: [head, ...examples, ...(found.advice === '' ? [] : [found.advice])] };
+  } finally {
+    store.request(({ sinks }) => {
+      const { id, checkAsked } = requireSink(store, name);
+      if (checkAsked === asked) sinks.askCheck(id, null);
+    });
+  }
+}

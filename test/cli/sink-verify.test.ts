@@ -1,0 +1,135 @@
+import { expect, it, onTestFinished } from 'vitest';
+import { checkedSettings } from '../../src/cli/commands/shared/checked-settings.ts';
+import { openHarness, until } from '../../src/relay/contract/harness.ts';
+import { SinkError, type SinkEvent, type Verifier } from '../../src/relay/sink.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { digestOf } from '../../src/relay/store-digest.ts';
+import { post } from '../http/browser-requests.ts';
+import { serve } from '../http/place.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+
+/** A store in memory that can be compared, without sums of its own. */
+function shop() {
+  const products = new Map<string, string>();
+  const state = { isDown: false };
+  const apply = (events: readonly Pick<SinkEvent, 'vbid' | 'body'>[]): void => {
+    if (state.isDown) throw new SinkError('unavailable', 'it is down');
+    for (const { vbid, body } of events) {
+      if (body === null) products.delete(vbid);
+      else products.set(vbid, body);
+    }
+  };
+  const verifier: Verifier = {
+    compares: { fast: null, deep: 'bodies' },
+    digestOf: ({ body }) => digestOf(body ?? ''),
+    products: async function* () {
+      if (state.isDown) throw new SinkError('unavailable', 'it is down');
+      // A store may return a product twice.
+      const all = [...products].map(([vbid, body]) => ({ vbid, digest: digestOf(body) }));
+      yield [...all, ...all.slice(0, 1)];
+    },
+    repair: async (events, extra) => apply([...events, ...extra.map((vbid) => ({ vbid, body: null }))]),
+  };
+  return { products, state, apply, verifier };
+}
+
+/** A mirror of 10 products and a relay that feeds a store in memory. */
+async function scene(isVerifiable = true) {
+  const bench = openHarness();
+  onTestFinished(() => bench.close());
+  const directory = temporaryDirectory();
+  const env = {
+    CATCHWORD_BASE_URL: 'http://service.example',
+    CATCHWORD_DB: bench.store.path,
+    CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl',
+  };
+  const [setting] = checkedSettings(env, 'nothing').sinks;
+  if (setting === undefined) throw new Error('the setting is missing');
+  const { products, state, apply, verifier } = shop();
+  const config = {
+    ...sinkConfig(setting),
+    make: async () => ({
+      batch: { events: 4, chars: 1_000 },
+      open: async () => null,
+      deliver: async (events: readonly SinkEvent[]) => apply(events),
+      close: async () => {},
+      check: async () => '',
+      ...(isVerifiable && { verify: () => verifier }),
+    }),
+  };
+  bench.change(Array.from({ length: 10 }, (_, at) => ({ vbid: `P${at}`, body: `{"vbid":"P${at}"}` })));
+  const start = () => bench.start(config, { removalLimit: () => 2 });
+  start();
+  const row = () => bench.store.sinks.get('shop');
+  await until('the store is filled', () => row()?.cursor === 10);
+  const command = (...args: string[]) => runHere(['sink', ...args], env, directory);
+  return { bench, env, products, state, row, start, command };
+}
+
+it('sink verify prints what differs, repairs it, and exits with 0, 3 or 5', async () => {
+  const { products, command } = await scene();
+  const first = await command('verify', 'shop');
+  expect(first.stdout).toBe('shop, as of change 10 (bodies): 0 differ, 0 missing, 0 extra, 10 equal\n');
+  expect(first.code).toBe(0);
+  products.set('P1', '{}').set('E0', '').delete('P2');
+  const found = await command('verify', 'shop', '--json');
+  expect(found.code).toBe(3);
+  const examples = [
+    { vbid: 'P1', difference: 'differing' },
+    { vbid: 'P2', difference: 'missing' },
+    { vbid: 'E0', difference: 'extra' },
+  ];
+  const counts = { same: 8, differing: 1, missing: 1, extra: 1, repaired: 0, held: 0, not_judged: 0, remaining: 3 };
+  expect(JSON.parse(found.stdout)).toMatchObject({ ...counts, deep: true, cursor: 10, error: null, examples });
+  expect((await command('list')).stdout).toContain('To repair it: npx catchword sink verify shop --deep --repair');
+  expect((await command('verify', 'shop', '--repair')).code).toBe(0);
+  expect([...products.keys()].sort()).toEqual(Array.from({ length: 10 }, (_, at) => `P${at}`));
+  products.set('E1', '').set('E2', '').set('E3', '');
+  const held = await command('verify', 'shop', '--repair');
+  expect(held.code).toBe(5);
+  expect(held.stdout).toContain('To remove them: npx catchword sink verify shop --repair --extra');
+  expect((await command('verify', 'shop', '--repair', '--extra')).code).toBe(0);
+  expect(products.size).toBe(10);
+  expect((await command('verify', 'shop', '--extra')).code).toBe(2);
+});
+
+it('sink verify says why a store cannot be compared, and leaves no request behind', async () => {
+  const { bench, state, row, start, command } = await scene();
+  state.isDown = true;
+  const down = await command('verify', 'shop');
+  expect(down).toMatchObject({ code: 1 });
+  expect(down.stderr).toContain('the store of shop was not compared: it is down');
+  state.isDown = false;
+  await until('it runs again', () => row()?.retryAt === null);
+  await bench.stop();
+  const alone = await command('verify', 'shop');
+  expect(alone.stderr).toContain('no daemon or relay is running. Start one: npx catchword daemon');
+  expect(row()?.checkAsked).toBeNull();
+  bench.store.request(({ sinks }) => sinks.setState(row()?.id ?? 0, 'paused'));
+  start();
+  await until('the relay runs', () => bench.store.relayLease.holder(Date.now()) !== null);
+  expect((await command('verify', 'shop')).stderr).toContain('it is paused. See: npx catchword sink list');
+});
+
+it('sink verify rejects a kind of store that cannot be compared', async () => {
+  const { command } = await scene(false);
+  const { code, stderr } = await command('verify', 'shop');
+  expect({ code, stderr }).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('of the kind jsonl cannot be compared'),
+  });
+});
+
+it('the page of a sink compares its store, and repairs it', async () => {
+  const { bench, products, row } = await scene();
+  products.set('P1', '{}');
+  const { web } = await serve(bench.store.path);
+  expect((await post(web, '/actions', { action: 'verify-deep', target: 'shop' })).status).toBe(303);
+  await until('it was compared', () => row()?.checked !== null);
+  const page = await (await fetch(`${web.url}/sinks/shop`)).text();
+  expect(page).toContain('1 differ, 0 missing, 0 extra, 9 equal');
+  expect(page).toContain('value="repair-deep"');
+  expect((await post(web, '/actions', { action: 'repair-deep', target: 'shop' })).status).toBe(303);
+  await until('it is repaired', () => products.get('P1') === '{"vbid":"P1"}');
+});
