@@ -85,6 +85,8 @@ async function measureAll(size: Size, url: string, redisUrl: string | undefined,
   add('full load, fresh', fresh.ms, fresh.measured, items, true, db);
   const again = await measureSync(environment(url, db), '--full');
   add('full load, unchanged', again.ms, again.measured, items, true, db);
+  const verified = await measure([CLI, 'verify'], environment(url, db));
+  add('verify, nothing differs', verified.wallMs, verified, items, true);
   const nothing = await measureSync(environment(url, db));
   add('delta of nothing', nothing.measured.wallMs, nothing.measured, 0, false);
   const status = await measure([CLI, 'status'], environment(url, db));

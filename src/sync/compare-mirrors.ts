@@ -9,33 +9,27 @@ export type Disagreement =
   | (Living & { readonly kind: 'only-here' | 'only-there' })
   | (Omit<Living, 'body'> & { readonly kind: 'differs'; readonly fields: readonly string[] });
 
-/** Compares as SQLite does, by UTF-8 bytes: JavaScript compares UTF-16, which orders surrogates differently. */
-function isBefore(one: Living | undefined, other: Living | undefined): one is Living {
-  if (one === undefined || other === undefined) return one !== undefined;
-  return Buffer.compare(Buffer.from(one.vbid), Buffer.from(other.vbid)) < 0;
+function living(row: ProductRow | undefined): ProductRow | undefined {
+  return row?.removedAt === null ? row : undefined;
 }
 
-/** Yields every difference between two mirrors, ordered by key. Memory does not grow with the catalog. */
+/**
+ * Yields every difference between a mirror and a copy of it that was brought up to date, ordered by key. Reads only what
+ * the copy has changed.
+ * @param copiedAt the newest change when the copy was made
+ */
 export function* compareMirrors(
   here: Reader,
   there: Reader,
   ignoreFields: readonly Pointer[],
+  copiedAt: number,
 ): Generator<Disagreement> {
-  const [ours, theirs] = [here.products.all(), there.products.all()];
-  const next = (products: Iterator<Living, void>): Living | undefined => products.next().value ?? undefined;
-  let [a, b] = [next(ours), next(theirs)];
-  while (a !== undefined || b !== undefined) {
-    if (a !== undefined && a.vbid === b?.vbid) {
-      if (!sameContent(a.body, b.body, ignoreFields)) {
-        yield { kind: 'differs', vbid: a.vbid, title: b.title, fields: changedPointers(difference(a.body, b.body)) };
-      }
-      [a, b] = [next(ours), next(theirs)];
-    } else if (isBefore(a, b)) {
-      yield { kind: 'only-here', ...a };
-      a = next(ours);
-    } else if (b !== undefined) {
-      yield { kind: 'only-there', ...b };
-      b = next(theirs);
-    }
+  for (const vbid of there.products.changedAfter(copiedAt)) {
+    const [a, b] = [living(here.products.get(vbid)), living(there.products.get(vbid))];
+    if (a !== undefined && b !== undefined) {
+      if (sameContent(a.body, b.body, ignoreFields)) continue;
+      yield { kind: 'differs', vbid, title: b.title, fields: changedPointers(difference(a.body, b.body)) };
+    } else if (a !== undefined) yield { kind: 'only-here', vbid, title: a.title, body: a.body };
+    else if (b !== undefined) yield { kind: 'only-there', vbid, title: b.title, body: b.body };
   }
 }

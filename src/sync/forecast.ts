@@ -25,8 +25,14 @@ function appears(mirror: Store, vbid: string): Fate {
   return mirror.products.get(vbid)?.removedAt == null ? 'created' : 'restored';
 }
 
-function* fullRun(mirror: Store, scratch: Store, run: Run, { ignoreFields }: ForecastSettings): Generator<Found> {
-  for (const found of compareMirrors(mirror, scratch, ignoreFields)) {
+function* fullRun(
+  mirror: Store,
+  scratch: Store,
+  run: Run,
+  { ignoreFields }: ForecastSettings,
+  copiedAt: number,
+): Generator<Found> {
+  for (const found of compareMirrors(mirror, scratch, ignoreFields, copiedAt)) {
     const { vbid, title } = found;
     if (found.kind === 'only-there') yield { fate: appears(mirror, vbid), vbid, title };
     else if (found.kind === 'differs') yield { fate: 'updated', vbid, title };
@@ -34,7 +40,8 @@ function* fullRun(mirror: Store, scratch: Store, run: Run, { ignoreFields }: For
   }
 }
 
-function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): Generator<Found> {
+/** Of a scratch mirror that began empty. */
+function* allRead(mirror: Store, scratch: Store, settings: ForecastSettings): Generator<Found> {
   for (const { vbid, title, body } of scratch.products.all()) {
     const known = mirror.products.get(vbid);
     const gone = isGone({ withdrawn: isWithdrawnBody(body) }, settings);
@@ -47,15 +54,16 @@ function* deltaRun(mirror: Store, scratch: Store, settings: ForecastSettings): G
 
 /**
  * What a run would change in a mirror.
- * @param scratch a mirror that holds what `run` read
+ * @param scratch a copy of it as of the change `copiedAt`, with what `run` read; or a mirror of only what `run` read (null)
  */
-export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings) {
+export function forecast(mirror: Store, scratch: Store, run: Run, settings: ForecastSettings, copiedAt: number | null) {
   const counts: Record<Fate, number> = { created: 0, updated: 0, removed: 0, restored: 0, missing: 0 };
   /** The first products of each fate. */
   const examples: Omit<Found, 'body'>[] = [];
   /** Removals that the source has not announced. A run makes up to `limit` of them without approval. */
   let unexpected = 0;
-  const found = run.kind === 'full' ? fullRun(mirror, scratch, run, settings) : deltaRun(mirror, scratch, settings);
+  const found =
+    copiedAt === null ? allRead(mirror, scratch, settings) : fullRun(mirror, scratch, run, settings, copiedAt);
   for (const { body, ...expected } of found) {
     if (counts[expected.fate]++ < EXAMPLES) examples.push(expected);
     if (expected.fate === 'removed' && body !== undefined && !isWithdrawnBody(body)) unexpected++;

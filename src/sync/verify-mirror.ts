@@ -22,7 +22,7 @@ function keysOf({ runs, removals }: Store, run: Run): Set<string> {
 
 /**
  * Compares a mirror with the source.
- * @param scratch a mirror that holds what `full` and then `delta` read
+ * @param scratch a copy of it as of the change `copiedAt`, with what `full` and then `delta` read
  * @param delta what changed since the mirror was last complete
  */
 export function* verifyMirror(
@@ -31,9 +31,10 @@ export function* verifyMirror(
   full: Run,
   delta: Run,
   { ignoreFields, withdrawnAs }: Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'>,
+  copiedAt: number,
 ): Generator<Verdict> {
   const changed = keysOf(scratch, delta);
-  for (const found of compareMirrors(mirror, scratch, ignoreFields)) {
+  for (const found of compareMirrors(mirror, scratch, ignoreFields, copiedAt)) {
     const isWithdrawn = found.kind !== 'differs' && isWithdrawnBody(found.body);
     if (found.kind === 'only-there' && isGone({ withdrawn: isWithdrawn }, { withdrawnAs })) continue;
     if (changed.has(found.vbid) || (found.kind === 'only-here' && isWithdrawn)) yield { found, as: 'drift' };

@@ -69,6 +69,24 @@ it('verify prints every difference, and writes nothing', async () => {
   expect(text.stdout).toMatch(/^DIFF {3}differs .*\/title$/m);
 });
 
+it('verify reads the source by itself: not as a held, an unfinished or a running load of the mirror would', async () => {
+  const gone = await startSandbox({ items: 1_000, details: true });
+  onTestFinished(() => gone.stop());
+  standIn(db, gone.url);
+  execute(
+    db,
+    `
+      INSERT INTO runs (kind, state, selection, started_at) VALUES ('full', 'reading', '{}', ${Date.now()});
+      UPDATE lease SET holder = 'another', expires_at = ${Date.now() + 60_000}`,
+  );
+  const before = catalogOf(db);
+  const { code, stdout } = await cli(['verify', '--json'], { ...settings, CATCHWORD_BASE_URL: gone.url }, directory);
+  expect(code).toBe(3);
+  expect(lines(stdout).filter(({ kind }) => kind === 'only-here')).toHaveLength(500);
+  expect(lines(stdout).at(-1)).toMatchObject({ summary: { differences: 500, proof: 'sealed' } });
+  expect(catalogOf(db)).toEqual(before);
+});
+
 it('verify needs a filled mirror', async () => {
   const empty = { ...settings, CATCHWORD_DB: join(directory, 'none.db') };
   expect(await cli(['verify'], empty, directory)).toMatchObject({ code: 1, stdout: '' });

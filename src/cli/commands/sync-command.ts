@@ -116,11 +116,10 @@ async function dryRun(
   // With `removed`, the empty scratch mirror would not store the withdrawn products that a delta contains.
   const own: SourceConfig = isFull ? config : { ...config, withdrawnAs: 'updated' };
   const { signal } = context;
-  await withProgress(context, own, (runContext, { waits: onSettle }) =>
-    withScratchMirror({ ...runContext, now: options.now, mirror, signal, onSettle }, async (scratch) => {
+  await withProgress(context, own, (runContext) =>
+    withScratchMirror({ ...runContext, now: options.now, mirror, copies: isFull, signal }, async (scratch) => {
       const run = await scratch.run(isFull ? { kind: 'full' } : { kind: 'delta', from });
-      if (isFull) await scratch.settle(run);
-      const expected = forecast(scratch.mirror, scratch.store, run, config);
+      const expected = forecast(scratch.mirror, scratch.store, run, config, scratch.copiedAt);
       // As the run itself would.
       if (expected.held) context.setExitCode(EXIT.held);
       print(context, options, { json: forecastJson(run, expected), text: forecastText(run, expected) });

@@ -32,14 +32,13 @@ async function compare(
   context: CommandContext,
   options: Options,
   config: SourceConfig,
-  { store, mirror, run, settle }: ScratchMirror,
+  { store, mirror, copiedAt, run }: ScratchMirror,
   readUpTo: number,
 ): Promise<void> {
   const full = await run({ kind: 'full' });
-  const delta =
-    (await settle(full, readUpTo)) ?? (await run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) }));
+  const delta = await run({ kind: 'delta', from: deltaFrom(readUpTo, config.deltaOverlapMs) });
   const counts = { difference: 0, drift: 0, unproven: 0 };
-  for (const verdict of verifyMirror(mirror, store, full, delta, config)) {
+  for (const verdict of verifyMirror(mirror, store, full, delta, config, copiedAt ?? 0)) {
     counts[verdict.as]++;
     if (verdict.as !== 'unproven') print(context, options, verdictResult(verdict));
   }
@@ -73,8 +72,8 @@ async function verify(context: CommandContext, options: Options, config: SourceC
   // The scratch mirror stores withdrawn products, so that drift can be recognised.
   const own = { ...config, withdrawnAs: 'updated' } as const;
   const { signal } = context;
-  await withProgress(context, own, (run, { waits: onSettle }) =>
-    withScratchMirror({ ...run, now: options.now, mirror, signal, onSettle }, (scratch) =>
+  await withProgress(context, own, (run) =>
+    withScratchMirror({ ...run, now: options.now, mirror, copies: true, signal }, (scratch) =>
       compare(context, options, config, scratch, readUpTo),
     ),
   );

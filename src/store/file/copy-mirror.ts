@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite from 'better-sqlite3';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { LAST_SEQ } from '../rows/changes.ts';
-import { createQueries } from '../schema/queries.ts';
+import { createQueries, type Queries } from '../schema/queries.ts';
+import { keepStatements } from '../schema/statements.ts';
 import { unusable } from './mirror-path.ts';
 import { damaged, explain, openAsItIs } from './open-mirror-file.ts';
 
@@ -67,6 +69,46 @@ export function backupFailed(path: string, cause: unknown): CatchwordError {
   return new CatchwordError('BACKUP_FAILED', `${path} cannot be written: ${messageOf(cause)}`, { hint, cause });
 }
 
+function copyFailed(from: string, to: string, error: unknown): CatchwordError {
+  const isOfSource = error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB|BUSY)/.test(error.code);
+  return isOfSource ? explain(from, true, error) : backupFailed(to, error);
+}
+
+/** Makes another mirror of a copy, without holders of leases. */
+export function beginOther({ write }: Queries, incarnation = randomUUID()): string {
+  write('UPDATE mirror SET incarnation = ?')(incarnation);
+  write('UPDATE lease SET holder = NULL, expires_at = NULL')();
+  return incarnation;
+}
+
+/**
+ * Copies a mirror into another one for work that ends with this process: without a flush, a check, and unfinished runs.
+ * Blocks this thread: about a second per gigabyte.
+ * @param to must not exist
+ * @throws CatchwordError MIRROR_BUSY, MIRROR_UNUSABLE, BACKUP_FAILED
+ */
+export function copyForScratch(from: string, to: string): void {
+  const source = openAsItIs(from);
+  try {
+    source.exec('PRAGMA synchronous = OFF');
+    source.prepare('VACUUM INTO ?').run(to);
+  } catch (error) {
+    throw copyFailed(from, to, error);
+  } finally {
+    source.close();
+  }
+  const copy = keepStatements(new BetterSqlite(to));
+  try {
+    const queries = createQueries(copy);
+    beginOther(queries);
+    // With a watermark, a run would expect that deltas tell each difference between the mirror and the list.
+    queries.write('UPDATE mirror SET watermark = NULL')();
+    queries.write("UPDATE runs SET state = 'cancelled', finished_at = started_at WHERE finished_at IS NULL")();
+  } finally {
+    copy.close();
+  }
+}
+
 /**
  * Copies a mirror of this or an earlier version into a file of its own, which only this user can read, flushes the copy,
  * and checks it. Blocks this thread: about 10 seconds per gigabyte.
@@ -82,8 +124,7 @@ export function copyMirror(from: string, to: string): Copied {
     source.prepare('VACUUM INTO ?').run(to);
     syncFile(to);
   } catch (error) {
-    const isOfSource = error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB|BUSY)/.test(error.code);
-    throw isOfSource ? explain(from, true, error) : backupFailed(to, error);
+    throw copyFailed(from, to, error);
   } finally {
     source.close();
   }

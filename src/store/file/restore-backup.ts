@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { chmodSync, chownSync, linkSync, renameSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite from 'better-sqlite3';
@@ -10,7 +9,7 @@ import { createSinkRequests, createSinkWriter, type NamedSink } from '../rows/wr
 import { createQueries } from '../schema/queries.ts';
 import { keepStatements } from '../schema/statements.ts';
 import { type CopyOptions, withCopy, withOwnFile } from './back-up.ts';
-import { backupFailed, type Copied } from './copy-mirror.ts';
+import { backupFailed, beginOther, type Copied } from './copy-mirror.ts';
 import { freePath, nameOf } from './inode-check.ts';
 import { COMPANIONS, lookAt, unusable } from './mirror-path.ts';
 import { explain, openMirrorFile, schemaVersion, withoutLinks } from './open-mirror-file.ts';
@@ -55,15 +54,15 @@ function beginIncarnation(
     const reader = createSinkReader(queries, orm);
     const { configure } = createSinkWriter(queries, reader);
     const { replay } = createSinkRequests(queries, reader);
-    const incarnation = randomUUID();
-    sqlite
+    const incarnation = sqlite
       .transaction(() => {
+        const other = beginOther(queries);
         queries.write(
-          "UPDATE mirror SET incarnation = ?, source_selection = json_set(source_selection, '$.unfinished', json('true'))",
-        )(incarnation);
-        queries.write('UPDATE lease SET holder = NULL, expires_at = NULL')();
+          "UPDATE mirror SET source_selection = json_set(source_selection, '$.unfinished', json('true'))",
+        )();
         for (const sink of named) configure(sink);
         for (const { id } of reader.list()) replay(id, 0, true);
+        return other;
       })
       .immediate();
     const address = createSourceReader(queries).noted()?.address ?? null;

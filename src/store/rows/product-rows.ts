@@ -81,6 +81,8 @@ export function createProductReader(queries: Queries) {
     all: function* (): Generator<LivingProduct> {
       for (let batch = livingAfter(''); batch.length > 0; batch = livingAfter(batch.at(-1)?.vbid ?? '')) yield* batch;
     },
+    /** Keys of the products that changed after a change, removed ones too, in order. */
+    changedAfter: values<[seq: number], string>('SELECT vbid FROM products WHERE changed_seq > ? ORDER BY vbid'),
     /** The products that changed last, removed ones too, newest first. */
     newest: rows<[limit: number], NewestProduct>(
       `SELECT ${LISTED}, changed_at AS changedAt, removed_at AS removedAt

@@ -80,8 +80,6 @@ function progressDisplay({ clock, stderr }: CommandContext) {
       if (settling !== null && !isSettling) waits(settling);
       isSettling = settling !== null;
     },
-    /** Shows a wait between two runs. */
-    waits,
     stop: (): void => bar?.stop(),
   };
 }
