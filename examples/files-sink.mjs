@@ -40,6 +40,12 @@ export function createSink({ url }) {
 
     async close() {},
 
+    // For `catchword sink contract`.
+    async drop() {
+      await rm(directory, { recursive: true, force: true });
+      return '';
+    },
+
     async check() {
       const exists = await access(directory).then(
         () => true,

@@ -31,6 +31,7 @@ const sinkSchema = z.strictObject({
   deliverLines: optionalCall,
   prepareNext: optionalCall,
   verify: optionalCall,
+  drop: optionalCall,
   close: call,
   check: call,
 } satisfies Record<keyof Sink, z.ZodType>);

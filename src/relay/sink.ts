@@ -168,6 +168,12 @@ export interface Sink {
    *   pass may compare positions
    */
   verify?(positions: boolean): Verifier;
+  /**
+   * Optional. For `catchword sink contract`: removes the store, with everything that this sink has made there. May be called
+   * without `open`.
+   * @returns what stays, for people; empty: nothing
+   */
+  drop?(signal: AbortSignal): Promise<string>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**

@@ -124,6 +124,9 @@ export const OPTION_GROUPS = {
     logCap: option('CATCHWORD_LOG_CAP', '10000000', form.whole(1000, Number.MAX_SAFE_INTEGER)).means(
       'a sink that is more records behind than this, and beyond the retention, is disabled',
     ),
+    contractSecret: secret('CATCHWORD_CONTRACT_SECRET', form.text).means(
+      'what {secret} stands for in the address of `sink contract`; also signs the requests of a webhook',
+    ),
   },
   HTTP: {
     httpHost: option('CATCHWORD_HTTP_HOST', '127.0.0.1', form.text).means(

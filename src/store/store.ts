@@ -12,15 +12,17 @@ import { createWriters, type RequestWriter } from './schema/writers.ts';
 export interface StoreOptions extends OpenOptions {
   /** This process as a holder of leases, without locks; default: as the operating system identifies it, with locks. */
   readonly self?: Holder;
+  /** The incarnation of a mirror that does not exist yet; default: a random one. */
+  readonly incarnation?: string;
 }
 
 /** Reads the incarnation from the mirror's row, and creates the row in a new mirror. */
-function incarnationOf({ path, sqlite, sameFile }: MirrorFile): string {
+function incarnationOf({ path, sqlite, sameFile }: MirrorFile, fresh: string): string {
   const read = sqlite.prepare<[], string>('SELECT incarnation FROM mirror WHERE id = 1').pluck();
   const found = read.get();
   if (found !== undefined) return found;
   if (sqlite.readonly) throw unusable(path, 'is empty', 'Run npx catchword sync as its owner.');
-  sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(randomUUID());
+  sqlite.prepare('INSERT OR IGNORE INTO mirror (id, incarnation) VALUES (1, ?)').run(fresh);
   sameFile.written();
   return read.get() as string;
 }
@@ -106,10 +108,10 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
 export type Store = Readonly<ReturnType<typeof createStore>>;
 
 /** @throws CatchwordError as `openMirrorFile` does */
-export function openStore(file: string, { self, ...options }: StoreOptions = {}): Store {
+export function openStore(file: string, { self, incarnation = randomUUID(), ...options }: StoreOptions = {}): Store {
   const mirror = openMirrorFile(file, options);
   try {
-    return createStore(mirror, incarnationOf(mirror), self);
+    return createStore(mirror, incarnationOf(mirror, incarnation), self);
   } catch (error) {
     mirror.close();
     throw explain(mirror.path, mirror.sqlite.readonly, error);

@@ -14,6 +14,8 @@ import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
+
+import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
 import { onMirror } from './shared/with-mirror.ts';
 
@@ -133,6 +135,10 @@ export function sinkCommand(context: CommandContext): Command {
       const hint = `See: npx catchword sink parked ${name}.`;
       throw usageError('sink skip needs either the number of an event or --all', hint);
     });
+  add('contract', 'check a store of yours, which is written to and then removed, as every sink of catchword is checked')
+    .argument('<url>', 'address of a scratch table, stream or file; {secret} is CATCHWORD_CONTRACT_SECRET')
+    .option('--json', 'print one JSON document')
+    .action((url: string, options: JsonOption) => trySink(context, url, options));
   add('rename', 'give a sink another name, with its position and parked events; stop the daemon first')
     .argument('<old>')
     .argument('<new>')

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { checkOf, remaining } from '../../store/rows/sink-rows.ts';
+import { checkText } from '../check-text.ts';
 import { SinkError } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
 import { viewAt } from '../store-contents.ts';
-import { type Harness, openHarness, SINK_NAME, smallBatches, until, type Version, wrapSink } from './harness.ts';
+import { type Harness, openHarness, SINK_NAME, smallBatches, type Version, wrapSink } from './harness.ts';
 
 /*
  * The checks that every sink must pass, for any test runner:
@@ -24,6 +27,12 @@ export interface SinkTarget {
   readonly remove: () => Promise<void>;
 }
 
+/** A store that only its sink can read, if it can, and that stays reachable. */
+export interface OpaqueTarget extends Pick<SinkTarget, 'url' | 'secret' | 'remove'> {
+  /** Whether the sink has `verify`. */
+  readonly verifies: boolean;
+}
+
 /** The contents of a store. */
 export interface Received {
   /** `seq` of every event in the order of arrival; null for a store that keeps only products. */
@@ -35,7 +44,9 @@ export interface Received {
 export interface SinkSubject {
   /** Whether the store never gets an event twice, whatever happens. */
   readonly effectivelyOnce: boolean;
-  readonly prepare: () => Promise<SinkTarget>;
+  readonly prepare: () => Promise<SinkTarget | OpaqueTarget>;
+  /** Ends a check. */
+  readonly signal?: AbortSignal;
 }
 
 function book(vbid: string, version: number, more: Record<string, unknown> = {}) {
@@ -48,30 +59,53 @@ function books(count: number, version: number, from = 0): Version[] {
 
 interface Scene {
   readonly harness: Harness;
-  readonly target: SinkTarget;
+  readonly target: SinkTarget | OpaqueTarget;
   readonly config: SinkConfig;
   /** The same sink with this filter and these fields. */
   readonly withView: (where: string, fields: string) => SinkConfig;
+  /** Null: only the sink can read the store. */
+  readonly read: () => Promise<Received | null>;
+  /** Checks that the store has these products (default: the mirror's); without `read`, what the relay expects. */
+  readonly expectProducts: (expected?: ReadonlyMap<string, unknown>) => Promise<void>;
   /** Checks that the store has the mirror's products, and the `expected` events (default: every change) in order. */
   readonly expectAll: (expected?: readonly number[]) => Promise<void>;
 }
 
+/** Lets the relay compare the store with the mirror, as `sink verify --deep` does. */
+async function expectVerified({ store, sink, until }: Harness): Promise<void> {
+  const request = { id: randomUUID(), deep: true, repair: false, removesAll: false };
+  store.request(({ sinks }) => sinks.askCheck(sink().id, request));
+  await until('the store is compared', () => checkOf(sink())?.id === request.id);
+  const check = checkOf(sink());
+  assert.ok(check !== null && check.error === null, `the store cannot be compared: ${check?.error}`);
+  const [first] = check.examples;
+  assert.ok(
+    remaining(check) === 0,
+    `products of the store: ${checkText(SINK_NAME, check).found}; such as ${first?.vbid}`,
+  );
+}
+
 async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<void>): Promise<void> {
   const target = await subject.prepare();
-  const harness = openHarness();
+  const harness = openHarness(subject);
   try {
     const setting = { env: 'SINK', name: SINK_NAME, url: target.url, secret: target.secret };
     const config = sinkConfig(setting);
     const withView = (where: string, fields: string): SinkConfig => sinkConfig({ ...setting, where, fields });
+    const read = async () => ('read' in target ? await target.read() : null);
+    const expectProducts = async (expected: ReadonlyMap<string, unknown> = harness.living()): Promise<void> => {
+      if ('read' in target) assert.deepEqual((await target.read()).products, expected);
+      else if (target.verifies) await expectVerified(harness);
+    };
     const expectAll = async (expected: readonly number[] = harness.events().map(({ seq }) => seq)): Promise<void> => {
       await harness.caughtUp();
-      const { seqs, products } = await target.read();
-      assert.deepEqual(products, harness.living());
+      await expectProducts();
+      const seqs = (await read())?.seqs ?? null;
       if (seqs === null) return;
       // The first arrival of each event counts.
       assert.deepEqual(subject.effectivelyOnce ? seqs : [...new Set(seqs)], expected);
     };
-    await work({ harness, target, config, withView, expectAll });
+    await work({ harness, target, config, withView, read, expectProducts, expectAll });
   } finally {
     await harness.close();
     await target.remove();
@@ -79,9 +113,9 @@ async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<voi
 }
 
 /** Checks that the store has what a view shows of the mirror's products. */
-async function expectView({ harness, target }: Scene, { view }: SinkConfig): Promise<void> {
+async function expectView({ harness, expectProducts }: Scene, { view }: SinkConfig): Promise<void> {
   const { store } = harness;
-  await until('the store has its view', () => {
+  await harness.until('the store has its view', () => {
     const row = store.sinks.get(SINK_NAME);
     if (row === undefined || row.cursor !== store.changes.lastSeq()) return false;
     const current = viewAt(store.sinks.views(row.id), row.generation);
@@ -91,7 +125,7 @@ async function expectView({ harness, target }: Scene, { view }: SinkConfig): Pro
   const expected = seen.flatMap(([vbid, json]) =>
     json === null ? [] : [[vbid, JSON.parse(json) as unknown] as const],
   );
-  assert.deepEqual((await target.read()).products, new Map(expected));
+  await expectProducts(new Map(expected));
 }
 
 const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
@@ -118,7 +152,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     const slow = wrapSink(config, smallBatches(50));
     for (let round = 0; round < 4; round++) {
       harness.start(slow);
-      await until('the sink moves', () => (harness.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
+      await harness.until('the sink moves', () => (harness.store.sinks.get(SINK_NAME)?.cursor ?? 0) > round * 250);
       harness.change(books(20, 10 + round, round * 150));
       harness.change([{ vbid: `P${600 + round}`, body: null }]);
       await harness.stop();
@@ -128,7 +162,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await expectAll([...first.sort((a, b) => a - b), ...later]);
   },
 
-  'survives a crash between delivery and confirmation': async ({ harness, config, target, expectAll }) => {
+  'survives a crash between delivery and confirmation': async ({ harness, config, read, expectAll }) => {
     const slow = wrapSink(config, smallBatches(10));
     for (const versions of [books(40, 1), books(10, 2), books(15, 3)]) {
       harness.change(versions);
@@ -136,7 +170,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
     harness.start(slow);
     await expectAll();
-    const { seqs } = await target.read();
+    const seqs = (await read())?.seqs ?? null;
     // Each crash repeats at most one batch, which was delivered but not confirmed.
     assert.ok(seqs === null || seqs.length <= 65 + 3 * 10, `${seqs?.length} events arrived`);
   },
@@ -153,13 +187,14 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
   },
 
   'waits while the store is unreachable': async ({ harness, config, target, expectAll }) => {
+    assert.ok('read' in target, 'needs a store that can be made unreachable');
     harness.start(wrapSink(config, smallBatches(20)));
     await harness.deliver(books(50, 1));
     await target.interrupt();
     harness.change(books(50, 2));
     await harness.stop();
     harness.start(wrapSink(config, smallBatches(20)));
-    await until('the failure is recorded', () => harness.sink().error !== null);
+    await harness.until('the failure is recorded', () => harness.sink().error !== null);
     assert.equal(harness.sink().state, 'running');
     harness.change(books(30, 3));
     await target.restore();
@@ -167,7 +202,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     assert.equal(harness.sink().error, null);
   },
 
-  'parks a refused event and later ones of its product': async ({ harness, config, target, expectAll }) => {
+  'parks a refused event and later ones of its product': async ({ harness, config, read, expectAll }) => {
     // Event 12 is refused until the operator skips it.
     const picky = wrapSink(config, (sink) => ({
       deliver: async (events, mark, signal) => {
@@ -185,12 +220,12 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
       [31, 'waiting'],
       [33, 'waiting'],
     ]);
-    const { products } = await target.read();
-    assert.equal(products.has('P11'), false);
-    assert.deepEqual(products.get('P4'), JSON.parse(book('P4', 2).body));
+    const found = await read();
+    assert.notEqual(found?.products.has('P11'), true);
+    if (found !== null) assert.deepEqual(found.products.get('P4'), JSON.parse(book('P4', 2).body));
     const { id } = harness.sink();
     harness.store.request(({ sinks }) => sinks.skip(id, 12, Date.now()));
-    await until('the waiting events are delivered', () => harness.store.sinks.parked(id, 'ready').length === 0);
+    await harness.until('the waiting events are delivered', () => harness.store.sinks.parked(id, 'ready').length === 0);
     harness.change(books(5, 5));
     await harness.stop();
     harness.start(picky);
@@ -211,7 +246,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     harness.start(slow);
     for (let round = 1; round <= 10; round++) {
       harness.change(books(40, round));
-      await until('the sink moves', () => harness.store.sinks.get(SINK_NAME) !== undefined);
+      await harness.until('the sink moves', () => harness.store.sinks.get(SINK_NAME) !== undefined);
     }
     await expectAll();
   },
@@ -225,7 +260,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     await expectAll();
   },
 
-  'redelivers on demand': async ({ harness, config, target, expectAll }) => {
+  'redelivers on demand': async ({ harness, config, read, expectProducts, expectAll }) => {
     harness.start(config);
     harness.change(books(60, 1));
     harness.change(books(30, 2));
@@ -236,17 +271,17 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
 
     harness.store.request(({ sinks }) => sinks.replay(id, 49, false));
     await harness.caughtUp();
-    let { seqs } = await target.read();
+    let seqs = (await read())?.seqs ?? null;
     if (seqs !== null) assert.deepEqual(seqs.slice(all.length), all.slice(49));
 
     harness.store.request(({ sinks }) => sinks.replay(id, 0, true));
     await harness.caughtUp();
-    ({ seqs } = await target.read());
+    seqs = (await read())?.seqs ?? null;
     // The newest change of each product, removals included: the store may still have the product.
     const newest = [...new Map(harness.events().map(({ seq, vbid }) => [vbid, seq])).values()].sort((a, b) => a - b);
     if (seqs !== null) assert.deepEqual(seqs.slice(all.length + all.length - 49), newest);
     await harness.deliver(books(5, 3));
-    assert.deepEqual((await target.read()).products, harness.living());
+    await expectProducts();
   },
 
   'has what a view shows, and removes what leaves it': async (scene) => {
@@ -276,7 +311,7 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     }
   },
 
-  'pauses and resumes': async ({ harness, config, target, expectAll }) => {
+  'pauses and resumes': async ({ harness, config, read, expectAll }) => {
     harness.start(config);
     await harness.deliver(books(20, 1));
     harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'paused'));
@@ -286,7 +321,8 @@ const CHECKS: Readonly<Record<string, (scene: Scene) => Promise<void>>> = {
     harness.change(books(20, 2));
     await harness.stop();
     assert.equal(harness.sink().cursor, 20);
-    assert.deepEqual((await target.read()).products.get('P1'), JSON.parse(book('P1', 1).body));
+    const found = await read();
+    if (found !== null) assert.deepEqual(found.products.get('P1'), JSON.parse(book('P1', 1).body));
     harness.start(config);
     harness.store.request(({ sinks }) => sinks.setState(harness.sink().id, 'running'));
     await expectAll();
@@ -297,5 +333,10 @@ export type SinkCheck = ReturnType<typeof sinkChecks>[number];
 
 /** The checks for one kind of sink. Each one prepares a store and removes it. */
 export function sinkChecks(subject: SinkSubject) {
-  return Object.entries(CHECKS).map(([name, check]) => ({ name, run: () => onScene(subject, check) }));
+  return Object.entries(CHECKS).map(([name, check]) => ({
+    name,
+    /** Whether it makes the store unreachable. */
+    interrupts: check === CHECKS['waits while the store is unreachable'],
+    run: () => onScene(subject, check),
+  }));
 }

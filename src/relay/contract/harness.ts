@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,7 +16,7 @@ import { writeUnder } from '../../store/schema/hold-lease.ts';
 import type { KeeperWriter } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type RelayOptions, startRelay } from '../relay.ts';
-import type { Sink } from '../sink.ts';
+import type { Mark, Sink } from '../sink.ts';
 import type { SinkConfig } from '../sink-config.ts';
 
 export interface Version {
@@ -37,14 +38,30 @@ export const hastyClock: Clock = {
 
 /**
  * Waits until `condition` holds.
- * @throws Error naming the condition, after a minute
+ * @param reason says why it may not hold
+ * @throws Error naming the condition, after a minute; the reason of `signal` when it aborts
  */
-export async function until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+export async function until(
+  what: string,
+  condition: () => boolean | Promise<boolean>,
+  {
+    signal,
+    reason = () => null,
+  }: { readonly signal?: AbortSignal | undefined; readonly reason?: () => string | null } = {},
+): Promise<void> {
   const giveUpAt = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {
-    if (Date.now() > giveUpAt) throw new Error(`timed out after a minute: ${what}`);
-    await hastyClock.sleep(POLL_MS);
+    if (Date.now() > giveUpAt) throw new Error([`timed out after a minute: ${what}`, reason() ?? []].flat().join(': '));
+    await hastyClock.sleep(POLL_MS, signal);
   }
+}
+
+/** Begins the incarnation of the mirrors of checks: what they leave in a store is recognised by it. */
+const INCARNATION = 'contract';
+
+/** Whether a check has fed a store, so that nothing is lost if it is removed. */
+export function isOfContract({ incarnation }: Pick<Mark, 'incarnation'>): boolean {
+  return incarnation.startsWith(INCARNATION);
 }
 
 function writeVersion(store: KeeperWriter, { vbid, body }: Version, nowMs: number): void {
@@ -105,10 +122,12 @@ export type Harness = ReturnType<typeof openHarness>;
 /**
  * Makes a temporary mirror whose products a check changes, and a relay that feeds a sink from it.
  * @param options.isComplete whether the first full load has finished
+ * @param options.signal ends every wait
  */
-export function openHarness({ isComplete = true } = {}) {
+export function openHarness({ isComplete = true, signal }: { isComplete?: boolean; signal?: AbortSignal } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-contract-'));
-  const store = openStore(join(directory, 'catalog.db'));
+  const incarnation = INCARNATION + randomUUID().slice(INCARNATION.length);
+  const store = openStore(join(directory, 'catalog.db'), { incarnation });
   if (isComplete) writeUnder(store.keeperLease, Date.now(), (writer) => writer.advanceWatermark(1, 1));
   const history = createHistory(store);
   let relay: Service | undefined;
@@ -122,13 +141,22 @@ export function openHarness({ isComplete = true } = {}) {
   /** Starts a relay; one at a time. */
   function start(config: SinkConfig, more: Partial<RelayOptions> = {}): void {
     const source = 'http://service.example/v4/products';
-    const usual = { clock: hastyClock, log: createLog('silent'), source, removalLimit: () => Number.POSITIVE_INFINITY };
+    const usual = {
+      clock: hastyClock,
+      log: createLog('silent'),
+      source,
+      removalLimit: () => Number.POSITIVE_INFINITY,
+    };
     relay = startRelay({ store, sinks: [config], ...usual, ...more });
   }
 
   async function stop(): Promise<void> {
     await relay?.stop();
     relay = undefined;
+  }
+
+  function wait(what: string, condition: () => boolean): Promise<void> {
+    return until(what, condition, { signal, reason: () => store.sinks.get(SINK_NAME)?.error ?? null });
   }
 
   /** Creates, updates or (with null) removes products, in one transaction. */
@@ -140,7 +168,7 @@ export function openHarness({ isComplete = true } = {}) {
 
   function caughtUp(): Promise<void> {
     const isCaughtUp = (): boolean => store.sinks.get(SINK_NAME)?.cursor === store.changes.lastSeq();
-    return until('the sink has confirmed everything', isCaughtUp);
+    return wait('the sink has confirmed everything', isCaughtUp);
   }
 
   return {
@@ -156,10 +184,11 @@ export function openHarness({ isComplete = true } = {}) {
         throw new CatchwordError('LEASE_LOST', 'the check ends the relay here');
       };
       start(config, { store: withAck(store, ack) });
-      await until('the relay ends', () => hasEnded);
+      await wait('the relay ends', () => hasEnded);
       await stop();
     },
     sink,
+    until: wait,
     caughtUp,
     deliver: async (versions: readonly Version[]): Promise<void> => {
       change(versions);

@@ -39,6 +39,7 @@ export interface ConnectedStore<Connection, Events> {
   /** Whether its open stores have a verifier. */
   readonly verifies?: boolean;
   readonly size?: (connection: Connection) => Promise<StoredSize>;
+  readonly drop?: (connection: Connection) => Promise<string>;
   readonly check: (connection: Connection, ...given: Parameters<Sink['check']>) => Promise<string>;
   readonly toSinkError: (error: unknown) => SinkError;
   /** Masks secrets in what the driver throws, before `toSinkError` gets it. */
@@ -91,7 +92,7 @@ function createSink<Connection, Events>(
   store: ConnectedStore<Connection, Events>,
   deliveries: (deliver: Deliver<Events>) => Pick<Sink, 'deliver' | 'deliverLines'>,
 ): Sink {
-  const { batch, size, hide, verifies } = store;
+  const { batch, size, drop, hide, verifies } = store;
   const toSinkError = (error: unknown): SinkError => {
     const distrust = distrustOf(error);
     return distrust ? new SinkError('misconfigured', distrust.text) : store.toSinkError(masked(error, hide));
@@ -157,6 +158,7 @@ function createSink<Connection, Events>(
     prepareNext: async (events) => current?.opened?.prepareNext?.(events),
     ...deliveries((events, mark, signal) => call(signal, (opened) => opened.deliver(events, mark, signal))),
     ...(verifies === true && { verify }),
+    ...(drop !== undefined && { drop: (signal) => probe(drop, signal) }),
     ...(size !== undefined && { size: (signal) => probe(size, signal) }),
     close: async () => {
       const live = current;

@@ -300,6 +300,11 @@ export const createNatsSink: SinkFactory = (settings) => {
       const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
       return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
     },
+    drop: async (connection) => {
+      const manager = await jetstreamManager(connection);
+      if ((await findStream(manager, names)) !== null) await manager.streams.delete(stream);
+      return '';
+    },
     check: async (connection, _signal, tell) => {
       const manager = await jetstreamManager(connection);
       const found = await findStream(manager, names);

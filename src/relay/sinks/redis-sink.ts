@@ -238,6 +238,10 @@ export const createRedisSink: SinkFactory = ({ url, urls, hide }) => {
       const limit = maxlen === undefined ? null : `maxlen=${maxlen}`;
       return { text: `${entries} entries, ${sizeText(bytes ?? 0)}`, limit, option: 'maxlen=N' };
     },
+    drop: async (db) => {
+      await db.del(stream, markKey);
+      return '';
+    },
     check: async (db, _signal, found) => {
       const mark = await readMark(db, markKey);
       // Without a mark, all entries are foreign.

@@ -1,4 +1,4 @@
-import { access, constants, open, stat } from 'node:fs/promises';
+import { access, constants, open, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import * as z from 'zod';
 import { replaceFile } from '../../../base/durable-names.ts';
@@ -169,6 +169,11 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       const option = rotate === undefined ? 'rotate=100MB&keep=N' : 'keep=N';
       return { text: sizeText(bytes), limit: keep === undefined ? null : `keep=${keep}`, option };
     },
+    drop: noted(async () => {
+      await dropOldest(path, 0);
+      for (const end of ['', '.state', '.lock']) await rm(`${path}${end}`, { force: true });
+      return '';
+    }),
     close: async () => {
       // A call that hangs keeps the lock: until it ends, no relay writes the file.
       await running;

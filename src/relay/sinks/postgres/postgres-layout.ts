@@ -224,3 +224,12 @@ export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = 
     }
   }
 }
+
+/** Removes the tables of a sink, and its row in the table that all sinks share. */
+export async function dropLayout(db: pg.Client, names: TableNames): Promise<void> {
+  await ensureLayout(db, names);
+  await inTransaction(db, 'COMMIT', async () => {
+    await db.query(`DROP TABLE ${[names.table, ...PART_NAMES.map((part) => names[part])].join(', ')}`);
+    await db.query({ text: `DELETE FROM ${names.cursor} WHERE table_name = $1`, values: [names.key] });
+  });
+}

@@ -7,7 +7,7 @@ import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
-import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
+import { dropLayout, ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
 import { statementsOf } from './postgres-statements.ts';
 import { isTooMuch, openCursorRow, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
 import { createPostgresVerifier } from './postgres-verifier.ts';
@@ -82,6 +82,11 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
             throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
           }),
       };
+    },
+    drop: async (db) => {
+      const names = await resolveNames(db, table);
+      await dropLayout(db, names);
+      return `the table ${names.cursor}, which all sinks of this database share`;
     },
     check: async (db, signal, tell) => {
       const names = await resolveNames(db, table);

@@ -1,0 +1,102 @@
+import { CatchwordError } from '../../base/errors.ts';
+import type { SinkSetting } from '../../settings/config.ts';
+import type { Mark, Sink } from '../sink.ts';
+import { type SinkConfig, sinkConfig } from '../sink-config.ts';
+import { sinkChecks } from './checks.ts';
+import { isOfContract } from './harness.ts';
+
+const CALL_TIMEOUT_MS = 30_000;
+
+/** What became of one check. */
+export interface Tried {
+  readonly check: string;
+  readonly result: 'passed' | 'failed' | 'skipped';
+  /** Why, or what stays, without secrets; null: nothing to say. */
+  readonly reason: string | null;
+}
+
+/** @throws CatchwordError SINK_CONFLICT if the store has data of others, or could not be removed; what the store throws */
+async function requireScratch({ kind }: SinkConfig, sink: Sink, signal: AbortSignal): Promise<void> {
+  if (sink.drop === undefined && kind !== 'webhook') {
+    const problem = 'a check would find what the one before has left. Let the module have a drop(), see catchword/sink';
+    throw new CatchwordError('SINK_CONFLICT', problem);
+  }
+  const refuse = (): never => {
+    const hint =
+      'Name one that need not exist, with table=, stream=, subject= or another path: it is removed in the end';
+    throw new CatchwordError('SINK_CONFLICT', `this store has data that is not of an earlier try. ${hint}`);
+  };
+  const requireOwn = (mark: Mark): void => {
+    if (!isOfContract(mark)) refuse();
+  };
+  await sink.check(signal, requireOwn);
+  const start = { incarnation: 'contract', generation: 1, cursor: 0, at: 0, late: 0 };
+  const position = await sink.open(start, 0, signal);
+  if (position !== null) return requireOwn(position);
+  for await (const { length } of sink.verify?.(true).products(true, null, start, signal) ?? [])
+    if (length > 0) refuse();
+}
+
+/**
+ * Runs the contract against a store that nothing else may use, and removes the store after each check.
+ * @throws CatchwordError CONFIG_INVALID; the reason of `signal`
+ */
+export async function* tryStore(setting: SinkSetting, signal: AbortSignal): AsyncGenerator<Tried> {
+  const config = sinkConfig(setting);
+  const kept = new Set<string>();
+  /** Why the next check would not find an empty store. */
+  let stuck: string | null = null;
+  let canRead = false;
+
+  async function attempt(check: string, work: () => Promise<unknown>): Promise<Tried> {
+    try {
+      await work();
+      return { check, result: 'passed', reason: null };
+    } catch (error) {
+      signal.throwIfAborted();
+      return { check, result: 'failed', reason: config.errorText(error) };
+    }
+  }
+
+  async function withSink(work: (sink: Sink, deadline: AbortSignal) => Promise<void>): Promise<void> {
+    const sink = await config.make();
+    try {
+      await work(sink, AbortSignal.timeout(CALL_TIMEOUT_MS));
+    } finally {
+      await sink.close();
+    }
+  }
+
+  async function remove(): Promise<void> {
+    try {
+      await withSink(async (sink, deadline) => {
+        const stays = (await sink.drop?.(deadline)) ?? 'what the receiver made of the requests';
+        if (stays !== '') kept.add(stays);
+      });
+    } catch (error) {
+      stuck = `the store could not be removed: ${config.errorText(error)}`;
+    }
+  }
+
+  const first = await attempt('the store has no data of others, and can be written', () =>
+    withSink(async (sink, deadline) => {
+      canRead = sink.verify !== undefined;
+      await requireScratch(config, sink, deadline);
+    }),
+  );
+  yield first;
+  if (first.result === 'failed') return;
+  await remove();
+  const { url, secret } = setting;
+  const target = { url, ...(secret !== undefined && { secret }), verifies: canRead, remove };
+  for (const { name, interrupts, run } of sinkChecks({ effectivelyOnce: false, signal, prepare: async () => target })) {
+    const reason = interrupts ? 'it needs a store that stops meanwhile' : stuck;
+    yield reason === null ? await attempt(name, run) : { check: name, result: 'skipped', reason };
+  }
+  if (!canRead) {
+    const reason = 'this kind has no verify(), so only deliveries and positions were checked';
+    yield { check: 'the store has what was delivered', result: 'skipped', reason };
+  }
+  const stays = kept.size === 0 ? null : `${[...kept].join('; ')} stays`;
+  yield { check: 'the store is removed', result: stuck === null ? 'passed' : 'failed', reason: stuck ?? stays };
+}

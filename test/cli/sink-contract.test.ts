@@ -1,0 +1,230 @@
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { fed, fedBefore } from '../relay/feeding.ts';
+import { useNats, useRedis } from '../relay/servers.ts';
+import { jsonlTarget, postgresTarget, webhookTarget } from '../relay/targets.ts';
+import { runHere as cli } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { natsAvailable } from '../support/nats.ts';
+import { postgresAvailable, usePostgres } from '../support/postgres.ts';
+import { redisAvailable } from '../support/redis.ts';
+
+/** Tries a store. @returns the exit code, what stderr says, and the reason of each check by `<result> <check>` */
+async function tryStore(url: string, settings: Record<string, string> = {}) {
+  const { code, stdout, stderr } = await cli(['sink', 'contract', url, '--json'], settings, temporaryDirectory());
+  if (stdout === '') return { code, stderr, checks: {} };
+  const { checks } = JSON.parse(stdout) as { checks: readonly Record<'check' | 'result' | 'reason', string | null>[] };
+  return { code, stderr, checks: Object.fromEntries(checks.map((one) => [`${one.result} ${one.check}`, one.reason])) };
+}
+
+const failures = (checks: Record<string, string | null>) =>
+  Object.entries(checks).filter(([check]) => check.startsWith('failed'));
+
+const MODULE = `
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+
+const digest = (text) => createHash('md5').update(text).digest('hex').slice(0, 15);
+
+export function createSink({ url }) {
+  const file = url.searchParams.get('file');
+  const loses = url.searchParams.get('loses');
+  const read = () => (existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : { mark: null, products: {} });
+  return {
+    batch: { events: 1_000, chars: 4_000_000 },
+    open: async () => read().mark,
+    deliver: async (events, mark) => {
+      const { products } = read();
+      for (const { vbid, op, body } of events) {
+        if (op === 'updated' && vbid === loses) continue;
+        if (body === null) delete products[vbid];
+        else products[vbid] = body;
+      }
+      writeFileSync(file, JSON.stringify({ mark, products }));
+    },
+    verify: () => ({
+      compares: { fast: null, deep: 'bodies' },
+      digestOf: ({ body }) => digest(body),
+      products: async function* () {
+        yield Object.entries(read().products).map(([vbid, body]) => ({ vbid, digest: digest(body) }));
+      },
+      repair: async () => {},
+    }),
+    drop: async () => {
+      rmSync(file, { force: true });
+      return '';
+    },
+    close: async () => {},
+    check: async (_signal, found) => {
+      const { mark } = read();
+      if (mark !== null) found?.(mark);
+      return 'can be written';
+    },
+  };
+}`;
+
+/** A module that keeps products in a file, which it can read back. */
+function moduleAt(directory: string, more = '') {
+  writeFileSync(join(directory, 'mine.mjs'), MODULE);
+  const file = join(directory, 'products.json');
+  return { file, url: `module:${join(directory, 'mine.mjs')}?file=${encodeURIComponent(file)}${more}` };
+}
+
+describe('the command sink contract', () => {
+  it('passes a module that keeps what it gets, and leaves nothing behind', async () => {
+    const { file, url } = moduleAt(temporaryDirectory());
+    const { code, stderr, checks } = await tryStore(url);
+    expect(failures(checks)).toEqual([]);
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/^module .*mine\.mjs: writes products of its own, and removes the store after each check$/m);
+    expect(checks).toMatchObject({
+      'passed delivers many events and large ones': null,
+      'skipped waits while the store is unreachable': 'it needs a store that stops meanwhile',
+      'passed the store is removed': null,
+    });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it('finds that a module loses the changes of a product', async () => {
+    const { code, checks } = await tryStore(moduleAt(temporaryDirectory(), '&loses=P7').url);
+    expect(code).toBe(1);
+    const found = 'products of the store: 1 differ, 0 missing, 0 extra, 59 equal; such as P7';
+    expect(checks['failed resumes after every restart']).toBe(found);
+    expect(checks['passed the store is removed']).toBe(null);
+  });
+
+  it('refuses a module that cannot remove its store', async () => {
+    const directory = temporaryDirectory();
+    const { url } = moduleAt(directory);
+    writeFileSync(join(directory, 'mine.mjs'), MODULE.replace('drop: async', 'close: async'));
+    const { code, checks } = await tryStore(url);
+    expect(code).toBe(1);
+    expect(Object.values(checks)).toEqual([expect.stringContaining('Let the module have a drop()')]);
+  });
+
+  it('refuses a file of another program, and a directory that it may not write', async () => {
+    const directory = temporaryDirectory();
+    const file = join(directory, 'notes.jsonl');
+    writeFileSync(file, 'milk\n');
+    const { code, checks } = await tryStore(`jsonl:${file}`);
+    expect(code).toBe(1);
+    expect(failures(checks)).toHaveLength(1);
+    expect(readdirSync(directory)).toEqual(['notes.jsonl']);
+  });
+
+  it.each(['', '?rotate=20kB'])('passes files with the options %j, and removes all of them', async (options) => {
+    const directory = temporaryDirectory();
+    const { code, checks } = await tryStore(`jsonl:${join(directory, 'try.jsonl')}${options}`);
+    expect(failures(checks)).toEqual([]);
+    expect(code).toBe(0);
+    expect(readdirSync(directory)).toEqual([]);
+  });
+
+  it('removes what an earlier try has left', async () => {
+    // The mirrors of tests are those of the checks.
+    const { target } = await fedBefore(jsonlTarget(), 3);
+    const { code, checks } = await tryStore(target.url);
+    expect(failures(checks)).toEqual([]);
+    expect(code).toBe(0);
+  });
+
+  it('tells of a webhook that only its answers were checked', async () => {
+    const target = await webhookTarget();
+    const url = target.url.replace('/hook?key=of+the+receiver', '/?{secret}');
+    const { code, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: target.secret ?? '' });
+    await target.remove();
+    expect(failures(checks)).toEqual([]);
+    expect(code).toBe(0);
+    expect(checks['skipped the store has what was delivered']).toMatch(/^this kind has no verify\(\)/);
+    expect(checks['passed the store is removed']).toBe('what the receiver made of the requests stays');
+  });
+
+  it.each(['postgres://shop:hunter2secret@127.0.0.1/shop', 'nats://hunter2secret@127.0.0.1'])(
+    'takes no secret from the command line: %s',
+    async (url) => {
+      const { code, stderr } = await tryStore(url);
+      expect(code).toBe(2);
+      expect(stderr).toContain('CATCHWORD_CONTRACT_SECRET');
+      expect(stderr).not.toContain('hunter2secret');
+    },
+  );
+
+  it('says which variable {secret} needs', async () => {
+    const { code, stderr } = await tryStore('redis://:{secret}@127.0.0.1?stream=try');
+    expect(code).toBe(2);
+    expect(stderr).toContain('CATCHWORD_CONTRACT_SECRET is not set');
+  });
+
+  describe.skipIf(!postgresAvailable)('with PostgreSQL', () => {
+    const postgres = usePostgres();
+    const tables = async () => {
+      const text = `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`;
+      return (await postgres.client.query<{ name: string }>(text)).rows.map(({ name }) => name);
+    };
+
+    it('passes a table, and removes all but the table that sinks share', async () => {
+      const url = `postgres://postgres:{secret}@127.0.0.1:${postgres.port}/postgres?table=try`;
+      const { code, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter2secret' });
+      expect(failures(checks)).toEqual([]);
+      expect(code).toBe(0);
+      expect(checks).not.toHaveProperty('skipped the store has what was delivered');
+      expect(checks['passed the store is removed']).toMatch(/catchword_cursor.* stays$/);
+      expect(await tables()).toEqual(['catchword_cursor']);
+      expect((await postgres.client.query('SELECT FROM catchword_cursor')).rowCount).toBe(0);
+    });
+
+    it('refuses a table that another mirror feeds', async () => {
+      const { target } = await fed(postgresTarget(postgres.port), 3);
+      await postgres.client.query("UPDATE catchword_cursor SET incarnation = 'of a shop'");
+      const { code, checks } = await tryStore(target.url);
+      expect(code).toBe(1);
+      expect(Object.values(checks)).toEqual([expect.stringContaining('has data that is not of an earlier try')]);
+      expect((await target.read()).products.size).toBe(3);
+    });
+
+    it('refuses a table whose position is missing', async () => {
+      const { target } = await fed(postgresTarget(postgres.port), 3);
+      await postgres.client.query('DELETE FROM catchword_cursor');
+      expect(Object.values((await tryStore(target.url)).checks)).toEqual([
+        expect.stringContaining('Name one that need not exist'),
+      ]);
+      expect((await target.read()).products.size).toBe(3);
+    });
+  });
+
+  describe.skipIf(!redisAvailable)('with Redis', () => {
+    const redis = useRedis();
+    beforeAll(async () => {
+      await redis.client.config('SET', 'requirepass', 'hunter2secret');
+      await redis.client.auth('hunter2secret');
+    });
+
+    it('passes a stream with a password from a variable, and removes it', async () => {
+      const url = `redis://:{secret}@127.0.0.1:${redis.server.port}?stream=try`;
+      const { code, checks, stderr } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter2secret' });
+      expect(failures(checks)).toEqual([]);
+      expect(code).toBe(0);
+      expect(stderr).not.toContain('hunter2secret');
+      expect(await redis.client.keys('*')).toEqual([]);
+    });
+
+    it('names the reason of a wrong password, without it', async () => {
+      const url = `redis://:{secret}@127.0.0.1:${redis.server.port}?stream=try`;
+      const { code, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter3secret' });
+      expect(code).toBe(1);
+      expect(Object.values(checks)).toEqual([expect.stringMatching(/^Redis: WRONGPASS/)]);
+    });
+  });
+
+  describe.skipIf(!natsAvailable)('with NATS', () => {
+    const nats = useNats();
+
+    it('passes a JetStream stream, and removes it', async () => {
+      const { code, checks } = await tryStore(`nats://127.0.0.1:${nats.server.port}?subject=try`);
+      expect(failures(checks)).toEqual([]);
+      expect(code).toBe(0);
+      expect((await nats.manager.getAccountInfo()).streams).toBe(0);
+    });
+  });
+});
