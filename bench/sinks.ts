@@ -318,6 +318,16 @@ async function measure(directory: string): Promise<void> {
     print(`\n${records} records, medians of ${flags.runs} runs, Node.js ${process.version}`);
     const floors = ['floor s', 'seconds', 'to floor', 'noted s', 'to noted'];
     print(table(['sink', 'batch', '', ...floors, 'records/s', 'peak MB'], rows));
+    for (const count of [1, 5, 20]) {
+      const chosen = Array.from({ length: count }, (_, index) => index % kinds.length);
+      const urls = await Promise.all(chosen.map((index) => (kinds[index] as Kind).fresh()));
+      const sinks = Object.fromEntries(urls.map((url, index) => [`many${count}x${index}`, url]));
+      const { ms, peak } = await feed(store, sinks, 'backfill');
+      const floors = chosen.map((index) => median(rounds.map((results) => (results[index] as Result).floorMs)));
+      const floorMs = floors.reduce((sum, one) => sum + one, 0);
+      const figures = `${(ms / 1e3).toFixed(2)} s, ${(ms / floorMs).toFixed(2)} of their floors one after another`;
+      print(`${count} sinks at once: ${figures}, peak ${(peak / 1e6).toFixed(0)} MB`);
+    }
     if (flags.only !== undefined) return;
     const four = async (): Promise<Sinks> => {
       const urls = await Promise.all(kinds.slice(0, 4).map((kind) => kind.fresh()));
