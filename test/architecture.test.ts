@@ -59,7 +59,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@opentelemetry/exporter-prometheus': ['operate'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
-  'hyparquet-writer': ['cli'],
+  'hyparquet-writer': ['catalog'],
   commander: ['cli'],
 };
 

@@ -3,6 +3,7 @@ import { Command, Option } from 'commander';
 import { usageError } from '../../../base/errors.ts';
 import { printableLines } from '../../../base/printable.ts';
 import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
+import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { plural, size } from '../../../report/text.ts';
 import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts';
 import { idAt } from '../../../store/history/log-position.ts';
@@ -14,7 +15,6 @@ import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts'
 import { readMirror } from '../shared/with-mirror.ts';
 import { type Chunks, printChunks, writeNewFile } from './export-output.ts';
 import { csvChunks, tableOf } from './export-table.ts';
-import { parquetChunks } from './parquet-chunks.ts';
 
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const;
 type Format = (typeof FORMATS)[number];

@@ -1,29 +1,9 @@
 import { stringify } from 'csv-stringify/sync';
 import { usageError } from '../../../base/errors.ts';
 import { columnsOf, type Fields } from '../../../catalog/field-values.ts';
-import { COLUMNS } from '../../../catalog/fields.ts';
 import { objectMembers } from '../../../catalog/json-text.ts';
+import { CATALOG, type Column, KEY, type Row, type Table } from '../../../catalog/table-columns.ts';
 import { isFieldList } from '../../../view/field-list.ts';
-
-/** `json` is the text of a JSON value. `key`, `flag` and `body` (JSON) are never null. */
-export interface Column {
-  readonly name: string;
-  readonly form: 'key' | 'flag' | 'text' | 'json' | 'body';
-}
-
-export type Row = readonly (string | boolean | null)[];
-
-/** Makes a row of each product. */
-export interface Table {
-  /** The columns; those of an expression are known once a row was made. */
-  readonly columns: () => readonly Column[];
-  /** @param text the product's JSON, or what a view made of it */
-  readonly row: (vbid: string, text: string) => Row;
-}
-
-const KEY: Column = { name: 'vbid', form: 'key' };
-const FORMS: Readonly<Record<string, Column['form']>> = { sellable: 'flag', texts: 'json' };
-const CATALOG = [KEY, ...COLUMNS.map(({ column, form }): Column => ({ name: column, form: FORMS[form] ?? 'text' }))];
 
 /** The text of a string, the JSON of any other value: numbers keep their digits. */
 function textOf(json: string | undefined): string | null {

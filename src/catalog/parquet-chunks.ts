@@ -2,7 +2,7 @@ import { deserialize, serialize, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { deflateRawSync, gzipSync, inflateRawSync } from 'node:zlib';
 import { ByteWriter, ParquetWriter } from 'hyparquet-writer';
-import type { Column, Row, Table } from './export-table.ts';
+import type { Column, Row, Table } from './table-columns.ts';
 
 type Element = ParquetWriter['schema'][number];
 
@@ -11,14 +11,21 @@ const GROUP_CHARS = 6_000_000;
 
 const TEXT = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
 const JSON_TEXT = { type: 'BYTE_ARRAY', logical_type: { type: 'JSON' } } as const;
-const TYPES = { key: TEXT, flag: { type: 'BOOLEAN' }, text: TEXT, json: JSON_TEXT, body: JSON_TEXT } as const;
+const SEQ = { type: 'INT64' } as const;
+const TIME = {
+  type: 'INT64',
+  converted_type: 'TIMESTAMP_MILLIS',
+  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+} as const;
+const FLAG = { type: 'BOOLEAN' } as const;
+const TYPES = { key: TEXT, flag: FLAG, text: TEXT, json: JSON_TEXT, body: JSON_TEXT, seq: SEQ, time: TIME } as const;
 
-function elementOf({ name, form }: Column): Element {
-  return { name, ...TYPES[form], repetition_type: form === 'text' || form === 'json' ? 'OPTIONAL' : 'REQUIRED' };
+function elementOf({ name, form, isNullable = form === 'text' || form === 'json' }: Column): Element {
+  return { name, ...TYPES[form], repetition_type: isNullable ? 'OPTIONAL' : 'REQUIRED' };
 }
 
 /** Rows in groups, by column; the last group may be empty. JSON as bytes: kept as texts it takes more memory (measured). */
-function* groups(batches: Iterable<readonly Row[]>, { columns }: Table) {
+function* groups(batches: Iterable<readonly Row[]>, { columns }: Pick<Table, 'columns'>) {
   let data: (Row[number] | Buffer)[][] = [];
   let chars = 0;
   for (const rows of batches) {
@@ -51,7 +58,7 @@ function packNewest(parquet: ParquetWriter): void {
 /** Writes rows as Parquet. @param metadata what is known of them: stored as `catchword.<name>`, null as an empty text */
 export function* parquetChunks(
   batches: Iterable<readonly Row[]>,
-  table: Table,
+  table: Pick<Table, 'columns'>,
   metadata: Readonly<Record<string, string | null>>,
 ): Generator<Uint8Array> {
   const writer = new ByteWriter();
