@@ -59,6 +59,8 @@ const ONLY_IN: Record<string, readonly string[]> = {
   '@opentelemetry/exporter-prometheus': ['operate'],
   'csv-parse': ['cli'],
   'csv-stringify': ['cli'],
+  aws4fetch: ['relay'],
+  hyparquet: ['relay'],
   'hyparquet-writer': ['catalog'],
   commander: ['cli'],
 };

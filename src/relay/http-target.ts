@@ -15,13 +15,14 @@ import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
 import { answerWithin } from './with-timeout.ts';
 
 /*
- * Requests to an address that an operator configured: webhooks of sinks and of notifications, and heartbeats. They go
- * to public addresses only, unless the address allows others, do not follow redirects, and may be signed.
+ * Requests to an address that an operator configured: webhooks of sinks and of notifications, heartbeats, and buckets. They
+ * go to public addresses only, unless the address allows others, do not follow redirects, and may be signed.
  */
 
 const MAX_RESPONSE_BYTES = 65_536;
 /** How long to read the body of a response, so that its connection can be used again. */
 const BODY_MS = 1_000;
+const USER_AGENT = { 'user-agent': `catchword/${VERSION}` };
 /** Statuses that concern the content, not the address or the state of the receiver. */
 const REFUSED = new Set([400, 413, 422]);
 
@@ -32,6 +33,20 @@ export interface HttpTargetOptions
   readonly timeoutMs: number;
   /** Whether private addresses are allowed, and http without TLS. */
   readonly isPrivateAllowed: boolean;
+}
+
+/** A request as it is sent, and what came back, whatever its status. */
+export interface HttpExchange {
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
+  /** Percent-encoded, with the query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer | null;
+}
+export interface HttpAnswer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
 }
 
 export interface Posted {
@@ -160,7 +175,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
     signal: AbortSignal,
     posted?: Pick<Posted, 'body'> & { readonly headers: Readonly<Record<string, string>> },
   ): Promise<void> {
-    const given = { 'user-agent': `catchword/${VERSION}`, ...posted?.headers };
+    const given = { ...USER_AGENT, ...posted?.headers };
     const sent = { method: posted === undefined ? ('GET' as const) : ('POST' as const), body: posted?.body ?? null };
     const address = { origin: to.origin, path: `${to.pathname}${to.search}` };
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
@@ -184,8 +199,8 @@ export function createHttpTarget(options: HttpTargetOptions) {
     /** Host and port of the proxy that requests go through; null if there is none. */
     proxy: proxy?.name ?? null,
     /** @throws SinkError misconfigured if the address is a private one */
-    connect: (own?: (socket: Socket) => void) =>
-      new Agent({ connections: 1, pipelining: 1, connect: httpConnector(connectOptions(), own, proxy) }),
+    connect: (own?: (socket: Socket) => void, connections = 1) =>
+      new Agent({ connections, pipelining: 1, connect: httpConnector(connectOptions(), own, proxy) }),
     /** Posts to the address. @throws SinkError */
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
       const atSeconds = String(Math.floor(Date.now() / 1_000));
@@ -203,6 +218,18 @@ export function createHttpTarget(options: HttpTargetOptions) {
       const to = new URL(target);
       to.pathname = `${to.pathname.replace(/\/$/, '')}${suffix}`;
       await send(agent, to, signal);
+    },
+    /** Sends a request to the host of the address, and reads the whole answer. @throws SinkError if there is none */
+    exchange: async (agent: Agent, { headers, ...sent }: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> => {
+      const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
+      const asked = { ...sent, origin: target.origin, headers: { ...USER_AGENT, ...headers }, ...timeouts };
+      const exchanged = async (deadline: AbortSignal): Promise<HttpAnswer> => {
+        const { statusCode, headers, body } = await request(agent, { ...asked, signal: deadline }, proxy);
+        return { status: statusCode, headers, body: Buffer.from(await body.arrayBuffer()) };
+      };
+      return await answerWithin(timeoutMs, exchanged, signal).catch((error: unknown) => {
+        throw httpError(error);
+      });
     },
     /** Connects like a request, TLS included, but sends nothing: the receiver could take any request for an event. */
     tryToConnect: async (signal: AbortSignal): Promise<void> => {

@@ -64,8 +64,13 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
   return isWholeFill || (isFilled && viewAt(views, mark.generation)?.generation === view?.generation);
 }
 
-/** The option that keeps two mirrors apart in one store, by the kind of the sink. */
-const APART: Readonly<Record<string, string>> = { postgres: 'table', redis: 'stream', nats: 'subject' };
+/** What keeps two mirrors apart in one store, by the kind of the sink. */
+const APART: Readonly<Record<string, string>> = {
+  postgres: 'table (table=NAME)',
+  redis: 'stream (stream=NAME)',
+  nats: 'subject (subject=NAME)',
+  s3: 'prefix (s3://BUCKET/PREFIX)',
+};
 
 /**
  * @param mirror null if there is none yet
@@ -79,11 +84,13 @@ export function requireOwnMark(
   if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
   const isOther = mark.incarnation !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
-  const option = APART[kind];
-  const other = option === undefined ? 'another address' : `another ${option} (${option}=NAME)`;
-  throw new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}${isOther ? `: use ${other}` : ''}`, {
-    hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
-  });
+  throw new CatchwordError(
+    'SINK_CONFLICT',
+    `${address} was fed by ${whose}${isOther ? `: use another ${APART[kind] ?? 'address'}` : ''}`,
+    {
+      hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
+    },
+  );
 }
 
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */

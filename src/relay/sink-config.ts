@@ -13,6 +13,7 @@ import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
 import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
+import { s3Place } from './sinks/s3/s3-place.ts';
 
 /** A configured sink. */
 export interface SinkConfig {
@@ -84,6 +85,14 @@ const KINDS: Readonly<Record<string, Kind>> = {
     },
     load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
   },
+  s3: {
+    schemes: ['s3:'],
+    address: (url) => {
+      const { endpoint, root } = s3Place(url);
+      return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}${root}`;
+    },
+    load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
+  },
   module: {
     schemes: ['module:'],
     isPath: true,
@@ -114,7 +123,7 @@ function secretQuery({ protocol, search }: URL): string[] {
 
 /** The texts of a setting that are secret. */
 export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
-  const ofWebhook = [secret, ...secret.split(BETWEEN_SECRETS), ...headers.split(/^.*?:|\s+/m)];
+  const ofWebhook = [secret, ...secret.split(BETWEEN_SECRETS), ...secret.split(':'), ...headers.split(/^.*?:|\s+/m)];
   const found = [...ofWebhook, url.password, decoded(url.password)];
   // A user name without a password is a token, except in PostgreSQL.
   if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
@@ -164,13 +173,13 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again } = setting;
   const invalid = (message: string, hint?: string): CatchwordError =>
     new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
-  const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
+  const scheme = /^[a-z0-9+]+:/.exec(text)?.[0] ?? '';
   const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
   // The URL class parses host and path of known protocols only.
   const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
   const [url] = urls;
   if (found === undefined || url === undefined) {
-    const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://… or module:PATH.';
+    const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://…, s3://… or module:PATH.';
     throw invalid('its value is not a valid sink address', `${kinds} ${addressHint(text)}`);
   }
   const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);

@@ -10,6 +10,7 @@ const APART: Readonly<Record<string, string>> = {
   postgres: 'another table (table=NAME)',
   redis: 'another stream (stream=NAME)',
   nats: 'another subject (subject=NAME)',
+  s3: 'another prefix (s3://BUCKET/PREFIX)',
 };
 
 it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
@@ -19,7 +20,8 @@ it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
     onTestFinished(() => server.stop());
     const { harness, target } = await fedBefore(prepare(server.port, variants.at(-1) ?? ''), 3);
     const checked = async (db: string) => {
-      const settings = { CATCHWORD_SINK_TESTED: target.url, CATCHWORD_DB: db };
+      const secret = target.secret === undefined ? {} : { CATCHWORD_SINK_TESTED_SECRET: target.secret };
+      const settings = { CATCHWORD_SINK_TESTED: target.url, CATCHWORD_DB: db, ...secret };
       const { stdout } = await runHere(['doctor', '--json'], settings, temporaryDirectory());
       return (JSON.parse(stdout) as { check: string; level: string; text: string }[]).find(
         ({ check }) => check === 'sink',
@@ -34,7 +36,7 @@ it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
     expect(await checked(`${temporaryDirectory()}/none.db`)).toMatchObject(found);
     // The relay says the same, and doctor lets what an operator has decided.
     other.change(books(2, 2));
-    await other.stopped(configAt(target.url));
+    await other.stopped(configAt(target.url, target.secret));
     expect(other.sink().error).toContain(refused);
     await other.stop();
   },

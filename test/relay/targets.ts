@@ -16,6 +16,8 @@ import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
+import { type FakeS3, S3_KEY, startS3 } from '../support/s3.ts';
+import { readBucket } from '../support/s3-reader.ts';
 import type { Protocol } from './addresses.ts';
 
 /** The parts of an event that the checks use. */
@@ -241,6 +243,28 @@ export async function natsTarget(port: number): Promise<ProxiedTarget & { readon
   };
 }
 
+export interface S3Target extends ProxiedTarget {
+  /** `BUCKET/PREFIX/`, as the keys of the store's objects begin. */
+  readonly prefix: string;
+}
+
+/** A prefix of a bucket whose reader is DuckDB, with the query of docs/stores/s3.md. */
+export async function s3Target({ port, objects }: Pick<FakeS3, 'port' | 'objects'>, options = ''): Promise<S3Target> {
+  const proxy = await startProxy(port);
+  const prefix = `books/${uniqueName()}/`;
+  return {
+    prefix,
+    url: `s3://${prefix.slice(0, -1)}?endpoint=http://127.0.0.1:${proxy.port}&region=${S3_KEY.region}&every=0s${options}`,
+    secret: `${S3_KEY.id}:${S3_KEY.secret}`,
+    read: async () => {
+      const rows = await readBucket(objects, prefix);
+      return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])) };
+    },
+    ...behind(proxy),
+    remove: proxy.cut,
+  };
+}
+
 /** What the contract checks and the kill test run over: a kind that is added here is added to both. */
 export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
@@ -289,6 +313,20 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
   },
 ];
 
+/** One store for all targets, which find its objects here. */
+function s3Kind(): Pick<TargetKind<S3Target>, 'isAvailable' | 'start' | 'prepare'> {
+  const stores = new Map<number, FakeS3>();
+  return {
+    isAvailable: true,
+    start: async () => {
+      const store = await startS3();
+      stores.set(store.port, store);
+      return store;
+    },
+    prepare: (port, options) => s3Target(stores.get(port) as FakeS3, options),
+  };
+}
+
 /** Those whose server is installed. */
 export const PROXIED_KINDS = ALL_PROXIED.filter(({ isAvailable }) => isAvailable);
 
@@ -302,6 +340,12 @@ export const KINDS: readonly TargetKind[] = [
   },
   { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
   ...ALL_PROXIED,
+  {
+    name: 's3',
+    effectivelyOnce: true,
+    variants: ['&files=5', '&files=3&format=ndjson'],
+    ...s3Kind(),
+  },
 ];
 
 export interface PreparedTarget {

@@ -1,0 +1,12 @@
+import { decoded } from '../../../base/percent-decode.ts';
+
+/** Where the objects of an `s3:` address are. The endpoint of an address that is not valid is that of AWS. */
+export function s3Place(url: URL) {
+  const { endpoint = '', region = 'us-east-1' } = Object.fromEntries(url.searchParams);
+  const prefix = decoded(url.pathname).replace(/^\/+|\/+$/g, '');
+  return {
+    bucket: url.hostname,
+    root: `/${url.hostname}/${prefix === '' ? '' : `${prefix}/`}`,
+    endpoint: new URL(URL.canParse(endpoint) ? endpoint : `https://s3.${region}.amazonaws.com`),
+  };
+}
