@@ -37,6 +37,8 @@ const ADDRESSES: Readonly<Record<string, (password: string) => string>> = {
   'nats with a token': (password) => `nats://${password}@${AT}`,
   webhook: (password) => `webhook+http://${AT}/hook?key=${password}#allow=private`,
   'webhook with a user': (password) => `webhook+http://shop:${password}@${AT}/hook#allow=private`,
+  's3 by option': (password) => `s3://books/x?endpoint=http://${AT}&secret=${password}`,
+  's3 by endpoint': (password) => `s3://books/x?endpoint=http://shop:${password}@${AT}`,
   jsonl: (password) => `jsonl:out.jsonl?key=${password}`,
   module: (password) => `module:examples/files-sink.mjs?token=${password}`,
 };

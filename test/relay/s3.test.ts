@@ -1,0 +1,334 @@
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
+import { smallBatches, until, wrapSink } from '../../src/relay/contract/harness.ts';
+import type { Mark, Sink, SinkEvent } from '../../src/relay/sink.ts';
+import { sinkConfig } from '../../src/relay/sink-config.ts';
+import { startHttpProxy } from '../support/http-proxy.ts';
+import { runHere } from '../support/in-process.ts';
+import { temporaryDirectory } from '../support/mirror.ts';
+import { type FakeS3, S3_KEY, startS3 } from '../support/s3.ts';
+import { readBucket } from '../support/s3-reader.ts';
+import { books, configAt, fed, fedBefore, feeding, NEVER } from './feeding.ts';
+import { s3Target } from './targets.ts';
+
+let store: FakeS3;
+beforeAll(async () => {
+  store = await startS3();
+});
+afterAll(() => store.stop());
+
+interface Manifest {
+  readonly mark: Mark;
+  readonly before_fill: number | null;
+  readonly files: readonly {
+    readonly file: string;
+    readonly kind: string;
+    readonly from: number;
+    readonly to: number;
+  }[];
+  readonly retired: readonly { readonly file: string; readonly until: string }[];
+}
+
+function manifestOf(prefix: string): Manifest {
+  return JSON.parse(String(store.objects.get(`${prefix}manifest.json`))) as Manifest;
+}
+
+/** The names of a sink's objects, without the manifest. */
+function namesAt(prefix: string): string[] {
+  const keys = [...store.objects.keys()].filter((key) => key.startsWith(prefix));
+  return keys
+    .map((key) => key.slice(prefix.length))
+    .filter((name) => name !== 'manifest.json')
+    .sort();
+}
+
+/** The objects that a manifest names. */
+function namedIn({ files, retired }: Manifest): string[] {
+  return [...files, ...retired].map(({ file }) => file).sort();
+}
+
+/** Makes sinks of one address, which are closed at the end of the test. */
+async function sinksAt(url: string, secret = `${S3_KEY.id}:${S3_KEY.secret}`, count = 2): Promise<readonly Sink[]> {
+  const sinks = await Promise.all(Array.from({ length: count }, () => configAt(url, secret).make()));
+  onTestFinished(async () => {
+    for (const sink of sinks) await sink.close();
+  });
+  return sinks;
+}
+
+const START: Mark = { incarnation: 'one', generation: 1, cursor: 0, at: 0, late: 0 };
+const at = (cursor: number, generation = 1): Mark => ({ ...START, generation, cursor, at: cursor });
+
+function event(seq: number, vbid: string, body: object | null = { vbid, seq }): SinkEvent {
+  const [op, json] = body === null ? (['removed', null] as const) : (['updated', JSON.stringify(body)] as const);
+  return { id: `x:${seq}`, seq, at: seq, op, vbid, body: json, text: '' };
+}
+
+async function productsAt(prefix: string): Promise<string[]> {
+  return (await readBucket(store.objects, prefix)).map(({ vbid }) => vbid).sort();
+}
+
+it('a bucket has each product as a row with the columns of the view catalog and every digit', async () => {
+  const { harness, target } = await feeding(s3Target(store));
+  const body = '{"vbid":"B1","title":"Ä \\"b\\"","edition":12345678901234567890,"price":10.50,"sales_rights":["DE"]}';
+  harness.start(configAt(target.url, target.secret));
+  await harness.deliver([{ vbid: 'B1', body }, ...books(2, 1)]);
+  await harness.deliver([{ vbid: 'P1', body: null }]);
+  const rows = await readBucket(store.objects, target.prefix);
+  const found = rows.find(({ vbid }) => vbid === 'B1');
+  expect(found).toMatchObject({ body, title: 'Ä "b"', distributable: true, sales_rights: '["DE"]', op: 'created' });
+  expect(rows.map(({ vbid }) => vbid).sort()).toEqual(['B1', 'P0']);
+  const { mark, files } = manifestOf(target.prefix);
+  expect(mark).toMatchObject({ cursor: 4, generation: 1 });
+  expect(files.map(({ kind, from, to }) => [kind, from, to])).toEqual([
+    ['changes', 1, 3],
+    ['changes', 4, 4],
+  ]);
+});
+
+it('a bucket that loses the manifest of a delivery gets it again, without rubbish', async () => {
+  const { harness, target, config } = await fed(s3Target(store), 10);
+  const before = namesAt(target.prefix);
+  let failures = 0;
+  store.before = (method, path, response) => {
+    if (method !== 'PUT' || path !== `/${target.prefix}manifest.json` || failures > 0) return false;
+    failures++;
+    // The file is there, and the relay does not know whether the manifest is.
+    expect(namesAt(target.prefix).length).toBe(before.length + 1);
+    response.destroy();
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  await harness.deliver(books(5, 2));
+  await harness.stop();
+  expect(failures).toBe(1);
+  const manifest = manifestOf(target.prefix);
+  expect(namesAt(target.prefix)).toEqual(namedIn(manifest));
+  expect(manifest.files.map(({ to }) => to)).toEqual([10, 15]);
+  await harness.resume(config, books(1, 3));
+  expect(new Map((await target.read()).products)).toEqual(harness.living());
+});
+
+it('a bucket takes files of one relay only: the other one notices, also between deliveries', async () => {
+  const { url, prefix } = await s3Target(store);
+  const [first, second] = await sinksAt(url);
+  await first?.open(START, 9, NEVER);
+  await second?.open(START, 9, NEVER);
+  const moved = { failure: 'unavailable', message: 'S3: another relay has written manifest.json' };
+  await expect(first?.recheck?.(NEVER)).rejects.toMatchObject(moved);
+  await first?.open(START, 9, NEVER);
+  await expect(second?.deliver([event(1, 'A')], at(1), NEVER)).rejects.toMatchObject(moved);
+  await first?.deliver([event(1, 'A'), event(2, 'B')], at(2), NEVER);
+  await first?.recheck?.(NEVER);
+  expect(await second?.open(START, 9, NEVER)).toEqual(at(2));
+  expect(namesAt(prefix)).toEqual(namedIn(manifestOf(prefix)));
+  expect(await productsAt(prefix)).toEqual(['A', 'B']);
+});
+
+it.each(['ignored', 'refused'] as const)(
+  'a bucket whose store has conditional writes %s works with one relay, and doctor says so',
+  async (conditions) => {
+    store.conditions = conditions;
+    onTestFinished(() => {
+      store.conditions = 'kept';
+    });
+    const { harness, target } = await fed(s3Target(store), 5);
+    await harness.stop();
+    const [first, second] = await sinksAt(target.url);
+    expect(await first?.check(NEVER)).toContain('; it has no conditional writes: let one relay only write there; ');
+    const mark = manifestOf(target.prefix).mark;
+    await first?.open(mark, 9, NEVER);
+    await second?.open(mark, 9, NEVER);
+    await expect(first?.deliver([event(6, 'A')], { ...mark, cursor: 6 }, NEVER)).rejects.toThrow('another relay');
+    expect(await productsAt(target.prefix)).toEqual(['P0', 'P1', 'P2', 'P3', 'P4']);
+  },
+);
+
+it('doctor says nothing of one relay for a bucket with conditional writes, and leaves no object', async () => {
+  const { url, prefix } = await s3Target(store);
+  const settings = { CATCHWORD_SINK_LAKE: url, CATCHWORD_SINK_LAKE_SECRET: `${S3_KEY.id}:${S3_KEY.secret}` };
+  const { stdout } = await runHere(['doctor', '--json'], settings, temporaryDirectory());
+  const text = 'the bucket can be written (only catchword-check was, and removed); 0 files';
+  const checks = JSON.parse(stdout) as readonly { readonly check: string }[];
+  expect(checks.find(({ check }) => check === 'sink')).toMatchObject({
+    level: 'ok',
+    text: expect.stringContaining(text),
+  });
+  expect([...store.objects.keys()].filter((key) => key.startsWith(prefix))).toEqual([]);
+});
+
+it('a bucket with many files of changes gets a snapshot, and keeps the old files for an hour', async () => {
+  const { harness, target, config } = await fed(s3Target(store, '&files=4'), 30);
+  for (let round = 2; !manifestOf(target.prefix).files.some(({ kind }) => kind === 'snapshot'); round++) {
+    await harness.deliver([...books(3, round), { vbid: `P${round + 5}`, body: null }]);
+  }
+  expect((await target.read()).products).toEqual(harness.living());
+  await harness.stop();
+  const { retired } = manifestOf(target.prefix);
+  expect(retired.length).toBeGreaterThanOrEqual(4);
+  for (const { until } of retired) {
+    const minutes = (Date.parse(until) - Date.now()) / 60_000;
+    expect(minutes).toBeGreaterThan(50);
+    expect(minutes).toBeLessThanOrEqual(60);
+  }
+  // A reader of an earlier manifest still finds its files; when the hour is over, they go.
+  expect(namesAt(target.prefix)).toEqual(expect.arrayContaining(retired.map(({ file }) => file)));
+  const [gone, ...kept] = retired;
+  const past = { ...manifestOf(target.prefix), retired: [{ ...gone, until: '2020-01-01T00:00:00.000Z' }, ...kept] };
+  store.objects.set(`${target.prefix}manifest.json`, Buffer.from(JSON.stringify(past)));
+  await harness.resume(config, books(1, 99));
+  expect(namesAt(target.prefix)).not.toContain(gone?.file);
+  expect(namesAt(target.prefix)).toEqual(expect.arrayContaining(kept.map(({ file }) => file)));
+  expect((await target.read()).products).toEqual(harness.living());
+});
+
+it('a bucket gets the snapshot of the next session when the writing of one fails', async () => {
+  const { harness, target } = await fed(s3Target(store, '&files=3'), 5);
+  let failures = 0;
+  store.before = (method, path, response) => {
+    if (method !== 'PUT' || !path.includes('-snapshot-') || failures > 0) return false;
+    failures++;
+    response.writeHead(503).end();
+    return true;
+  };
+  onTestFinished(() => {
+    store.before = () => false;
+  });
+  for (let round = 2; !manifestOf(target.prefix).files.some(({ kind }) => kind === 'snapshot'); round++)
+    await harness.deliver(books(1, round));
+  expect(failures).toBe(1);
+  expect((await target.read()).products).toEqual(harness.living());
+});
+
+it.each(['a file', 'manifest.json'])('a bucket gets every product again when somebody has deleted %s', async (what) => {
+  const { harness, target, config } = await fedBefore(s3Target(store), 20);
+  await harness.resume(config, books(5, 2));
+  await harness.stop();
+  const [first] = manifestOf(target.prefix).files;
+  store.objects.delete(`${target.prefix}${what === 'a file' ? first?.file : what}`);
+  await harness.resume(config, books(2, 3));
+  expect((await target.read()).products).toEqual(harness.living());
+  await harness.stop();
+  expect(namesAt(target.prefix)).toEqual(namedIn(manifestOf(target.prefix)));
+});
+
+it('a bucket keeps after a fill only what the fill brought, and what is parked', async () => {
+  const { url, prefix } = await s3Target(store);
+  const [sink] = await sinksAt(url);
+  await sink?.open(START, 9, NEVER);
+  await sink?.deliver([event(1, 'A'), event(2, 'B'), event(3, 'C')], at(3), NEVER);
+  await sink?.fillEnds?.([], at(3), NEVER);
+  expect(await productsAt(prefix)).toEqual(['A', 'B', 'C']);
+  await sink?.fillBegins?.(at(0, 2), NEVER);
+  await sink?.deliver([event(1, 'A')], at(3, 2), NEVER);
+  expect(await productsAt(prefix)).toEqual(['A', 'B', 'C']);
+  await sink?.fillEnds?.(['B'], at(3, 2), NEVER);
+  expect(await productsAt(prefix)).toEqual(['A', 'B']);
+  await sink?.fillBegins?.(at(0, 3), NEVER);
+  await sink?.deliver([event(1, 'A'), event(4, 'B', null)], at(4, 3), NEVER);
+  await sink?.fillEnds?.([], at(4, 3), NEVER);
+  expect(await productsAt(prefix)).toEqual(['A']);
+});
+
+it('a bucket that another mirror has fed stays as it is, until it is taken over', async () => {
+  const { target } = await fedBefore(s3Target(store), 5);
+  const before = new Map(store.objects);
+  const other = await feeding(Promise.resolve({ ...target, remove: async () => {} }));
+  other.harness.change(books(2, 2));
+  await other.harness.stopped(other.config);
+  expect(store.objects).toEqual(before);
+  other.harness.takeOver();
+  await until('the fill has ended', () => {
+    const { mark, before_fill } = manifestOf(target.prefix);
+    return mark.incarnation === other.harness.store.incarnation && mark.cursor === 2 && before_fill === null;
+  });
+  expect((await target.read()).products).toEqual(other.harness.living());
+});
+
+it('a bucket gets changes that come one by one in few files', async () => {
+  const { harness, target } = await feeding(s3Target(store, '&every=1s'));
+  harness.start(wrapSink(configAt(target.url, target.secret), smallBatches(500)));
+  for (let round = 1; round <= 30; round++) {
+    harness.change(books(1, round));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  await harness.caughtUp();
+  expect(manifestOf(target.prefix).files.length).toBeLessThan(15);
+  expect((await target.read()).products).toEqual(harness.living());
+});
+
+it('a bucket may have any prefix, and pages of a listing', async () => {
+  const prefix = "other/a b+c/ü!'()*&<%/🙂";
+  const path = prefix.split('/').map(encodeURIComponent).join('/');
+  const url = `s3://${path}?endpoint=${encodeURIComponent(store.url)}&region=${S3_KEY.region}&every=0s`;
+  for (let round = 1; round <= 8; round++) {
+    const [sink] = await sinksAt(url, undefined, 1);
+    await sink?.open(at(round - 1), 9, NEVER);
+    await sink?.deliver([event(round, `P${round}`)], at(round), NEVER);
+    // Rubbish of a crash, and an object of somebody else.
+    const end = `${round}-${round}.parquet`;
+    store.objects.set(`${prefix}/00000${round}-000009-changes-${end}`, Buffer.from('rubbish'));
+    store.objects.set(`${prefix}/notes-${end}`, Buffer.from('theirs'));
+  }
+  const [last] = await sinksAt(url, undefined, 1);
+  expect(await last?.open(at(8), 9, NEVER)).toEqual(at(8));
+  const names = namesAt(`${prefix}/`);
+  expect(names.filter((name) => !name.startsWith('notes-'))).toEqual(namedIn(manifestOf(`${prefix}/`)));
+  expect(names.filter((name) => name.startsWith('notes-'))).toHaveLength(8);
+  expect(await productsAt(`${prefix}/`)).toHaveLength(8);
+});
+
+const END = `endpoint=http://127.0.0.1:PORT&region=${S3_KEY.region}`;
+it.each([
+  ['an unknown key', `s3://books/x?${END}`, `AKIDOTHER:${S3_KEY.secret}`, '403 (InvalidAccessKeyId)'],
+  ['a wrong secret', `s3://books/x?${END}`, `${S3_KEY.id}:wrong-secret-of-a-key`, '403 (SignatureDoesNotMatch)'],
+  [
+    'a wrong region',
+    `s3://books/x?${END.replace('eu-test-1', 'us-east-1')}`,
+    undefined,
+    '400 (AuthorizationHeaderMalformed)',
+  ],
+  ['a missing bucket', `s3://nowhere/x?${END}`, undefined, '404 (NoSuchBucket)'],
+  ['a key that is too long', `s3://books/${'k'.repeat(1_020)}?${END}`, undefined, '400 (KeyTooLongError)'],
+])('a bucket with %s is misconfigured, without a secret in the error', async (_, address, secret, said) => {
+  const [sink] = await sinksAt(address.replace('PORT', String(store.port)), secret, 1);
+  const message = `S3: the store answered ${said} to a PUT; check the bucket, the endpoint, the region and the key`;
+  await expect(sink?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
+});
+
+it.each([
+  ['s3://books/x', '', 'the access key is missing'],
+  ['s3://books/x', 'KEY_WITHOUT_A_SECRET', 'the access key is missing'],
+  ['s3://books/x?endpoint=minio.example', 'id:secret', 'the value of endpoint is not valid'],
+  ['s3://books/x?every=2m', 'id:secret', 'the value of every is not valid'],
+  ['s3://books/x?format=csv', 'id:secret', 'the value of format is not valid'],
+  ['s3://books/x?acl=public', 'id:secret', 'the address has an unknown option'],
+])('an address of a bucket is rejected: %s with the secret %j', async (url, secret, message) => {
+  await expect(configAt(url, secret).make()).rejects.toMatchObject({
+    code: 'CONFIG_INVALID',
+    message: `SINK: ${message}`,
+  });
+});
+
+it('a bucket with files of another format is misconfigured', async () => {
+  const { url } = await s3Target(store);
+  const [parquet] = await sinksAt(url, undefined, 1);
+  await parquet?.open(START, 9, NEVER);
+  const [ndjson] = await sinksAt(`${url}&format=ndjson`, undefined, 1);
+  const message = 'S3: the files have the format parquet: set format=parquet, or use another prefix';
+  await expect(ndjson?.open(START, 9, NEVER)).rejects.toMatchObject({ failure: 'misconfigured', message });
+});
+
+it('a bucket gets files through a proxy', async () => {
+  const proxy = await startHttpProxy(store.port);
+  const url = `s3://books/proxied?endpoint=http://store.example&region=${S3_KEY.region}`;
+  const proxies = { httpProxy: proxy.url };
+  const config = sinkConfig({ env: 'SINK', name: 'lake', url, secret: `${S3_KEY.id}:${S3_KEY.secret}`, proxies });
+  const sink = await config.make();
+  onTestFinished(() => sink.close());
+  await sink.open(START, 9, NEVER);
+  await sink.deliver([event(1, 'A')], at(1), NEVER);
+  expect(await productsAt('books/proxied/')).toEqual(['A']);
+  expect(config.address).toBe('store.example/books/proxied/');
+});
