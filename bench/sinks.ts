@@ -19,6 +19,7 @@ import { Redis } from 'ioredis';
 import { Pool } from 'undici';
 import { eventText } from '../src/catalog/event.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
+import { FORMATS } from '../src/relay/sinks/s3/row-file.ts';
 import { table } from '../src/report/text.ts';
 import { createHistory } from '../src/store/history/history.ts';
 import { writeUnder } from '../src/store/schema/hold-lease.ts';
@@ -26,6 +27,7 @@ import { openStore, type Store } from '../src/store/store.ts';
 import { startNats } from '../test/support/nats.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
+import { type FakeS3, S3_KEY, startS3 } from '../test/support/s3.ts';
 import { checkpoint, prepareCopy } from './bare-postgres.ts';
 import { CLI, environment, inDirectory, measureSync, median, peakBytes, print, serveSandbox } from './process.ts';
 
@@ -100,7 +102,10 @@ async function feed(store: Store, sinks: Sinks, mode: 'backfill' | 'live', dead?
   writeUnder(store.relayLease, Date.now(), (writer) => writer.sinks.configureOnly([]));
   const names = Object.keys(sinks);
   const env: Record<string, string> = { CATCHWORD_BASE_URL: 'http://127.0.0.1', CATCHWORD_DB: store.path };
-  for (const [name, url] of Object.entries(sinks)) env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
+  for (const [name, url] of Object.entries(sinks)) {
+    env[`CATCHWORD_SINK_${name.toUpperCase()}`] = url;
+    if (url.startsWith('s3:')) env[`CATCHWORD_SINK_${name.toUpperCase()}_SECRET`] = `${S3_KEY.id}:${S3_KEY.secret}`;
+  }
   if (mode === 'live') {
     // Known from the beginning, and behind by the whole log.
     for (const [name, url] of Object.entries(sinks)) {
@@ -254,6 +259,27 @@ function nats(port: number): Kind {
   };
 }
 
+function s3({ port, objects }: FakeS3): Kind {
+  let prefixes = 0;
+  return {
+    name: 's3',
+    batch: 10_000,
+    fresh: async () => {
+      objects.clear();
+      return `s3://books/${++prefixes}?endpoint=http://127.0.0.1:${port}&region=${S3_KEY.region}&every=0s`;
+    },
+    // The store does not count: in this process, it would share its time with the loop.
+    floor: async (chunks) =>
+      await timed(() => {
+        for (const chunk of chunks) {
+          FORMATS.parquet.encode(
+            chunk.map((one) => ({ ...one, generation: 1, op: 'created', at: 0, id: `${one.seq}` })),
+          );
+        }
+      }),
+  };
+}
+
 const MODES = ['backfill', 'live'] as const;
 
 interface Result {
@@ -277,6 +303,7 @@ async function measure(directory: string): Promise<void> {
   const receiver = fork(fileURLToPath(import.meta.url), { env: { ...process.env, BENCH_RECEIVE: '1' } });
   const [hookPort] = (await once(receiver, 'message')) as [number];
   const [postgresServer, redisServer, natsServer] = [await startPostgres(IDLE), await startRedis(), await startNats()];
+  const bucket = await startS3();
   const db = join(directory, 'catalog.db');
   await fill(db);
   const store = openStore(db);
@@ -287,6 +314,7 @@ async function measure(directory: string): Promise<void> {
     nats(natsServer.port),
     webhook(hookPort, 100, directory),
     webhook(hookPort, 1_000, directory),
+    s3(bucket),
   ].filter(({ name }) => flags.only === undefined || name === flags.only);
   try {
     const rounds: Result[][] = [];
@@ -348,7 +376,7 @@ async function measure(directory: string): Promise<void> {
   } finally {
     store.close();
     receiver.disconnect();
-    await Promise.all([postgresServer.stop(), redisServer.stop(), natsServer.stop()]);
+    await Promise.all([postgresServer.stop(), redisServer.stop(), natsServer.stop(), bucket.stop()]);
   }
 }
 

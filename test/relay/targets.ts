@@ -248,21 +248,32 @@ export interface S3Target extends ProxiedTarget {
   readonly prefix: string;
 }
 
-/** A prefix of a bucket whose reader is DuckDB, with the query of docs/stores/s3.md. */
-export async function s3Target({ port, objects }: Pick<FakeS3, 'port' | 'objects'>, options = ''): Promise<S3Target> {
+/** A prefix of a bucket. @param rowsAt reads the rows of the present products */
+export async function bucketTarget(
+  port: number,
+  region: string,
+  secret: string,
+  rowsAt: (prefix: string) => ReturnType<typeof readBucket>,
+  options = '',
+): Promise<S3Target> {
   const proxy = await startProxy(port);
   const prefix = `books/${uniqueName()}/`;
   return {
     prefix,
-    url: `s3://${prefix.slice(0, -1)}?endpoint=http://127.0.0.1:${proxy.port}&region=${S3_KEY.region}&every=0s${options}`,
-    secret: `${S3_KEY.id}:${S3_KEY.secret}`,
+    url: `s3://${prefix.slice(0, -1)}?endpoint=http://127.0.0.1:${proxy.port}&region=${region}&every=0s${options}`,
+    secret,
     read: async () => {
-      const rows = await readBucket(objects, prefix);
+      const rows = await rowsAt(prefix);
       return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])) };
     },
     ...behind(proxy),
     remove: proxy.cut,
   };
+}
+
+export function s3Target({ port, objects }: Pick<FakeS3, 'port' | 'objects'>, options = ''): Promise<S3Target> {
+  const { id, secret, region } = S3_KEY;
+  return bucketTarget(port, region, `${id}:${secret}`, (prefix) => readBucket(objects, prefix), options);
 }
 
 /** What the contract checks and the kill test run over: a kind that is added here is added to both. */

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
-export function isInstalled(command: string, name: string): boolean {
-  const found = spawnSync(command, ['--version']).status === 0;
+export function isInstalled(command: string, name: string, option = '--version'): boolean {
+  const found = spawnSync(command, [option]).status === 0;
   if (!found && process.env.CI !== undefined) throw new Error(`${name} is needed on CI`);
   if (!found) process.stderr.write(`${name} is not installed: tests with it are left out\n`);
   return found;

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import * as z from 'zod';
 import { CatchwordError } from '../../../base/errors.ts';
+import { decoded } from '../../../base/percent-decode.ts';
 import { createHttpTarget, httpError } from '../../http-target.ts';
 import { type Mark, SinkError, type SinkFactory, type SinkSettings } from '../../sink.ts';
 import { readOptions, wholeOption } from '../../sink-options.ts';
@@ -47,7 +48,7 @@ function placeOf({ name, url, secret }: SinkSettings, region: string): BucketPla
     });
   }
   const token = sessionToken === undefined ? {} : { sessionToken };
-  return { ...s3Place(url), region, accessKeyId, secretAccessKey, ...token };
+  return { ...s3Place(url), region, accessKeyId: decoded(accessKeyId), secretAccessKey, ...token };
 }
 
 interface Options {
