@@ -1,7 +1,7 @@
 /*
  * The fields of a product; no other file says where in an item they are. From these tables come the columns of the mirror,
- * the views of products and of their parts, the tables of PostgreSQL sinks, the page of a product, the type and the schema
- * of an event, what the API answers, and the tables in docs/sql.md and docs/stores/postgres.md.
+ * the views of products and of their parts, the tables of sinks, the page of a product, the type and the schema
+ * of an event, what the API answers, and the tables in docs/sql.md and docs/stores.
  *
  * A value of another JSON type than its field's form counts as absent: only the item's own JSON shows it. A number beyond
  * 15 digits is null in columns, because JavaScript and SQL round it in different ways; the page shows each number as sent.
@@ -24,7 +24,7 @@ interface Row {
   readonly form: Form;
   /**
    * Only fields with a column have it. `stored`: the mirror's table `products` has the column, which takes a migration and
-   * a line in store/schema.ts. `read`: views and PostgreSQL read it from the item.
+   * a line in store/schema.ts. `read`: views and sinks read it from the item.
    */
   readonly kept?: 'stored' | 'read';
   /** The name of the column; default: the path. */
@@ -84,7 +84,7 @@ export const PRICE_FIELDS = [
   { column: 'variant_distributable', member: 'distributable', of: 'variant', form: 'sellable', label: 'Distributable', about: 'False if this variant may not be sold, although others of the product may. Absent: it may.' },
 ] as const;
 
-/** What a product has many of: each has a view, and a table of its own in PostgreSQL, with these columns after `vbid`. */
+/** What a product has many of: each has a view, and a table of its own in sinks, with these columns after `vbid`. */
 // biome-ignore format: a row is a line.
 export const PARTS = {
   prices: PRICE_FIELDS,

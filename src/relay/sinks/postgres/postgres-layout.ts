@@ -1,21 +1,15 @@
 import pg from 'pg';
-import { COLUMNS, PART_NAMES, PARTS, type Part, STORED } from '../../../catalog/fields.ts';
-import { SinkError } from '../../sink.ts';
-
-/** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. */
-const MAX_NAME = 63;
-
-/** The comment of every table that catchword made. It moves with the table, by pg_dump as well. */
-const COMMENT = 'catchword made this table: it replaces and removes rows';
-
-/** Tables by their full names, quoted for SQL. */
-export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', string>> {
-  /** `schema.name` of the table, not quoted: the key of its cursor row. */
-  readonly key: string;
-  readonly exists: boolean;
-  /** Quoted. */
-  readonly user: string;
-}
+import { PART_NAMES } from '../../../catalog/fields.ts';
+import {
+  COMMENT,
+  grantFor,
+  layoutIn,
+  mayNotCreate,
+  plainNames,
+  rejectForeign,
+  TABLES,
+  type TableNames,
+} from '../sql/table-layout.ts';
 
 /**
  * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
@@ -24,8 +18,7 @@ export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', s
  */
 export async function resolveNames(db: pg.Client, given: string): Promise<TableNames> {
   const [name = '', schema = null] = given.split('.').reverse();
-  const parts = PART_NAMES.map((part) => `${name.slice(0, MAX_NAME - part.length - 1)}_${part}`);
-  const all = [name, ...parts, 'catchword_cursor'];
+  const all = plainNames(name);
   const quoted = (parts: readonly (string | null)[]): string =>
     parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
   const { rows } = await inTransaction(db, 'COMMIT', async () => {
@@ -61,59 +54,21 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
-const TYPES: Record<string, string> = { sellable: 'boolean', texts: 'jsonb', number: 'numeric', whole: 'integer' };
-const typesOf = (fields: readonly { readonly column: string; readonly form: string }[]) =>
-  Object.fromEntries(fields.map(({ column, form }) => [column, TYPES[form] ?? 'text']));
+const LAYOUT = layoutIn({
+  key: 'text',
+  text: 'text',
+  flag: 'boolean',
+  json: 'jsonb',
+  number: 'numeric',
+  whole: 'integer',
+  count: 'bigint',
+  time: 'timestamptz',
+  id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+});
 /** Columns read from a product's body, with their types. */
-export const PRODUCT_COLUMNS = typesOf(COLUMNS);
+export const PRODUCT_COLUMNS = LAYOUT.products;
 /** Columns of parts, with their types. */
-export const PART_COLUMNS = Object.fromEntries(
-  PART_NAMES.map((part) => [part, typesOf([{ column: 'vbid', form: 'text' }, ...PARTS[part]])]),
-) as Record<Part, Record<string, string>>;
-
-const KEYS = { id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY', vbid: 'text NOT NULL' };
-const partTable = (part: Part, ...indexes: string[]) => ({ columns: { ...PART_COLUMNS[part], ...KEYS }, indexes });
-
-/**
- * The layout of each table. catchword did not create a table that lacks one of the columns.
- * - `fill` of a row: number of the fill that delivered it; a later fill overwrites the row whatever its `seq`
- * - `fill` of a cursor: number of the newest fill
- * - `fill_ended`: whether the rows that it did not deliver were removed
- * - `has_rows`: whether the table has rows, to detect one that was emptied
- * - id: the key of a part, which programs such as Django need. A product's parts are replaced with its row
- * - indexes: for a shop's lookups by ISBN and other identifiers, and for the parts of one product
- */
-const TABLES = {
-  table: {
-    columns: {
-      vbid: 'text PRIMARY KEY',
-      ...typesOf(COLUMNS),
-      body: 'jsonb NOT NULL',
-      seq: 'bigint NOT NULL',
-      changed_at: 'timestamptz NOT NULL',
-      removed_at: 'timestamptz',
-      fill: 'bigint NOT NULL DEFAULT 0',
-    },
-    indexes: STORED.filter(({ form }) => form === 'isbn').map(({ column }) => column),
-  },
-  prices: partTable('prices', 'vbid'),
-  contributors: partTable('contributors', 'vbid'),
-  identifiers: partTable('identifiers', 'vbid', 'value'),
-  cursor: {
-    columns: {
-      table_name: 'text PRIMARY KEY',
-      incarnation: 'text NOT NULL',
-      generation: 'bigint NOT NULL',
-      cursor: 'bigint NOT NULL',
-      at: 'bigint NOT NULL',
-      late: 'bigint NOT NULL',
-      fill: 'bigint NOT NULL',
-      fill_ended: 'boolean NOT NULL',
-      has_rows: 'boolean NOT NULL',
-    },
-    indexes: [],
-  },
-};
+export const PART_COLUMNS = LAYOUT.parts;
 
 /** Reads a table's layout from the catalog of PostgreSQL; undefined if the table does not exist. */
 async function layoutOf(db: pg.Client, table: string) {
@@ -138,30 +93,11 @@ async function layoutOf(db: pg.Client, table: string) {
   return rows[0];
 }
 
-type Layout = NonNullable<Awaited<ReturnType<typeof layoutOf>>>;
-
 /** Whether catchword has fed the table: it then has a cursor row. */
 async function isFed(db: pg.Client, { cursor, key }: TableNames): Promise<boolean> {
   if ((await layoutOf(db, cursor)) === undefined) return false;
   const { rowCount } = await db.query({ text: `SELECT FROM ${cursor} WHERE table_name = $1`, values: [key] });
   return rowCount !== 0;
-}
-
-/**
- * Checks that a table is for catchword: its comment says so, or it has a cursor row, as one has that an administrator
- * created without the comment. A table without rows may be anybody's.
- * @throws SinkError misconfigured
- */
-async function rejectForeign(db: pg.Client, names: TableNames, name: string, found: Layout): Promise<void> {
-  if (found.comment?.startsWith(COMMENT) === true || (await isFed(db, names))) return;
-  const { rowCount } = await db.query(`SELECT FROM ${name} LIMIT 1`);
-  if (rowCount !== 0) throw notOurs(name, 'it has rows of another application');
-}
-
-function notOurs(name: string, why: string, isOfOtherVersion = false): SinkError {
-  const who = isOfOtherVersion ? 'another version of catchword created' : 'catchword did not create';
-  const message = `${who} table ${name.replaceAll('"', '')}: ${why}. Use another one: table=NAME`;
-  return new SinkError('misconfigured', `PostgreSQL: ${message}`);
 }
 
 interface Missing {
@@ -177,15 +113,17 @@ interface Missing {
  */
 async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
   const missing: Missing[] = [];
-  for (const which of ['cursor', 'table', ...PART_NAMES] as const) {
-    const { columns, indexes } = TABLES[which];
+  for (const which of TABLES) {
+    const { columns, indexes } = LAYOUT.tables[which];
     const name = names[which];
     const found = await layoutOf(db, name);
-    const lacks = found === undefined ? [] : Object.keys(columns).filter((column) => !found.columns.includes(column));
-    if (lacks.length > 0) {
-      throw notOurs(name, `it lacks the columns ${lacks.join(', ')}`, found?.comment?.startsWith(COMMENT));
+    if (found !== undefined) {
+      await rejectForeign(name, found, columns, {
+        server: 'PostgreSQL',
+        isFed: async () => which === 'cursor' || (await isFed(db, names)),
+        hasRows: async () => (await db.query(`SELECT FROM ${name} LIMIT 1`)).rowCount !== 0,
+      });
     }
-    if (found !== undefined && which !== 'cursor') await rejectForeign(db, names, name, found);
     const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
     if (found === undefined) {
       // A table that another application creates meanwhile must not get the comment. All sinks share the cursor table.
@@ -215,12 +153,8 @@ export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = 
     } catch (error) {
       const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
       if (!isForbidden) throw error;
-      const tables = [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor].join(', ');
-      const grant = `GRANT SELECT, INSERT, UPDATE, DELETE ON ${tables} TO ${names.user}`;
-      const all = [...missing.map((one) => one.sql), grant].join(';\n');
-      const toDo = showsSql ? `Run as their owner:\n${all};` : 'See the SQL to run: npx catchword doctor';
-      const message = `PostgreSQL: the user of this sink may not create tables. ${toDo}`;
-      throw new SinkError('misconfigured', message, { cause: error });
+      const statements = [...missing.map((one) => one.sql), `GRANT ${grantFor(names)}`];
+      throw mayNotCreate('PostgreSQL', showsSql ? statements : null, error);
     }
   }
 }

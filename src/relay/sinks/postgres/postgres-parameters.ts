@@ -1,6 +1,5 @@
-import { columnsOf, type Fields, partsOf } from '../../../catalog/field-values.ts';
 import { PART_NAMES } from '../../../catalog/fields.ts';
-import type { SinkEvent } from '../../sink.ts';
+import { type Row, rowsOf, type Written } from '../sql/event-rows.ts';
 import { PART_COLUMNS } from './postgres-layout.ts';
 import { WIDTHS } from './postgres-statements.ts';
 
@@ -16,20 +15,6 @@ function unescaped(json: string): string {
     // Half of a surrogate pair cannot be written in another way.
     return character > '\x7f' && character.isWellFormed() ? character : text;
   });
-}
-
-/** Values of one column, as texts. */
-type Column = (string | null)[];
-
-function emptyColumns(width: number): Column[] {
-  return Array.from({ length: width }, () => []);
-}
-
-function addRow(columns: readonly Column[], row: readonly (string | number | boolean | null)[]): void {
-  for (let index = 0; index < row.length; index++) {
-    const value = row[index] ?? null;
-    columns[index]?.push(value === null ? null : String(value));
-  }
 }
 
 const HEADER_BYTES = 20;
@@ -57,27 +42,23 @@ function textArray(values: readonly (string | null)[]): Buffer {
   return array;
 }
 
-/** Changes that a batch of events makes to the tables. */
-export type Changes = ReturnType<typeof changesOf>;
+/** The parameters of rows: each column. */
+function columnsOf(rows: readonly Row[], width: number): Buffer[] {
+  const textAt = (row: Row, at: number): string | null => {
+    const value = row[at] ?? null;
+    return value === null ? null : String(value);
+  };
+  return Array.from({ length: width }, (_, at) => textArray(rows.map((row) => textAt(row, at))));
+}
 
-/**
- * Makes the changes of a batch from each product's last event.
- * @returns `parameters` of `deliver`: each column of products, of their parts and of removed products
- */
-export function changesOf(events: readonly Pick<SinkEvent, 'vbid' | 'body' | 'seq' | 'at'>[]) {
-  const living = emptyColumns(WIDTHS.products);
-  const parts = PART_NAMES.map((name) => ({ name, columns: emptyColumns(Object.keys(PART_COLUMNS[name]).length) }));
-  const gone = emptyColumns(WIDTHS.gone);
-  for (const { vbid, body, seq, at } of new Map(events.map((event) => [event.vbid, event])).values()) {
-    if (body === null) {
-      addRow(gone, [vbid, seq, at / 1000]);
-      continue;
-    }
-    const fields = JSON.parse(body) as Fields;
-    addRow(living, [unescaped(body), vbid, ...columnsOf(fields), seq, at / 1000]);
-    const found = partsOf(fields);
-    for (const { name, columns } of parts) for (const row of found[name]) addRow(columns, [vbid, ...row]);
-  }
-  const parameters = [...living, ...parts.flatMap(({ columns }) => columns), ...gone].map(textArray);
-  return { parameters, hasRemovals: events.some(({ body }) => body === null) };
+const WRITTEN = { body: unescaped, time: (ms: number) => ms / 1000 };
+
+/** @returns parameters of `deliver`: each column of products, of their parts and of removed products */
+export function parametersOf(events: readonly Written[]): Buffer[] {
+  const { living, parts, gone } = rowsOf(events, WRITTEN);
+  return [
+    ...columnsOf(living, WIDTHS.products),
+    ...PART_NAMES.flatMap((part) => columnsOf(parts[part], Object.keys(PART_COLUMNS[part]).length)),
+    ...columnsOf(gone, WIDTHS.gone),
+  ];
 }

@@ -1,15 +1,15 @@
 import pg from 'pg';
-import * as z from 'zod';
 import { CatchwordError, messageOf } from '../../../base/errors.ts';
 import { masked } from '../../../base/redact.ts';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../../sink.ts';
+import { SinkError, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
+import { explainKept, openTable, tryToWrite } from '../sql/sink-table.ts';
+import { TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
 import { dropLayout, ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
-import { statementsOf } from './postgres-statements.ts';
-import { isTooMuch, openCursorRow, openTable, UNKNOWN_OWNER } from './postgres-table.ts';
+import { isTooMuch, postgresTables } from './postgres-table.ts';
 import { createPostgresVerifier } from './postgres-verifier.ts';
 
 /**
@@ -20,18 +20,6 @@ import { createPostgresVerifier } from './postgres-verifier.ts';
  * It does not empty the table. Each fill has a number, which its rows carry: rows of an earlier fill are overwritten
  * whatever their `seq`, and the ones that remain when the fill ends are removed.
  */
-
-const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
-
-const OPTIONS = {
-  table: z
-    .string()
-    .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
-      error: 'a name such as products or shop.products',
-    })
-    .default('products'),
-  removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
-};
 
 /** How long a check waits for a lock on the table. */
 const CHECK_LOCK_TIMEOUT_MS = 3_000;
@@ -50,16 +38,9 @@ function toSinkError(error: unknown): SinkError {
   return new SinkError(failure, message, { cause: error, timedOut });
 }
 
-const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
-/** A new product and a removed one, to try both statements. */
-const CHECK_EVENTS: readonly SinkEvent[] = [
-  { id: '', seq: 1, at: 0, op: 'created', vbid: 'catchword-doctor-1', body: '{"vbid":"catchword-doctor-1"}', text: '' },
-  { id: '', seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
-];
-
 export const createPostgresSink: SinkFactory = ({ url, hide }) => {
-  const { table, removals } = readOptions(url, OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
-  const asked = readOptions(url, FOLLOWED, [...Object.keys(OPTIONS), ...WITHOUT_EFFECT]);
+  const { table, removals } = readOptions(url, TABLE_OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
+  const asked = readOptions(url, FOLLOWED, [...Object.keys(TABLE_OPTIONS), ...WITHOUT_EFFECT]);
 
   return createConnectedSink({
     hide,
@@ -70,16 +51,14 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
     open: async (db, mark) => {
       const names = await resolveNames(db, table);
       await ensureLayout(db, names);
-      const opened = await openTable(db, { table, names, sql: statementsOf(names, removals) }, mark);
+      const tables = postgresTables(db, { table, names, removals });
+      const opened = await openTable(tables, mark);
       return {
         ...opened,
-        verifier: (positions) => createPostgresVerifier(db, names, opened.cursor, positions),
+        verifier: (positions) => createPostgresVerifier(db, names, tables, opened.cursor, positions),
         fillEnds: (...args) =>
           opened.fillEnds(...args).catch((error: unknown) => {
-            const { failure, message } = error instanceof SinkError ? error : toSinkError(masked(error, hide));
-            if (failure !== 'refused') throw error;
-            const what = `rows of ${table} that the mirror does not have cannot be removed`;
-            throw new SinkError('misconfigured', `${what}: ${message}. Use removals=tombstone`, { cause: error });
+            throw explainKept(table, error instanceof SinkError ? error : toSinkError(masked(error, hide)), error);
           }),
       };
     },
@@ -93,14 +72,10 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
       await inTransaction(db, 'ROLLBACK', async () => {
         await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
         await ensureLayout(db, names, true);
-        const sql = statementsOf(names, removals);
-        const { found } = await openCursorRow(db, { table, names, sql });
+        const tablesOf = (key: string) => postgresTables(db, { table, names: { ...names, key }, removals });
+        const found = await tablesOf(names.key).readCursor();
         if (found?.isFilled === true) tell?.(found);
-        // A cursor row of its own: a relay may have locked the real one, which must not change.
-        const own = { ...names, key: `${names.key} (catchword doctor)` };
-        const tried = await openTable(db, { table, names: own, sql }, CHECK_MARK);
-        await tried.fillBegins(CHECK_MARK, signal);
-        await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
+        await tryToWrite(tablesOf(`${names.key} (catchword doctor)`), signal);
       });
       const tried = 'tried in a transaction that was rolled back';
       return names.exists

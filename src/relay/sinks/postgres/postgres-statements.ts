@@ -1,13 +1,10 @@
 import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
-import { PART_COLUMNS, PRODUCT_COLUMNS, type TableNames } from './postgres-layout.ts';
-
-export type Removals = 'delete' | 'tombstone';
-
-export type Statements = ReturnType<typeof statementsOf>;
+import type { Removals, TableNames } from '../sql/table-layout.ts';
+import { PART_COLUMNS, PRODUCT_COLUMNS } from './postgres-layout.ts';
 
 /** Parameters of `deliver` that describe products: columns with their types, in order; `at` in seconds since 1970. */
-const COLUMNS = { body: 'jsonb', vbid: 'text', ...PRODUCT_COLUMNS, seq: 'bigint', at: 'double precision' };
+const COLUMNS = { vbid: 'text', ...PRODUCT_COLUMNS, body: 'jsonb', seq: 'bigint', at: 'double precision' };
 /** Last parameters of `deliver`: removed products. `insert` does not have them. */
 const GONE_COLUMNS = { vbid: 'text', seq: 'bigint', at: 'double precision' };
 /** How many parameters of each kind there are. */

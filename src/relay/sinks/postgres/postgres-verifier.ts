@@ -3,10 +3,12 @@ import { columnsOf, type Fields, partsOf } from '../../../catalog/field-values.t
 import { PART_NAMES } from '../../../catalog/fields.ts';
 import { type BucketSum, type Mark, SinkError, type SinkEvent, type Verifier } from '../../sink.ts';
 import { digestOf, md5 } from '../../store-digest.ts';
+import type { OpenCursor } from '../sql/sink-table.ts';
+import type { TableNames } from '../sql/table-layout.ts';
 import { jsonbText, numericText } from './jsonb-text.ts';
-import { PART_COLUMNS, PRODUCT_COLUMNS, type TableNames } from './postgres-layout.ts';
-import { changesOf } from './postgres-parameters.ts';
-import { type CursorRow, isTooMuch } from './postgres-table.ts';
+import { PART_COLUMNS, PRODUCT_COLUMNS } from './postgres-layout.ts';
+import { parametersOf } from './postgres-parameters.ts';
+import { isTooMuch, type PostgresTables } from './postgres-table.ts';
 
 /*
  * A product consists of its row and of the rows of its parts. Each row has a hash of a text that PostgreSQL and this process
@@ -76,7 +78,8 @@ function digestsSql(names: TableNames, deep: boolean, positions: boolean, isChos
 export function createPostgresVerifier(
   db: pg.Client,
   names: TableNames,
-  cursor: CursorRow,
+  tables: PostgresTables,
+  cursor: OpenCursor,
   positions: boolean,
 ): Verifier {
   /** Walks over the table, in the order of its key. @param select of the digests of some products, a list in JSON */
@@ -140,7 +143,7 @@ export function createPostgresVerifier(
     },
     repair: async (events, extra, mark) => {
       const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at }));
-      await cursor.move('repair', mark, changesOf([...events, ...gone]).parameters);
+      await cursor.moved(mark, await tables.repair(parametersOf([...events, ...gone]), mark, cursor.written()));
     },
   };
 }

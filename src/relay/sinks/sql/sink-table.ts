@@ -1,0 +1,208 @@
+import * as z from 'zod';
+import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
+import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import type { OpenStore } from '../connected-sink.ts';
+
+/*
+ * A table of products that knows its position, in whichever database: where it continues, and how it is filled. Each kind of
+ * database implements `SqlTables`, whose calls are transactions of their own.
+ */
+
+/** The most rows checked per transaction when a fill ends. */
+const STEP = 20_000;
+
+/** The owner of rows in a table without a cursor row. */
+const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, late: 0 };
+
+export const cursorSchema = markSchema.extend({
+  /** Whether the table had rows after the last delivery. */
+  hasRows: z.coerce.boolean(),
+  fillEnded: z.coerce.boolean(),
+  /** Whether the table has rows now. */
+  isFilled: z.coerce.boolean(),
+});
+export type Cursor = z.output<typeof cursorSchema>;
+
+interface BegunFill {
+  /** Whether the fill has nothing to remove at its end. */
+  readonly fillEnded: boolean;
+  /** Whether the tables are empty. */
+  readonly isNew: boolean;
+}
+
+/**
+ * What one kind of database does with the tables of a sink. A call that writes gets `written`, the mark that this process
+ * left in the cursor row. It does nothing if the row has another one, or if a table that had rows is empty.
+ */
+export interface SqlTables<Changes> {
+  /** As configured. */
+  readonly table: string;
+  /** The product, for people. */
+  readonly server: string;
+  readonly readCursor: () => Promise<Cursor | null>;
+  readonly hasRows: () => Promise<boolean>;
+  /** @returns undefined if it did nothing */
+  readonly beginFill: (mark: Mark, written: Mark | null) => Promise<BegunFill | undefined>;
+  readonly changesOf: (events: readonly SinkEvent[]) => Changes;
+  /**
+   * @param isNew whether none of the products is in the table: to look for them takes longer than to insert them
+   * @returns whether it did anything
+   */
+  readonly deliver: (changes: Changes, mark: Mark, written: Mark | null, isNew: boolean) => Promise<boolean>;
+  /** Removes unseen rows among the `size` keys after `last`, except `kept`. @returns the last of these keys; null if there is none */
+  readonly removeUnseen: (last: string, size: number, kept: readonly string[], written: Mark) => Promise<string | null>;
+  /** @param last the last key of the table; null without a fill. @returns whether it did anything */
+  readonly endFill: (last: string | null, mark: Mark, written: Mark | null) => Promise<boolean>;
+  /** Whether a statement of fewer rows may succeed. */
+  readonly isTooMuch: (error: unknown) => boolean;
+  /** Whether a key that was inserted exists. */
+  readonly isDuplicate: (error: unknown) => boolean;
+}
+
+/** Why the table does not have what it confirmed; null if a quick check finds nothing. */
+export function lossOf(table: string, cursor: Cursor | null): string | null {
+  if (cursor === null) return `the cursor row of ${table} is missing`;
+  if (cursor.hasRows && !cursor.isFilled) return `table ${table} is empty but had rows`;
+  return null;
+}
+
+/** Removes the rows that the fill did not deliver, fewer at once if it takes too long. @returns the last key */
+async function removeAllUnseen(
+  tables: Pick<SqlTables<unknown>, 'removeUnseen' | 'isTooMuch'>,
+  kept: readonly string[],
+  written: Mark,
+): Promise<string> {
+  let last = '';
+  for (let size = STEP; ; ) {
+    try {
+      const reached = await tables.removeUnseen(last, size, kept, written);
+      if (reached === null) return last;
+      last = reached;
+    } catch (error) {
+      if (!tables.isTooMuch(error) || size === 1) throw error;
+      size = Math.floor(size / 2);
+    }
+  }
+}
+
+/** Decides how far the table is. @param mark what the mirror believes */
+async function positionOf(
+  { table, hasRows }: Pick<SqlTables<unknown>, 'table' | 'hasRows'>,
+  found: Cursor | null,
+  mark: Mark,
+): Promise<{ readonly position: Opened; readonly mustFill: boolean }> {
+  const start = markAtStart(mark);
+  const refill = (reason: string): Opened => (mark.cursor > 0 ? { ...start, refill: reason } : start);
+  const loss = lossOf(table, found);
+  const isFilled = found?.isFilled ?? (await hasRows());
+  // An empty table may be filled by this mirror, even if another one filled it before.
+  if (!isFilled && (loss !== null || found?.incarnation !== mark.incarnation)) {
+    return { position: refill(loss ?? `table ${table} is empty`), mustFill: true };
+  }
+  const isNeverFed = found?.incarnation === mark.incarnation && found.cursor === 0;
+  if (isNeverFed) return { position: refill(`nothing was delivered to ${table} yet`), mustFill: false };
+  if (found !== null) return { position: found, mustFill: false };
+  // If this mirror never wrote the rows, the operator must decide.
+  return { position: mark.cursor === 0 ? UNKNOWN_OWNER : refill(lossOf(table, null) ?? ''), mustFill: false };
+}
+
+/** The cursor row of an open table. */
+export interface OpenCursor {
+  /** The mark in the row, as this process left it. */
+  readonly written: () => Mark | null;
+  /** Notes the mark that a call has written. @throws SinkError unavailable if it did nothing */
+  readonly moved: (mark: Mark, isDone: boolean) => Promise<void>;
+  /** Explains why the cursor is not what this process left. */
+  readonly conflict: () => Promise<SinkError>;
+}
+
+/** Opens a sink's table on one connection. @param mark what the mirror believes */
+export async function openTable<Changes>(
+  tables: SqlTables<Changes>,
+  mark: Mark,
+): Promise<Required<Omit<OpenStore, 'verifier'>> & { readonly cursor: OpenCursor }> {
+  const { table, server } = tables;
+  const found = await tables.readCursor();
+  let written: Mark | null = found;
+  /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
+  let fill: BegunFill = { fillEnded: found?.fillEnded ?? true, isNew: false };
+  /** Changes that the next batch probably makes. */
+  let prepared: { readonly events: readonly SinkEvent[]; readonly changes: Changes } | null = null;
+
+  async function conflict(): Promise<SinkError> {
+    const loss = lossOf(table, await tables.readCursor());
+    return new SinkError('unavailable', `${server}: ${loss ?? `another process moved the cursor of ${table}`}`);
+  }
+
+  async function moved(mark: Mark, isDone: boolean): Promise<void> {
+    if (!isDone) throw await conflict();
+    written = mark;
+  }
+
+  async function fillBegins(mark: Mark): Promise<void> {
+    const begun = await tables.beginFill(mark, written);
+    await moved(mark, begun !== undefined);
+    if (begun !== undefined) fill = begun;
+  }
+
+  const { position, mustFill } = await positionOf(tables, found, mark);
+  if (mustFill) await fillBegins(markAtStart(mark));
+  return {
+    position,
+    fillBegins,
+    fillEnds: async (kept, mark) => {
+      fill = { ...fill, isNew: false };
+      // Without a fill, nothing is removed.
+      if (fill.fillEnded && isSameMark(written, mark)) return;
+      const last = fill.fillEnded ? null : await removeAllUnseen(tables, kept, written ?? mark);
+      await moved(mark, await tables.endFill(last, mark, written));
+      fill = { fillEnded: true, isNew: false };
+    },
+    prepareNext: async (events) => {
+      prepared = { events, changes: tables.changesOf(events) };
+    },
+    deliver: async (events, mark) => {
+      const changes = prepared?.events === events ? prepared.changes : tables.changesOf(events);
+      prepared = null;
+      if (fill.isNew && events.every(({ body }) => body !== null)) {
+        try {
+          return await moved(mark, await tables.deliver(changes, mark, written, true));
+        } catch (error) {
+          if (!tables.isDuplicate(error)) throw error;
+          fill = { ...fill, isNew: false };
+        }
+      }
+      await moved(mark, await tables.deliver(changes, mark, written, false));
+    },
+    recheck: async () => {
+      const cursor = await tables.readCursor();
+      if (lossOf(table, cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
+    },
+    cursor: { written: () => written, moved, conflict },
+  };
+}
+
+/** Says that the rows which a fill did not deliver cannot be removed, if that is why its end failed. */
+export function explainKept(table: string, known: SinkError, error: unknown): unknown {
+  if (known.failure !== 'refused') return error;
+  const what = `rows of ${table} that the mirror does not have cannot be removed`;
+  const message = `${what}: ${known.message}. Use removals=tombstone`;
+  return new SinkError('misconfigured', message, { cause: error });
+}
+
+const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };
+/** A new product and a removed one, to try both statements. */
+const CHECK_EVENTS: readonly SinkEvent[] = [
+  { id: '', seq: 1, at: 0, op: 'created', vbid: 'catchword-doctor-1', body: '{"vbid":"catchword-doctor-1"}', text: '' },
+  { id: '', seq: 2, at: 0, op: 'removed', vbid: 'catchword-doctor-2', body: null, text: '' },
+];
+
+/**
+ * Writes two products, for `catchword doctor`. Call it in a transaction that is rolled back.
+ * @param own tables with a cursor row of their own: a relay may have locked the real one, which must not change
+ */
+export async function tryToWrite<Changes>(own: SqlTables<Changes>, signal: AbortSignal): Promise<void> {
+  const tried = await openTable(own, CHECK_MARK);
+  await tried.fillBegins(CHECK_MARK, signal);
+  await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
+}

@@ -1,0 +1,167 @@
+import * as z from 'zod';
+import { COLUMNS, PART_NAMES, PARTS, type Part, STORED } from '../../../catalog/fields.ts';
+import { SinkError } from '../../sink.ts';
+
+/* The tables of a sink in a database, whatever its kind: their names, columns and owners. */
+
+/** PostgreSQL truncates longer names, and `<table>_prices` would become the name of the table itself. MySQL takes 64. */
+const MAX_NAME = 63;
+
+/** The comment of every table that catchword made. It moves with the table, by a dump as well. */
+export const COMMENT = 'catchword made this table: it replaces and removes rows';
+
+const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/;
+
+/** Options of a sink with tables. */
+export const TABLE_OPTIONS = {
+  table: z
+    .string()
+    .refine((name) => name.split('.').length <= 2 && name.split('.').every((part) => IDENTIFIER.test(part)), {
+      error: 'a name such as products or shop.products',
+    })
+    .default('products'),
+  removals: z.enum(['delete', 'tombstone'], 'tombstone or delete').default('tombstone'),
+};
+export type Removals = 'delete' | 'tombstone';
+
+/** Tables by their full names, quoted for SQL. */
+export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', string>> {
+  /** `schema.name` of the table, not quoted: the key of its cursor row. */
+  readonly key: string;
+  readonly exists: boolean;
+  /** Quoted. */
+  readonly user: string;
+}
+
+/** Names of a sink's tables without their schema: the products, each part, the cursors. */
+export function plainNames(table: string): readonly string[] {
+  const parts = PART_NAMES.map((part) => `${table.slice(0, MAX_NAME - part.length - 1)}_${part}`);
+  return [table, ...parts, 'catchword_cursor'];
+}
+
+/** The SQL type of each kind of column. Keys are compared byte by byte. */
+type Types = Readonly<Record<'key' | 'text' | 'flag' | 'json' | 'number' | 'whole' | 'count' | 'time' | 'id', string>>;
+
+/** Columns with their SQL types. */
+export type Columns = Readonly<Record<string, string>>;
+interface TableLayout {
+  readonly columns: Columns;
+  readonly indexes: readonly string[];
+}
+
+const KIND_OF: Readonly<Record<string, keyof Types>> = {
+  sellable: 'flag',
+  texts: 'json',
+  number: 'number',
+  whole: 'whole',
+};
+
+/**
+ * The layout of each table. catchword did not create a table that lacks one of the columns.
+ * - `fill` of a row: number of the fill that delivered it; a later fill overwrites the row whatever its `seq`
+ * - `fill` of a cursor: number of the newest fill
+ * - `fill_ended`: whether the rows that it did not deliver were removed
+ * - `has_rows`: whether the table has rows, to detect one that was emptied
+ * - id: the key of a part, which programs such as Django need. A product's parts are replaced with its row
+ * - indexes: for a shop's lookups by ISBN and other identifiers, and for the parts of one product
+ */
+export function layoutIn(types: Types) {
+  const typesOf = (fields: readonly { readonly column: string; readonly form: string }[]): Columns =>
+    Object.fromEntries(fields.map(({ column, form }) => [column, types[KIND_OF[form] ?? 'text']]));
+  /** Columns read from a product's body, with their types. */
+  const products = typesOf(COLUMNS);
+  /** Columns of parts, with their types. */
+  const partColumns = (part: Part): Columns => ({ vbid: types.key, ...typesOf(PARTS[part]) });
+  const parts = Object.fromEntries(PART_NAMES.map((part) => [part, partColumns(part)])) as Record<Part, Columns>;
+  const partTable = (part: Part, ...indexes: string[]): TableLayout => ({
+    columns: { ...parts[part], id: types.id, vbid: `${types.key} NOT NULL` },
+    indexes,
+  });
+  const tables: Readonly<Record<'table' | Part | 'cursor', TableLayout>> = {
+    table: {
+      columns: {
+        vbid: `${types.key} PRIMARY KEY`,
+        ...products,
+        body: `${types.json} NOT NULL`,
+        seq: `${types.count} NOT NULL`,
+        changed_at: `${types.time} NOT NULL`,
+        removed_at: types.time,
+        fill: `${types.count} NOT NULL DEFAULT 0`,
+      },
+      indexes: STORED.filter(({ form }) => form === 'isbn').map(({ column }) => column),
+    },
+    prices: partTable('prices', 'vbid'),
+    contributors: partTable('contributors', 'vbid'),
+    identifiers: partTable('identifiers', 'vbid', 'value'),
+    cursor: {
+      columns: {
+        table_name: `${types.key} PRIMARY KEY`,
+        incarnation: `${types.key} NOT NULL`,
+        ...Object.fromEntries(
+          ['generation', 'cursor', 'at', 'late', 'fill'].map((name) => [name, `${types.count} NOT NULL`]),
+        ),
+        fill_ended: `${types.flag} NOT NULL`,
+        has_rows: `${types.flag} NOT NULL`,
+      },
+      indexes: [],
+    },
+  };
+  return { products, parts, tables };
+}
+
+/** In the order in which they are created. */
+export const TABLES = ['cursor', 'table', ...PART_NAMES] as const;
+
+/** A table as the database has it. */
+export interface FoundTable {
+  readonly columns: readonly string[];
+  readonly comment: string | null;
+}
+
+interface Ownership {
+  /** The product, for people. */
+  readonly server: string;
+  readonly isFed: () => Promise<boolean>;
+  readonly hasRows: () => Promise<boolean>;
+}
+
+/**
+ * Checks that a table is for catchword: its comment says so, or it has a cursor row, as one has that an administrator
+ * created without the comment. A table without rows may be anybody's.
+ * @param expected the columns of its layout
+ * @throws SinkError misconfigured
+ */
+export async function rejectForeign(
+  name: string,
+  found: FoundTable,
+  expected: Columns,
+  { server, isFed, hasRows }: Ownership,
+): Promise<void> {
+  const isMarked = found.comment?.startsWith(COMMENT) === true;
+  const notOurs = (who: string, why: string): SinkError => {
+    const message = `${who} table ${name.replaceAll(/["`]/g, '')}: ${why}. Use another one: table=NAME`;
+    return new SinkError('misconfigured', `${server}: ${message}`);
+  };
+  const lacks = Object.keys(expected).filter((column) => !found.columns.includes(column));
+  if (lacks.length > 0) {
+    const who = isMarked ? 'another version of catchword created' : 'catchword did not create';
+    throw notOurs(who, `it lacks the columns ${lacks.join(', ')}`);
+  }
+  if (isMarked || (await isFed()) || !(await hasRows())) return;
+  throw notOurs('catchword did not create', 'it has rows of another application');
+}
+
+/** The error of a user who may not create tables. @param statements what to run; shown only in `doctor` */
+export function mayNotCreate(server: string, statements: readonly string[] | null, cause: unknown): SinkError {
+  const toDo =
+    statements === null
+      ? 'See the SQL to run: npx catchword doctor'
+      : `Run as their owner:\n${statements.join(';\n')};`;
+  return new SinkError('misconfigured', `${server}: the user of this sink may not create tables. ${toDo}`, { cause });
+}
+
+/** The right that a sink needs once its tables exist. */
+export function grantFor(names: TableNames): string {
+  const tables = [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor];
+  return `SELECT, INSERT, UPDATE, DELETE ON ${tables.join(', ')} TO ${names.user}`;
+}
