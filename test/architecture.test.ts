@@ -42,6 +42,7 @@ const ONLY_IN: Record<string, readonly string[]> = {
   bullmq: ['queue'],
   ioredis: ['base', 'queue', 'relay'],
   pg: ['relay'],
+  mariadb: ['relay'],
   '@nats-io/jetstream': ['relay'],
   '@nats-io/transport-node': ['relay'],
   standardwebhooks: [],

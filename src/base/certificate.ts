@@ -5,7 +5,7 @@ const INVALID =
   /^(?!ERR_(OS)?SSL).*(CERT|SELF_SIGNED|UNABLE_TO_VERIFY|CRL|INVALID_CA|INVALID_PURPOSE|PATH_LENGTH|HOSTNAME_M)/;
 
 const HINT =
-  'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL, the address may name one: sslrootcert=FILE.';
+  'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL and MySQL, the address may name one: sslrootcert=FILE, ssl-ca=FILE.';
 
 /** Says why a connection failed whose certificate is not trusted; null for another `failure`, an error or its code. */
 export function distrustOf(failure: unknown) {

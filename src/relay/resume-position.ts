@@ -67,6 +67,7 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
 /** What keeps two mirrors apart in one store, by the kind of the sink. */
 const APART: Readonly<Record<string, string>> = {
   postgres: 'table (table=NAME)',
+  mysql: 'table (table=NAME)',
   redis: 'stream (stream=NAME)',
   nats: 'subject (subject=NAME)',
   s3: 'prefix (s3://BUCKET/PREFIX)',

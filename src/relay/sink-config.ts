@@ -12,6 +12,7 @@ import { type View, viewOrNull, viewText } from '../view/view.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
+import { mysqlLabel, mysqlProblem } from './sinks/mysql/mysql-address.ts';
 import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
 import { s3Place } from './sinks/s3/s3-place.ts';
 
@@ -69,6 +70,11 @@ const KINDS: Readonly<Record<string, Kind>> = {
     address: postgresLabel,
     load: async () => (await import('./sinks/postgres/postgres-sink.ts')).createPostgresSink,
   },
+  mysql: {
+    schemes: ['mysql:', 'mariadb:'],
+    address: mysqlLabel,
+    load: async () => (await import('./sinks/mysql/mysql-sink.ts')).createMysqlSink,
+  },
   redis: {
     schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
     address: (url, urls) => {
@@ -125,8 +131,9 @@ function secretQuery({ protocol, search }: URL): string[] {
 export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
   const ofWebhook = [secret, ...secret.split(BETWEEN_SECRETS), ...secret.split(':'), ...headers.split(/^.*?:|\s+/m)];
   const found = [...ofWebhook, url.password, decoded(url.password)];
-  // A user name without a password is a token, except in PostgreSQL.
-  if (url.password === '' && !/^postgres/.test(url.protocol)) found.push(url.username, decoded(url.username));
+  // A user name without a password is a token, except in a database.
+  if (url.password === '' && !/^(postgres|mysql|mariadb)/.test(url.protocol))
+    found.push(url.username, decoded(url.username));
   if (/^https?:$/.test(url.protocol)) found.push(url.pathname, decoded(url.pathname));
   found.push(...secretQuery(url));
   // Shorter texts are ordinary words.
@@ -151,7 +158,8 @@ export function isMisparsed({ pathname, search, hash, port }: URL, kind: string)
 /** Finds the first fault of an address. @returns the message and the hint */
 function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | null {
   if (isPath && url.pathname === '') return ['the path is missing', `Use ${kind}:PATH.`];
-  const files = ['sslrootcert', 'sslcert', 'sslkey', 'creds'].map((option) => url.searchParams.get(option) ?? '');
+  const named = ['sslrootcert', 'sslcert', 'sslkey', 'creds', 'ssl-ca', 'ssl-cert', 'ssl-key', 'socket'];
+  const files = named.map((option) => url.searchParams.get(option) ?? '');
   const paths = isPath ? [url.pathname] : kind === 'webhook' ? [] : files;
   const [unfit] = paths.flatMap((given) => form.path.safeParse(given).error?.issues ?? []);
   if (unfit !== undefined) return ['a path is not whole', `It ${unfit.message}.`];
@@ -165,6 +173,7 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
     return ['the path is not a database number', `Use redis://HOST:PORT/NUMBER?stream=NAME, or ${behind}.`];
   }
   if (kind === 'postgres') return placeProblem(url);
+  if (kind === 'mysql') return mysqlProblem(url);
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
@@ -179,7 +188,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
   const [url] = urls;
   if (found === undefined || url === undefined) {
-    const kinds = 'Use jsonl:PATH, webhook+https://…, postgres://…, redis://…, nats://…, s3://… or module:PATH.';
+    const kinds =
+      'Use jsonl:PATH, webhook+https://…, postgres://…, mysql://…, redis://…, nats://…, s3://… or module:PATH.';
     throw invalid('its value is not a valid sink address', `${kinds} ${addressHint(text)}`);
   }
   const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);

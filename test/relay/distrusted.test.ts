@@ -13,6 +13,7 @@ import { channel } from '../operate/scene.ts';
 import { makeSigned, type SignedCertificate } from '../support/certificate.ts';
 import { run } from '../support/cli.ts';
 import { listen } from '../support/listen.ts';
+import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
@@ -22,7 +23,7 @@ import { readableLog } from './readable-log.ts';
 
 const PROBLEM = 'its certificate is not trusted (UNABLE_TO_VERIFY_LEAF_SIGNATURE)';
 const HINT =
-  'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL, the address may name one: sslrootcert=FILE.';
+  'A certificate must be valid now, for this host, and of a known authority. NODE_EXTRA_CA_CERTS names a file of further authorities; set it in the environment of the process, because .env is too late. For PostgreSQL and MySQL, the address may name one: sslrootcert=FILE, ssl-ca=FILE.';
 
 interface Finding {
   readonly check: string;
@@ -55,18 +56,22 @@ async function mailPort(secure: boolean): Promise<number> {
   return (server.server.address() as AddressInfo).port;
 }
 
-describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a certificate of a private authority', () => {
+const isAvailable = postgresAvailable && mariadbAvailable && redisAvailable && natsAvailable;
+
+describe.skipIf(!isAvailable)('a certificate of a private authority', () => {
   let environment: Record<string, string>;
   const servers: ServerProcess[] = [];
   beforeAll(async () => {
     const postgres = await startPostgres({ settings: ['fsync=off'], certificate });
+    const mariadb = await startMariadb({ certificate });
     const redis = await startRedis({ certificate });
     const nats = await startNats({ certificate });
-    servers.push(postgres, redis, nats);
+    servers.push(postgres, mariadb, redis, nats);
     environment = {
       CATCHWORD_API_KEY: 'K',
       REDIS_URL: redis.url,
       CATCHWORD_SINK_POSTGRES: `postgres://postgres@127.0.0.1:${postgres.port}/postgres?sslmode=require`,
+      CATCHWORD_SINK_MYSQL: `mysql://root@127.0.0.1:${mariadb.port}/shop?ssl-mode=REQUIRED`,
       CATCHWORD_SINK_REDIS: redis.url,
       CATCHWORD_SINK_NATS: `tls://127.0.0.1:${nats.port}`,
     };
@@ -95,7 +100,7 @@ describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a cert
     for (const { text } of found) expect(text).toContain(PROBLEM);
     const withHints = found.map(({ text, hint = '' }) => (text.includes(HINT) ? text : hint));
     for (const text of withHints) expect(text).toContain(HINT);
-    expect(found.filter(({ check }) => check === 'sink')).toHaveLength(4);
+    expect(found.filter(({ check }) => check === 'sink')).toHaveLength(5);
     expect(found.length).toBeGreaterThanOrEqual(6);
   });
 
@@ -103,8 +108,20 @@ describe.skipIf(!postgresAvailable || !redisAvailable || !natsAvailable)('a cert
     const found = await findings({ NODE_EXTRA_CA_CERTS: certificate.ca });
     expect(found.map(({ check, level, text }) => [check, level === 'failed' ? text : level])).toEqual([
       ['Redis', 'ok'],
-      ...['nats', 'postgres', 'redis', 'webhook'].map(() => ['sink', 'ok']),
+      ...['mysql', 'nats', 'postgres', 'redis', 'webhook'].map(() => ['sink', 'ok']),
     ]);
+  });
+
+  it.each([
+    ['127.0.0.1', 'VERIFY_IDENTITY', 'ok'],
+    ['127.0.0.1', 'REQUIRED', 'ok'],
+    ['localhost', 'REQUIRED', 'failed'],
+    ['localhost', 'VERIFY_CA', 'ok'],
+  ])('an authority that the address names is trusted by MySQL at %s with %s: %s', async (host, mode, expected) => {
+    const url = String(environment.CATCHWORD_SINK_MYSQL).replace('REQUIRED', mode);
+    const address = `${url.replace('127.0.0.1', host)}&ssl-ca=${encodeURIComponent(certificate.ca)}`;
+    const [found] = (await findings({ CATCHWORD_SINK_MYSQL: address })).filter(({ text }) => text.includes('mysql'));
+    expect(found?.level).toBe(expected);
   });
 
   it('is compared with the address of the one of several NATS servers that answers', async () => {

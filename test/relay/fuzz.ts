@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
@@ -41,6 +42,7 @@ const KINDS: Readonly<Record<Protocol, Kind>> = {
     start: () => startPostgres({ settings: ['fsync=off'] }),
     options: '?table=books',
   },
+  mysql: { isAvailable: mariadbAvailable, start: () => startMariadb({ password: 'secret' }), options: '?table=books' },
   redis: { isAvailable: redisAvailable, start: startRedis, options: '' },
   nats: { isAvailable: natsAvailable, start: startNats, options: '' },
   webhook: { isAvailable: true, start: startReceiver, options: '&timeout=2' },

@@ -81,7 +81,7 @@ const FILTERS = ["body->>'round' % 2 = 0", "title LIKE 'Book 1%'", "body->>'roun
 it('brings files, tables and buckets to a view that changes at every second kill', { timeout: 900_000 }, async () => {
   const random = createRandom(5);
   const harness = openHarness();
-  const names = ['jsonl', 'postgres', 's3'];
+  const names = ['jsonl', 'postgres', 'mysql', 's3'];
   const { targets, settings } = await prepareAll(({ variants }) => variants[0] ?? '', names);
   onTestFinished(() => harness.close());
   const directory = temporaryDirectory();

@@ -8,7 +8,12 @@ import { memory } from './memory.ts';
 import { PROXIED_KINDS } from './targets.ts';
 
 /** A part of each request that writes a batch. */
-const WRITES: Readonly<Record<string, string>> = { redis: 'eval', nats: 'HPUB', postgres: 'WITH moved AS' };
+const WRITES: Readonly<Record<string, string>> = {
+  redis: 'eval',
+  nats: 'HPUB',
+  postgres: 'WITH moved AS',
+  mysql: 'INSERT INTO',
+};
 
 it.each(PROXIED_KINDS.filter(({ name }) => name in WRITES))(
   '$name rejects a batch that was on its way when another relay took over',

@@ -19,6 +19,15 @@ function message(letter: string, content: Buffer | string = '', length = Buffer.
 const int32 = (...values: number[]): Buffer =>
   Buffer.concat(values.map((value) => Buffer.from(new Int32Array([value]).buffer).reverse()));
 
+/** A packet of MySQL: its length, its number, its content. */
+function packet(number: number, ...content: (Buffer | string | number)[]): Buffer {
+  const bytes = Buffer.concat(content.map((one) => Buffer.from(typeof one === 'number' ? [one] : one)));
+  const head = Buffer.alloc(4);
+  head.writeUIntLE(bytes.length, 0, 3);
+  head[3] = number;
+  return Buffer.concat([head, bytes]);
+}
+
 /** What a server says out of turn, half, or wrongly. */
 export const NONSENSE: Readonly<Record<Protocol, readonly Buffer[]>> = {
   postgres: [
@@ -43,6 +52,40 @@ export const NONSENSE: Readonly<Record<Protocol, readonly Buffer[]>> = {
     ...[0, 3, -1, 0x7fffffff].map((length) => message('D', '', length)),
     Buffer.from('N'),
     Buffer.from('S'),
+  ],
+  mysql: [
+    // Half a greeting, and one of a version that does not exist.
+    packet(0, 10, '10.11'),
+    packet(0, 10, '99.99.99-x\0', Buffer.alloc(40)),
+    packet(0, 9, 'old\0'),
+    // Other ways to log in, some of which would show the password.
+    ...['mysql_clear_password', 'dialog', 'mysql_old_password', 'auth_gssapi_client', 'nonsense', ''].map((name) =>
+      packet(2, 0xfe, `${name}\0seed`),
+    ),
+    packet(2, 0xfe),
+    packet(2, 0x01, 0x04),
+    packet(2, 0x01),
+    // Errors, whole and cut; a limit of time, a closed connection.
+    packet(1, 0xff, 0x28, 0x04, '#08004Too many connections'),
+    packet(1, 0xff, 0xbf, 0x0f, '#HY000The client was disconnected by the server because of inactivity'),
+    packet(1, 0xff, 0x19),
+    packet(1, 0xff),
+    packet(1, 0xff, 0xff, 0xff, 1, 2, 3),
+    // It worked; the end of rows; a request for a file of ours; counts of columns beyond memory.
+    packet(1, 0, 0, 0, 2, 0, 0, 0),
+    packet(1, 0),
+    packet(1, 0xfe, 0, 0, 2, 0),
+    packet(1, 0xfb, '/etc/passwd'),
+    packet(1, 0xfe, Buffer.alloc(8, 0xff)),
+    packet(1, 0xfd, 0xff, 0xff, 0xff),
+    packet(1, 1),
+    packet(1),
+    packet(255, 0),
+    // A length that no packet follows.
+    Buffer.from([0xff, 0xff, 0xff, 0]),
+    Buffer.from([0xff, 0xff, 0xff, 1, 0]),
+    Buffer.from([1]),
+    Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'),
   ],
   redis: [
     '$-1',

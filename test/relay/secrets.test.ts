@@ -30,6 +30,7 @@ const AT = '127.0.0.1:1';
 const ADDRESSES: Readonly<Record<string, (password: string) => string>> = {
   postgres: (password) => `postgres://shop:${password}@${AT}/db?table=books`,
   'postgres by option': (password) => `postgres://shop@${AT}/db?table=books&password=${password}`,
+  mysql: (password) => `mysql://shop:${password}@${AT}/db?table=books`,
   redis: (password) => `redis://shop:${password}@${AT}/0?stream=s`,
   'redis without a user': (password) => `redis://:${password}@${AT}`,
   rediss: (password) => `rediss://shop:${password}@${AT}`,

@@ -7,11 +7,13 @@ import { gunzipSync } from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
+import { createConnection } from 'mariadb';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import { onTestFinished } from 'vitest';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
+import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
@@ -201,6 +203,33 @@ export async function postgresTarget(
   };
 }
 
+export async function mysqlTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly table: string }> {
+  const proxy = await startProxy(port);
+  const table = uniqueName();
+  const client = await createConnection({
+    host: '127.0.0.1',
+    port,
+    user: 'root',
+    database: 'shop',
+    autoJsonMap: false,
+  });
+  return {
+    table,
+    url: `mysql://root@127.0.0.1:${proxy.port}/shop?table=${table}${options}`,
+    read: async () => {
+      const text = `SELECT vbid, body FROM ${table} WHERE removed_at IS NULL`;
+      const rows = await client.query<{ vbid: string; body: string }[]>(text);
+      return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])) };
+    },
+    ...behind(proxy),
+    remove: async () => {
+      await proxy.cut();
+      await client.query(`DROP TABLE IF EXISTS ${table}`);
+      await client.end();
+    },
+  };
+}
+
 export async function redisTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
   const stream = uniqueName();
@@ -305,6 +334,14 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     isAvailable: postgresAvailable,
     start: () => startPostgres({ settings: ['fsync=off'] }),
     prepare: postgresTarget,
+  },
+  {
+    name: 'mysql',
+    effectivelyOnce: true,
+    variants: ['', '&removals=delete'],
+    isAvailable: mariadbAvailable,
+    start: () => startMariadb(),
+    prepare: mysqlTarget,
   },
   {
     name: 'redis',

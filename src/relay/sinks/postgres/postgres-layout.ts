@@ -1,11 +1,12 @@
 import pg from 'pg';
 import { PART_NAMES } from '../../../catalog/fields.ts';
 import {
+  allTables,
   COMMENT,
-  grantFor,
   layoutIn,
   mayNotCreate,
   plainNames,
+  RIGHTS,
   rejectForeign,
   TABLES,
   type TableNames,
@@ -153,7 +154,8 @@ export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = 
     } catch (error) {
       const isForbidden = error instanceof pg.DatabaseError && error.code === '42501';
       if (!isForbidden) throw error;
-      const statements = [...missing.map((one) => one.sql), `GRANT ${grantFor(names)}`];
+      const grant = `GRANT ${RIGHTS} ON ${allTables(names).join(', ')} TO ${names.user}`;
+      const statements = [...missing.map((one) => one.sql), grant];
       throw mayNotCreate('PostgreSQL', showsSql ? statements : null, error);
     }
   }

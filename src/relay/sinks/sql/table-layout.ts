@@ -44,7 +44,7 @@ type Types = Readonly<Record<'key' | 'text' | 'flag' | 'json' | 'number' | 'whol
 
 /** Columns with their SQL types. */
 export type Columns = Readonly<Record<string, string>>;
-interface TableLayout {
+export interface TableLayout {
   readonly columns: Columns;
   readonly indexes: readonly string[];
 }
@@ -160,8 +160,10 @@ export function mayNotCreate(server: string, statements: readonly string[] | nul
   return new SinkError('misconfigured', `${server}: the user of this sink may not create tables. ${toDo}`, { cause });
 }
 
-/** The right that a sink needs once its tables exist. */
-export function grantFor(names: TableNames): string {
-  const tables = [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor];
-  return `SELECT, INSERT, UPDATE, DELETE ON ${tables.join(', ')} TO ${names.user}`;
+/** The rights that a sink needs once its tables exist. */
+export const RIGHTS = 'SELECT, INSERT, UPDATE, DELETE';
+
+/** All tables of a sink. */
+export function allTables(names: TableNames): string[] {
+  return [names.table, ...PART_NAMES.map((part) => names[part]), names.cursor];
 }

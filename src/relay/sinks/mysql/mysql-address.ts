@@ -1,0 +1,70 @@
+import { isIP } from 'node:net';
+import type { ConnectionConfig } from 'mariadb';
+import * as z from 'zod';
+import { unbracketed } from '../../../base/loopback.ts';
+import { decoded } from '../../../base/percent-decode.ts';
+import { readText } from '../../../settings/environment.ts';
+
+/* An address of MySQL or MariaDB: mysql://USER:PASSWORD@HOST:PORT/DATABASE?table=NAME. */
+
+const MODES = ['DISABLED', 'REQUIRED', 'VERIFY_CA', 'VERIFY_IDENTITY'] as const;
+
+/** Options of the clients of MySQL and MariaDB that catchword follows. */
+export const FOLLOWED = {
+  'ssl-mode': z.enum(MODES, MODES.join(', ')).optional(),
+  'ssl-ca': z.string().optional(),
+  'ssl-cert': z.string().optional(),
+  'ssl-key': z.string().optional(),
+  socket: z.string().optional(),
+};
+type Followed = z.output<z.ZodObject<typeof FOLLOWED>>;
+
+/** The server or its socket, the database and the table, for people; also what identifies the store. */
+export function mysqlLabel({ hostname, port, pathname, searchParams }: URL): string {
+  const server = searchParams.get('socket') ?? `${hostname}:${port || '3306'}`;
+  return `${server}${pathname} ${searchParams.get('table') ?? 'products'}`;
+}
+
+/** Finds the first fault of an address. @returns the message and the hint */
+export function mysqlProblem({ hostname, username, pathname }: URL): [string, string] | null {
+  const hint = 'Use mysql://USER:PASSWORD@HOST/DATABASE, with socket=FILE for a socket of this machine.';
+  if (hostname === '') return ['the host is missing', hint];
+  if (username === '') return ['the user is missing', hint];
+  return /^\/[^/]+$/.test(pathname) ? null : ['the database is missing', hint];
+}
+
+/**
+ * Reads how to encrypt; false: not at all. MySQL's clients verify less with REQUIRED.
+ * @throws CatchwordError CONFIG_INVALID if a file cannot be read
+ */
+function tlsOf(host: string, asked: Followed): NonNullable<ConnectionConfig['ssl']> {
+  const { 'ssl-ca': ca, 'ssl-cert': cert, 'ssl-key': key } = asked;
+  const mode = asked['ssl-mode'] ?? (ca || cert ? 'VERIFY_IDENTITY' : 'DISABLED');
+  if (mode === 'DISABLED') return false;
+  const read = (name: string, path: string) => readText(`the file of ${name}`, path);
+  const options = {
+    ...(ca && { ca: read('ssl-ca', ca) }),
+    ...(cert && { cert: read('ssl-cert', cert) }),
+    ...(key && { key: read('ssl-key', key) }),
+    // The certificate is compared with it. The name of a server that is asked for must not be an address.
+    host,
+    ...(isIP(host) === 0 && { servername: host }),
+    // An authority of one's own signs for no other servers, a public one for anybody's.
+    ...(ca && mode === 'VERIFY_CA' && { checkServerIdentity: () => undefined }),
+  };
+  return options;
+}
+
+/** Makes the driver's settings for an address with these options. @throws CatchwordError CONFIG_INVALID */
+export function driverConfig(url: URL, asked: Followed): ConnectionConfig {
+  const host = unbracketed(decoded(url.hostname));
+  return {
+    host,
+    port: Number(url.port || '3306'),
+    user: decoded(url.username),
+    password: decoded(url.password),
+    database: decoded(url.pathname.slice(1)),
+    // A socket of this machine has no TLS.
+    ...(asked.socket ? { socketPath: asked.socket } : { ssl: tlsOf(host, asked) }),
+  };
+}

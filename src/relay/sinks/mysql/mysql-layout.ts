@@ -1,0 +1,172 @@
+import * as z from 'zod';
+import { COLUMNS } from '../../../catalog/fields.ts';
+import { SinkError } from '../../sink.ts';
+import {
+  allTables,
+  COMMENT,
+  type FoundTable,
+  layoutIn,
+  mayNotCreate,
+  plainNames,
+  RIGHTS,
+  rejectForeign,
+  TABLES,
+  type TableNames,
+} from '../sql/table-layout.ts';
+import { type MysqlConnection, MysqlError } from './mysql-connection.ts';
+
+/** People's words are searched without regard to case and accents. Both servers have this collation. */
+const TEXT_COLLATION = 'utf8mb4_unicode_520_ci';
+/** Collations that compare byte by byte. Others merge keys, `utf8mb4_bin` those with a space at the end. */
+const KEY_COLLATIONS = ['utf8mb4_nopad_bin', 'utf8mb4_0900_bin'] as const;
+/** Characters of a text that an index has; a text may be longer. */
+const INDEXED = 100;
+
+const COLUMN_EXISTS = 1060;
+const FORBIDDEN = 1142;
+
+export function quoted(...names: readonly string[]): string {
+  return names.map((name) => `\`${name.replaceAll('`', '``')}\``).join('.');
+}
+
+/**
+ * The columns with their types. `double` has each price exactly: they have at most 15 digits. JSON is text, because the type
+ * of MySQL would write numbers in another way.
+ */
+export function mysqlLayout(isMariaDb: boolean) {
+  const binary = `CHARACTER SET utf8mb4 COLLATE ${KEY_COLLATIONS[isMariaDb ? 0 : 1]}`;
+  return layoutIn({
+    key: `varchar(255) ${binary}`,
+    text: 'longtext',
+    flag: 'boolean',
+    json: `longtext ${binary}`,
+    number: 'double',
+    whole: 'int',
+    count: 'bigint',
+    time: 'datetime(3)',
+    id: 'bigint AUTO_INCREMENT PRIMARY KEY',
+  });
+}
+
+/** Finds the names of a sink's tables. @param given `name` or `database.name` */
+export async function resolveNames(db: MysqlConnection, given: string): Promise<TableNames> {
+  const [name = '', asked = null] = given.split('.').reverse();
+  const answer = await db.query('SELECT coalesce(?, database()) AS db, current_user() AS user', [asked]);
+  const [{ db: schema, user }] = z.tuple([z.object({ db: z.string(), user: z.string() })]).parse(answer);
+  const names = plainNames(name).map((one) => quoted(schema, one));
+  const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = names;
+  const grantee = `'${user.replace(/@(?=[^@]*$)/, "'@'")}'`;
+  const key = `${schema}.${name}`;
+  const exists = (await foundTable(db, table)) !== undefined;
+  return { table, prices, contributors, identifiers, cursor, key, exists, user: grantee };
+}
+
+const foundSchema = z.array(z.object({ name: z.string(), comment: z.string(), collation: z.string().nullable() }));
+
+/** Reads a table's layout; undefined if the table does not exist. @param table quoted */
+async function foundTable(db: MysqlConnection, table: string): Promise<(FoundTable & { vbid?: string }) | undefined> {
+  const [schema, name] = table
+    .slice(1, -1)
+    .split('`.`')
+    .map((one) => one.replaceAll('``', '`'));
+  const columns = foundSchema.parse(
+    await db.query(
+      `SELECT column_name AS name, table_comment AS comment, collation_name AS collation
+       FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+       WHERE table_schema = ? AND table_name = ?`,
+      [schema, name],
+    ),
+  );
+  if (columns.length === 0) return undefined;
+  const vbid = columns.find((column) => column.name === 'vbid')?.collation ?? undefined;
+  return { columns: columns.map((column) => column.name), comment: columns[0]?.comment ?? null, ...(vbid && { vbid }) };
+}
+
+export async function hasRows(db: MysqlConnection, table: string): Promise<boolean> {
+  return (await db.query(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
+}
+
+/** Whether catchword has fed the table: it then has a cursor row. */
+async function isFed(db: MysqlConnection, { cursor, key }: TableNames): Promise<boolean> {
+  if ((await foundTable(db, cursor)) === undefined) return false;
+  return (await db.query(`SELECT 1 FROM ${cursor} WHERE table_name = ?`, [key])).length > 0;
+}
+
+function createText(db: MysqlConnection, names: TableNames, which: (typeof TABLES)[number]): string {
+  const { columns, indexes } = mysqlLayout(db.isMariaDb).tables[which];
+  const lines = Object.entries(columns).map(([column, type]) => {
+    const name = quoted(column);
+    return `${name} ${type}${type.startsWith('longtext CHARACTER') ? ` CHECK (json_valid(${name}))` : ''}`;
+  });
+  const keys = indexes.map((column) => `KEY (${quoted(column)}${column === 'vbid' ? '' : `(${INDEXED})`})`);
+  const searched = COLUMNS.filter(({ words }) => words !== undefined).map(({ column }) => quoted(column));
+  const search = which === 'table' ? [`FULLTEXT KEY (${searched.join(', ')})`] : [];
+  // A table that another application creates meanwhile must not count as ours. All sinks share the table of cursors.
+  const create = which === 'cursor' ? 'CREATE TABLE IF NOT EXISTS' : 'CREATE TABLE';
+  return `${create} ${names[which]} (${[...lines, ...keys, ...search].join(', ')}) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = ${TEXT_COLLATION} COMMENT = '${COMMENT}'`;
+}
+
+/**
+ * Lists the statements that create what is missing.
+ * @throws SinkError misconfigured for a table that catchword did not create, or that would merge keys
+ */
+async function missingTables(db: MysqlConnection, names: TableNames): Promise<string[]> {
+  const missing: string[] = [];
+  for (const which of TABLES) {
+    const name = names[which];
+    const found = await foundTable(db, name);
+    if (found === undefined) {
+      missing.push(createText(db, names, which));
+      continue;
+    }
+    await rejectForeign(name, found, mysqlLayout(db.isMariaDb).tables[which].columns, {
+      server: 'MySQL',
+      isFed: async () => which === 'cursor' || (await isFed(db, names)),
+      hasRows: () => hasRows(db, name),
+    });
+    if (which === 'cursor' || KEY_COLLATIONS.some((one) => one === found.vbid)) continue;
+    const collation = KEY_COLLATIONS[db.isMariaDb ? 0 : 1];
+    const change = `ALTER TABLE ${name} MODIFY vbid varchar(255) CHARACTER SET utf8mb4 COLLATE ${collation} NOT NULL`;
+    throw new SinkError(
+      'misconfigured',
+      `MySQL: the column vbid of ${name} takes some keys for the same one. ${change}`,
+    );
+  }
+  return missing;
+}
+
+/**
+ * Creates missing tables with their indexes.
+ * @throws SinkError misconfigured if the user may not create them
+ */
+export async function ensureLayout(db: MysqlConnection, names: TableNames): Promise<void> {
+  for (const statement of await missingTables(db, names)) {
+    try {
+      await db.query(statement);
+    } catch (error) {
+      const isForbidden = error instanceof MysqlError && error.errno === FORBIDDEN;
+      throw isForbidden ? mayNotCreate('MySQL', null, error) : error;
+    }
+  }
+}
+
+/**
+ * Checks the tables without creating one, which the server could not undo: of a missing one, whether it may be created.
+ * @returns whether there are all
+ * @throws SinkError misconfigured, with the SQL to run
+ */
+export async function checkLayout(db: MysqlConnection, names: TableNames): Promise<boolean> {
+  const missing = await missingTables(db, names);
+  if (missing.length === 0) return true;
+  try {
+    // Creates nothing, because no table has two columns of one name. The server looks at the user's rights first.
+    await db.query(`CREATE TABLE ${names.table} (a int, a int)`);
+  } catch (error) {
+    if (error instanceof MysqlError && error.errno === FORBIDDEN) {
+      const grants = allTables(names).map((table) => `GRANT ${RIGHTS} ON ${table} TO ${names.user}`);
+      throw mayNotCreate('MySQL', [...missing, ...grants], error);
+    }
+    if (!(error instanceof MysqlError) || error.errno !== COLUMN_EXISTS) throw error;
+  }
+  return false;
+}
