@@ -4,7 +4,7 @@ import { constants } from 'node:http2';
 import { dirname, join, relative, resolve } from 'node:path';
 import { build } from 'esbuild';
 
-const { exports, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+const { exports, optionalDependencies, peerDependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
 
 /** @type {import('esbuild').BuildOptions} */
 const options = {
@@ -119,7 +119,7 @@ const programs = {
   ...options,
   outdir: 'dist',
   entryNames: '[name]',
-  external: Object.keys(optionalDependencies),
+  external: Object.keys({ ...optionalDependencies, ...peerDependencies }),
   // For packages in CommonJS.
   banner: {
     js: "import { createRequire as requireFrom } from 'node:module';\nconst require = requireFrom(import.meta.url);",

@@ -1,6 +1,6 @@
 /**
  * Measures how fast each sink is fed from a log of a million records, compared with feeding its store by a bare loop.
- * `npx tsx bench/sinks.ts [records] [--only KIND] [--runs N]`; needs redis-server, nats-server and PostgreSQL. Takes 2
+ * `npx tsx bench/sinks.ts [records] [--only KIND] [--runs N]`; needs redis-server, nats-server, PostgreSQL and MariaDB. Takes 2
  * minutes for each of the 5 runs, whose medians are printed.
  */
 
@@ -24,10 +24,12 @@ import { table } from '../src/report/text.ts';
 import { createHistory } from '../src/store/history/history.ts';
 import { writeUnder } from '../src/store/schema/hold-lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
+import { startMariadb } from '../test/support/mariadb.ts';
 import { startNats } from '../test/support/nats.ts';
 import { startPostgres } from '../test/support/postgres.ts';
 import { startRedis } from '../test/support/redis.ts';
 import { type FakeS3, S3_KEY, startS3 } from '../test/support/s3.ts';
+import { prepareBatches } from './bare-mysql.ts';
 import { checkpoint, prepareCopy } from './bare-postgres.ts';
 import { CLI, environment, inDirectory, measureSync, median, peakBytes, print, serveSandbox } from './process.ts';
 
@@ -216,6 +218,21 @@ function postgres(port: number, directory: string): Kind {
   };
 }
 
+function mysql(port: number): Kind {
+  let tables = 0;
+  return {
+    name: 'mysql',
+    batch: 5_000,
+    fresh: async () => `mysql://root@127.0.0.1:${port}/shop?table=t${++tables}_${process.pid}`,
+    floor: async (chunks) => {
+      const { feed, end } = await prepareBatches(port, chunks);
+      const ms = await timed(feed);
+      await end();
+      return ms;
+    },
+  };
+}
+
 function redis(port: number): Kind {
   let streams = 0;
   return {
@@ -304,6 +321,7 @@ async function measure(directory: string): Promise<void> {
   const [hookPort] = (await once(receiver, 'message')) as [number];
   const [postgresServer, redisServer, natsServer] = [await startPostgres(IDLE), await startRedis(), await startNats()];
   const bucket = await startS3();
+  const mariadb = await startMariadb();
   const db = join(directory, 'catalog.db');
   await fill(db);
   const store = openStore(db);
@@ -315,6 +333,7 @@ async function measure(directory: string): Promise<void> {
     webhook(hookPort, 100, directory),
     webhook(hookPort, 1_000, directory),
     s3(bucket),
+    mysql(mariadb.port),
   ].filter(({ name }) => flags.only === undefined || name === flags.only);
   try {
     const rounds: Result[][] = [];
@@ -376,7 +395,8 @@ async function measure(directory: string): Promise<void> {
   } finally {
     store.close();
     receiver.disconnect();
-    await Promise.all([postgresServer.stop(), redisServer.stop(), natsServer.stop(), bucket.stop()]);
+    const servers = [postgresServer, redisServer, natsServer, mariadb, bucket];
+    await Promise.all(servers.map((server) => server.stop()));
   }
 }
 

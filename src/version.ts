@@ -4,7 +4,7 @@ interface Manifest {
   readonly version: string;
   /** Of the whole package. */
   readonly optionalDependencies?: Readonly<Record<string, string>>;
-  /** Of the package that has the client alone. */
+  /** What only some users need, and all of the package that has the client alone. */
   readonly peerDependencies?: Readonly<Record<string, string>>;
 }
 
@@ -19,5 +19,5 @@ export const VERSION = manifest.version;
 /** The packages that the library does without, and their versions, as ranges. */
 export const OPTIONAL_PACKAGES = { ...manifest.optionalDependencies, ...manifest.peerDependencies };
 
-/** Whether npm can install all of them with this package; it leaves peers to the user. */
-export const HAS_OPTIONAL_DEPENDENCIES = manifest.optionalDependencies !== undefined;
+/** Those of them that npm can install with this package; it leaves peers to the user. */
+export const OPTIONAL_DEPENDENCIES = manifest.optionalDependencies ?? {};

@@ -1,4 +1,4 @@
-import { HAS_OPTIONAL_DEPENDENCIES, OPTIONAL_PACKAGES } from '../version.ts';
+import { OPTIONAL_DEPENDENCIES, OPTIONAL_PACKAGES } from '../version.ts';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 
 const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
@@ -17,7 +17,7 @@ export function explainMissing(error: unknown): unknown {
   const name = NAME.exec(messageOf(error))?.[1] ?? '';
   if (!Object.hasOwn(OPTIONAL_PACKAGES, name)) return error;
   const one = `npm install ${name}@${OPTIONAL_PACKAGES[name]}`;
-  const hint = HAS_OPTIONAL_DEPENDENCIES
+  const hint = Object.hasOwn(OPTIONAL_DEPENDENCIES, name)
     ? `Install everything that catchword can use: npm install --include=optional. Only this package: ${one}.`
     : `Install it: ${one}.`;
   return new CatchwordError('PACKAGE_MISSING', `the package ${name} is not installed`, { hint, cause: error });

@@ -8,6 +8,7 @@ import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts'
 import { directoryOfFile } from '../package/fresh-project.ts';
 import { addressOf, startProcess } from '../support/cli.ts';
 import { serveHttp } from '../support/listen.ts';
+import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { natsAvailable, startNats } from '../support/nats.ts';
 import { installPackage } from '../support/package.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
@@ -27,7 +28,9 @@ const NPX = fileURLToPath(new URL('npx.mjs', import.meta.url));
 const run = promisify(execFile);
 
 const PAGES = [...new Set(BLOCKS.map(({ page }) => page))];
-const canRun = [postgresAvailable, redisAvailable, natsAvailable, sqliteToolsAvailable].every(Boolean);
+const canRun = [postgresAvailable, mariadbAvailable, redisAvailable, natsAvailable, sqliteToolsAvailable].every(
+  Boolean,
+);
 
 /** What a page needs, besides what each has, for bash. */
 const BEFORE: Readonly<Record<string, string>> = {
@@ -58,6 +61,7 @@ const BEFORE: Readonly<Record<string, string>> = {
 const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/bad-night.md': [/^shop is held: run 3, which comes next, emptied prices of 988 of 988 products$/m],
   'docs/verify.md': [/^shop, as of change \d+ \(every column.*: 0 differ, 0 missing, 0 extra, 988 equal$/m],
+  'docs/stores/mysql.md': [/^vbid\ttitle\tcontributors\tsku\tusd\n(\d{13}\t.+\n)+/m],
   'docs/node.md': [/^\d+ products, complete at \d{4}-[\s\S]*\n988\n/m, /^EVENT_INVALID$/m],
   'docs/sql.md': [
     /^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+\|\d{13}\|[\d.]+\n){5}/m,
@@ -80,7 +84,7 @@ describe.skipIf(!canRun)('the documents', () => {
 
   beforeAll(async () => {
     await installPackage(project);
-    for (const name of ['eventsource', 'eventsource-parser', 'standardwebhooks'])
+    for (const name of ['eventsource', 'eventsource-parser', 'mariadb', 'standardwebhooks'])
       symlinkSync(join(MODULES, name), join(project, 'node_modules', name));
     mkdirSync(join(project, 'bin'));
     for (const [name, text] of standIns()) {
@@ -108,7 +112,7 @@ describe.skipIf(!canRun)('the documents', () => {
       CATCHWORD_HTTP_PORT: '0',
       CATCHWORD_HTTP_TOKEN: 'a-token-of-thirty-two-characters',
     };
-    servers.push(await startRedis(), await startNats());
+    servers.push(await startRedis(), await startNats(), await startMariadb());
     await postgres.client.query('CREATE DATABASE fed');
     await run('npx', ['catchword', 'sync'], { cwd: project, env: environment });
     sandbox.catalog.mutate({ remove: 2, update: 3, seed: 1 });
@@ -150,6 +154,7 @@ describe.skipIf(!canRun)('the documents', () => {
       web: '',
       receiver,
       postgres: `postgres@127.0.0.1:${postgres.port}`,
+      mysql: `root@127.0.0.1:${servers[2]?.port}`,
       redis: `127.0.0.1:${servers[0]?.port}`,
       nats: `127.0.0.1:${servers[1]?.port}`,
       secret: `whsec_${Buffer.from('a secret of thirty-two characters').toString('base64')}`,

@@ -1,4 +1,5 @@
 import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
+import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
 import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { tableOf } from './reference.ts';
 
@@ -16,6 +17,19 @@ const line = (column: string, type: string, about: string): Line => [`\`${column
 const inView = ({ column, form, about }: Field): Line => line(column, FORMS[form] ?? 'text', about);
 const inPostgres = ({ column, form, about }: Field): Line =>
   line(column, form === 'names' ? (FORMS.names ?? '') : (PRODUCT_COLUMNS[column] ?? ''), about);
+
+/** Without the collation, which differs between the servers. */
+const MYSQL_TYPES = mysqlLayout(true).products;
+const inMysql = ({ column, form, about }: Field): Line =>
+  line(
+    column,
+    form === 'names'
+      ? (FORMS.names ?? '').replace('text', 'longtext')
+      : form === 'texts'
+        ? 'longtext: JSON'
+        : (MYSQL_TYPES[column] ?? ''),
+    about,
+  );
 
 const KEY = line('vbid', 'text', 'The key of the product.');
 const inPart = ({ column, form, about }: (typeof PARTS)['contributors' | 'identifiers'][number]): Line =>
@@ -40,6 +54,15 @@ const TABLES: Readonly<Record<string, readonly Line[]>> = {
   ],
   contributors: [KEY, ...PARTS.contributors.map(inPart)],
   identifiers: [KEY, ...PARTS.identifiers.map(inPart)],
+  mysql: [
+    line('vbid', 'varchar(255)', 'The key of the product, and of the table.'),
+    ...COLUMNS.map(inMysql),
+    line('body', 'longtext: JSON', "The source's JSON, byte by byte."),
+    line('seq', 'bigint', 'The number of its newest change.'),
+    line('changed_at', 'datetime(3)', 'When it last changed, in UTC.'),
+    line('removed_at', 'datetime(3)', 'When it was removed; null if it was not.'),
+    line('fill', 'bigint', "catchword's own."),
+  ],
   postgres: [
     line('vbid', 'text', 'The key of the product, and of the table.'),
     ...COLUMNS.map(inPostgres),

@@ -10,6 +10,7 @@ export const GENERATED_PAGES: Readonly<Record<string, (page: string) => string |
   'docs/settings.md': settingsPage,
   'docs/errors.md': errorsPage,
   'docs/sql.md': withFieldTables,
+  'docs/stores/mysql.md': withFieldTables,
   'docs/stores/postgres.md': withFieldTables,
   'docs/licenses.md': licensesPage,
   'docs/dev/interface.md': (page) => renderInterface(page, readRuleTags()),

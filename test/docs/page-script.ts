@@ -50,6 +50,7 @@ export interface Places {
   /** Answers every request with 200. */
   readonly receiver: string;
   readonly postgres: string;
+  readonly mysql: string;
   readonly redis: string;
   readonly nats: string;
   readonly secret: string;
@@ -63,6 +64,7 @@ function placed(code: string, places: Places): string {
     [/(?<=CATCHWORD_ACCESS_TOKEN=)…/g, 'sandboxtoken'],
     [/http:\/\/127\.0\.0\.1:4010/g, places.sandbox],
     [/http:\/\/127\.0\.0\.1:8080/g, places.web],
+    [/(?<=mysql:\/\/)user:password@db\.example/g, places.mysql],
     [/user:password@db\.example/g, places.postgres],
     [/postgres:\/\/\/(\w+)\?host=[\w/]+&/g, `postgres://${places.postgres}/$1?`],
     [/user:password@redis\.example/g, places.redis],
@@ -120,10 +122,11 @@ const RUNS: Readonly<Record<string, (code: string, page: string, places: Places)
     const settings = /^export CATCHWORD_/m.test(code) ? 'npx catchword settings >/dev/null\n' : '';
     return `${placed(code, places)}\n${settings}`;
   },
-  sql: (code, page) =>
-    page === 'docs/sql.md'
-      ? withInput("sqlite3 -readonly -bail -cmd '.timeout 5000' data/catalog.db", code)
-      : withInput('psql -q -v ON_ERROR_STOP=1 shop', code),
+  sql: (code, page, { mysql }) => {
+    if (page === 'docs/sql.md') return withInput("sqlite3 -readonly -bail -cmd '.timeout 5000' data/catalog.db", code);
+    if (page !== 'docs/stores/mysql.md') return withInput('psql -q -v ON_ERROR_STOP=1 shop', code);
+    return withInput(`mariadb -h 127.0.0.1 -P ${mysql.split(':')[1]} -u root shop`, code);
+  },
   python: (code) => withInput('/usr/bin/python3 -I -', code),
   // A part of a project of Django.
   py: (code) => withInput(`/usr/bin/python3 -I -c 'import ast, sys; ast.parse(sys.stdin.read())'`, code),

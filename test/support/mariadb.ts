@@ -26,9 +26,15 @@ export async function startMariadb({ settings = [], certificate, password = '' }
   return await startServer({
     command: PROGRAM,
     args: (port, directory) => [
-      ...['--no-defaults', `--datadir=${data(directory)}`, `--socket=${join(directory, 'socket')}`, user],
-      ...['--bind-address=127.0.0.1', `--port=${port}`, `--init-file=${join(directory, 'init.sql')}`],
-      ...['--innodb-flush-log-at-trx-commit=0', '--skip-name-resolve', '--innodb-fast-shutdown=2'],
+      '--no-defaults',
+      user,
+      `--datadir=${data(directory)}`,
+      `--socket=${join(directory, 'socket')}`,
+      `--init-file=${join(directory, 'init.sql')}`,
+      '--bind-address=127.0.0.1',
+      `--port=${port}`,
+      '--skip-name-resolve',
+      '--innodb-flush-log-at-trx-commit=0',
       ...(certificate === undefined ? [] : [`--ssl-cert=${certificate.cert}`, `--ssl-key=${certificate.key}`]),
       ...settings,
     ],
@@ -50,8 +56,15 @@ export function useMariadb(setup?: MariadbSetup): { readonly server: ServerProce
   beforeAll(async () => {
     used.server = await startMariadb(setup);
     used.client = await createConnection({
-      ...{ host: '127.0.0.1', port: used.server.port, user: 'root', password: setup?.password ?? '' },
-      ...{ database: 'shop', multipleStatements: true, autoJsonMap: false, bigIntAsNumber: true, dateStrings: true },
+      host: '127.0.0.1',
+      port: used.server.port,
+      user: 'root',
+      password: setup?.password ?? '',
+      database: 'shop',
+      multipleStatements: true,
+      autoJsonMap: false,
+      bigIntAsNumber: true,
+      dateStrings: true,
     });
   });
   afterAll(async () => {
