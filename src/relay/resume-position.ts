@@ -66,11 +66,11 @@ function knowsView({ sinks }: RelayWriter, sink: SinkRow, mark: Mark): boolean {
 
 /** What keeps two mirrors apart in one store, by the kind of the sink. */
 const APART: Readonly<Record<string, string>> = {
-  postgres: 'table (table=NAME)',
-  mysql: 'table (table=NAME)',
-  redis: 'stream (stream=NAME)',
-  nats: 'subject (subject=NAME)',
-  s3: 'prefix (s3://BUCKET/PREFIX)',
+  postgres: 'another table (table=NAME)',
+  mysql: 'another table (table=NAME)',
+  redis: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
+  nats: 'another subject (subject=NAME) or bucket (kv=NAME)',
+  s3: 'another prefix (s3://BUCKET/PREFIX)',
 };
 
 /**
@@ -85,13 +85,10 @@ export function requireOwnMark(
   if (mirror !== null && (isOfThisHistory(mirror, mark) || mirror.sinks.get(name)?.takeOver === true)) return;
   const isOther = mark.incarnation !== mirror?.incarnation;
   const whose = isOther ? 'another mirror' : 'a later state of this mirror (was it restored from a backup?)';
-  throw new CatchwordError(
-    'SINK_CONFLICT',
-    `${address} was fed by ${whose}${isOther ? `: use another ${APART[kind] ?? 'address'}` : ''}`,
-    {
-      hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
-    },
-  );
+  const other = APART[kind] ?? 'another address';
+  throw new CatchwordError('SINK_CONFLICT', `${address} was fed by ${whose}${isOther ? `: use ${other}` : ''}`, {
+    hint: `To replace its contents: npx catchword sink replay ${name}, then: npx catchword sink resume ${name}.`,
+  });
 }
 
 /** Whether the mark belongs to this log: not to another mirror, nor to changes that were lost when a backup was restored. */

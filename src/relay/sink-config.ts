@@ -79,15 +79,18 @@ const KINDS: Readonly<Record<string, Kind>> = {
     schemes: ['redis:', 'rediss:', 'redis+sentinel:', 'rediss+sentinel:'],
     address: (url, urls) => {
       const hosts = hostsOf(urls, isBehindSentinels(url) ? '26379' : '6379');
-      return `${hosts}${url.pathname} ${url.searchParams.get('stream') ?? 'catalog'}`;
+      const keys = url.searchParams.get('keys');
+      return `${hosts}${url.pathname} ${keys === null ? (url.searchParams.get('stream') ?? 'catalog') : `${keys}:*`}`;
     },
     load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
   },
   nats: {
     schemes: ['nats:', 'tls:'],
     address: (url, urls) => {
+      const bucket = url.searchParams.get('kv');
       const names = ['stream', 'subject'].flatMap((name) => url.searchParams.get(name) ?? []);
-      return `${hostsOf(urls, '4222')} ${names.length > 0 ? names.join(' ') : 'catalog.products'}`;
+      const stream = names.length > 0 ? names.join(' ') : 'catalog.products';
+      return `${hostsOf(urls, '4222')} ${bucket === null ? stream : `$KV.${bucket}.>`}`;
     },
     load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
   },

@@ -21,8 +21,8 @@ export function addressHint(text: string): string {
   return text.includes('@') ? ENCODE : QUOTE;
 }
 
-/** Names of secret options. A webhook's whole query is secret. */
-export const SECRET_NAME = /pass|secret|token|key|auth|credential/i;
+/** Names of secret options, which `keys` of Redis is not. A webhook's whole query is secret. */
+export const SECRET_NAME = /pass|secret|token|key(?!s$)|auth|credential/i;
 
 /** The path of `jsonl:PATH` or `module:PATH`, relative to the working directory. */
 export function pathOf(url: URL): string {
@@ -105,5 +105,14 @@ export function readOptions<S extends z.ZodRawShape>(
   const fault = isUnfit ? `the option ${name} is not for a sink` : `the value of ${name} is not valid`;
   throw new CatchwordError('CONFIG_INVALID', fault, {
     hint: `Use ${issue?.message ?? 'another value'}.${quotes}`,
+  });
+}
+
+/** @throws CatchwordError CONFIG_INVALID if an option stands beside one of those that it excludes */
+export function excludeOptions(url: URL, name: string, excluded: readonly string[]): void {
+  const other = excluded.find((one) => url.searchParams.has(one));
+  if (other === undefined) return;
+  throw new CatchwordError('CONFIG_INVALID', `the options ${name} and ${other} exclude each other`, {
+    hint: `Remove one of them: ${name} is for the last value of each product, ${other} for a stream of events.`,
   });
 }

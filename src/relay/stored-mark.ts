@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Mark } from './sink.ts';
+import type { Mark, Opened } from './sink.ts';
 
 /** A mark as a store returns it. Many stores return every field as text. */
 export const markSchema = z.object({
@@ -14,6 +14,12 @@ export const markSchema = z.object({
 export function markAtStart(mark: Mark): Mark {
   const { incarnation, generation } = mark;
   return { incarnation, generation, cursor: 0, at: 0, late: 0 };
+}
+
+/** Returns the position of a store of products that has nothing. @param mark what the mirror believes @param reason for the log */
+export function emptyPosition(mark: Mark, reason: string): Opened {
+  const start = markAtStart(mark);
+  return mark.cursor > 0 ? { ...start, refill: reason } : start;
 }
 
 export function isSameMark(a: Mark | null, b: Mark | null): boolean {

@@ -9,8 +9,10 @@ const APART: Readonly<Record<string, string>> = {
   jsonl: 'another address',
   postgres: 'another table (table=NAME)',
   redis: 'another stream (stream=NAME)',
+  rediskeys: 'another stream (stream=NAME) or prefix (keys=PREFIX)',
   nats: 'another subject (subject=NAME)',
   s3: 'another prefix (s3://BUCKET/PREFIX)',
+  natskv: 'another subject (subject=NAME) or bucket (kv=NAME)',
 };
 
 it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(

@@ -249,6 +249,28 @@ export async function redisTarget(port: number, options = ''): Promise<ProxiedTa
   };
 }
 
+/** The products that are keys of Redis. */
+export async function redisKeysTarget(port: number): Promise<ProxiedTarget & { readonly prefix: string }> {
+  const proxy = await startProxy(port);
+  const prefix = uniqueName();
+  const redis = new Redis(port, '127.0.0.1');
+  return {
+    prefix,
+    url: `redis://127.0.0.1:${proxy.port}?keys=${prefix}`,
+    read: async () => {
+      const keys = (await redis.keys(`${prefix}:*`)).filter((key) => !/:(\t.*)?$/.test(key));
+      const texts = keys.length === 0 ? [] : await redis.mget(keys);
+      const products = keys.map((key, at) => [key.slice(prefix.length + 1), JSON.parse(texts[at] ?? '')] as const);
+      return { seqs: null, products: new Map(products) };
+    },
+    ...behind(proxy),
+    remove: async () => {
+      await proxy.cut();
+      redis.disconnect();
+    },
+  };
+}
+
 export async function natsTarget(port: number): Promise<ProxiedTarget & { readonly stream: string }> {
   const proxy = await startProxy(port);
   const stream = uniqueName();
@@ -393,6 +415,14 @@ export const KINDS: readonly TargetKind[] = [
     effectivelyOnce: true,
     variants: ['&files=5', '&files=3&format=ndjson'],
     ...s3Kind(),
+  },
+  {
+    name: 'rediskeys',
+    effectivelyOnce: true,
+    variants: [''],
+    isAvailable: redisAvailable,
+    start: () => startRedis(),
+    prepare: redisKeysTarget,
   },
 ];
 

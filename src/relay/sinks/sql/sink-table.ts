@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
-import { isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
+import { emptyPosition, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 
 /*
@@ -91,19 +91,20 @@ async function positionOf(
   found: Cursor | null,
   mark: Mark,
 ): Promise<{ readonly position: Opened; readonly mustFill: boolean }> {
-  const start = markAtStart(mark);
-  const refill = (reason: string): Opened => (mark.cursor > 0 ? { ...start, refill: reason } : start);
   const loss = lossOf(table, found);
   const isFilled = found?.isFilled ?? (await hasRows());
   // An empty table may be filled by this mirror, even if another one filled it before.
   if (!isFilled && (loss !== null || found?.incarnation !== mark.incarnation)) {
-    return { position: refill(loss ?? `table ${table} is empty`), mustFill: true };
+    return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustFill: true };
   }
   const isNeverFed = found?.incarnation === mark.incarnation && found.cursor === 0;
-  if (isNeverFed) return { position: refill(`nothing was delivered to ${table} yet`), mustFill: false };
+  if (isNeverFed) return { position: emptyPosition(mark, `nothing was delivered to ${table} yet`), mustFill: false };
   if (found !== null) return { position: found, mustFill: false };
   // If this mirror never wrote the rows, the operator must decide.
-  return { position: mark.cursor === 0 ? UNKNOWN_OWNER : refill(lossOf(table, null) ?? ''), mustFill: false };
+  return {
+    position: mark.cursor === 0 ? UNKNOWN_OWNER : emptyPosition(mark, lossOf(table, null) ?? ''),
+    mustFill: false,
+  };
 }
 
 /** The cursor row of an open table. */

@@ -1,0 +1,137 @@
+import type { Redis } from 'ioredis';
+import { isBehindSentinels } from '../../base/host-urls.ts';
+import { decoded } from '../../base/percent-decode.ts';
+import { reasonOf, redisPlace } from '../../base/redis-place.ts';
+import { type Mark, SinkError, type SinkSettings } from '../sink.ts';
+import { isSameMark, markSchema } from '../stored-mark.ts';
+import type { ConnectionLife } from './connection-scope.ts';
+
+/* What both kinds of Redis sinks share: the connection, and the mark in a hash that their scripts compare. */
+
+/** Lua: whether the mark in a hash is the one that this process left, and may be written. */
+export const IS_AT = `
+local function isAt(key, fence)
+  local old, found = {}, redis.call('HGETALL', key)
+  for at = 1, #found, 2 do old[found[at]] = found[at + 1] end
+  local oldFence = ''
+  if #found > 0 then
+    oldFence = table.concat({old.incarnation or '', old.generation or '', old.cursor or '', old.late or ''}, ' ')
+  end
+  if oldFence ~= fence then return false end
+  -- Redis does not undo what a script has written: a user who may no longer write the mark must fail before the first entry.
+  if #found > 0 then redis.call('HSET', key, 'incarnation', old.incarnation) end
+  return true
+end`;
+
+/** Parts of a mark that `isAt` compares, as `isSameMark` does; null: the store has none. */
+export function fenceOf(mark: Mark | null): string {
+  if (mark === null) return '';
+  const { incarnation, generation, cursor, late } = mark;
+  return [incarnation, generation, cursor, late].join(' ');
+}
+
+const COMMAND_TIMEOUT_MS = 30_000;
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Tells settings from failures that pass. */
+export function toSinkError(error: unknown): SinkError {
+  const message = reasonOf(error);
+  const isCluster = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /.test(message);
+  const where = isCluster ? 'it is a node of a cluster, which is not supported; use another Redis: ' : '';
+  // The driver quotes the answer of a sentinel.
+  const isSetting = /\b(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|ERR (unknown command|DB index|The user|No such))/.test(
+    message,
+  );
+  const failure = isCluster || isSetting ? 'misconfigured' : 'unavailable';
+  const timedOut = message === 'Command timed out';
+  return new SinkError(failure, `Redis: ${where}${message}`, { cause: error, timedOut });
+}
+
+/** Leaves out catchword's options, and credentials and a database, about whose errors the driver would say less. */
+function driverUrl(url: URL): URL {
+  const plain = new URL(url);
+  plain.username = '';
+  plain.password = '';
+  plain.pathname = isBehindSentinels(url) ? (url.pathname.split('/')[1] ?? '') : '';
+  const options = url.search.slice(1).split('&');
+  plain.search = options.filter((option) => option.startsWith('sentinel_')).join('&');
+  return plain;
+}
+
+/** A member that the types of the driver leave out. What it says of a sentinel is only that the connection is closed. */
+interface Internals {
+  readonly connector: { connectToSentinel?: (...asked: readonly unknown[]) => Redis };
+}
+
+/** Connects to the server, or to the primary that sentinels name. */
+export async function connect({ url, urls }: SinkSettings, life: ConnectionLife): Promise<Redis> {
+  let reason: unknown;
+  const connecting = redisPlace(urls.map(driverUrl)).open({
+    ...(url.username !== '' && { username: decoded(url.username) }),
+    ...(url.password !== '' && { password: decoded(url.password) }),
+    lazyConnect: true,
+    // The relay reconnects.
+    retryStrategy: null,
+    sentinelRetryStrategy: () => null,
+    maxRetriesPerRequest: 0,
+    enableOfflineQueue: false,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    // A server that is still loading says so to each command.
+    enableReadyCheck: false,
+    disableClientInfo: true,
+  });
+  const note = (error: unknown): void => {
+    reason ??= error;
+  };
+  connecting.on('error', note).on('sentinelError', note);
+  const { connector } = connecting as unknown as Internals;
+  const ask = connector.connectToSentinel?.bind(connector);
+  if (ask !== undefined) {
+    connector.connectToSentinel = (...asked) =>
+      ask(...asked).on('error', (error) => note(Object.assign(error, { message: `the sentinel: ${error.message}` })));
+  }
+  connecting.on('connect', () => life.own(connecting.stream));
+  connecting.on('close', () => life.end(reason ?? new Error('the server closed the connection')));
+  life.atEnd(() => {
+    // Does not wait for the server; without a socket yet, the driver does not make one any more.
+    connecting.disconnect();
+    connecting.stream?.destroy();
+  });
+  try {
+    await connecting.connect();
+    // One sentinel that answers is enough.
+    reason = undefined;
+    await connecting.select(Number(url.pathname.split('/')[isBehindSentinels(url) ? 2 : 1] || '0'));
+    return connecting;
+  } catch (error) {
+    throw reason ?? error;
+  }
+}
+
+/** Reads the mark of a store; null if it has none. */
+export async function readMark(db: Redis, markKey: string): Promise<Mark | null> {
+  const found = await db.hgetall(markKey);
+  return Object.keys(found).length === 0 ? null : markSchema.parse(found);
+}
+
+/** The error of a store whose mark is not the one that this process left. */
+export function movedCursor(markKey: string): SinkError {
+  return new SinkError('unavailable', `Redis: another process changed the cursor in ${markKey}`);
+}
+
+/** @throws SinkError unavailable if the mark is not `written` */
+export async function requireMark(db: Redis, markKey: string, written: Mark | null): Promise<void> {
+  if (!isSameMark(await readMark(db, markKey), written)) throw movedCursor(markKey);
+}
+
+/** Queues commands and discards them: Redis checks rights, memory and role when a command is queued. */
+export async function tryInVain(db: Redis, keys: readonly string[], queue: () => Promise<void>): Promise<void> {
+  await db.watch(...keys);
+  await db.multi({ pipeline: false });
+  try {
+    await queue();
+  } finally {
+    await db.discard();
+  }
+}
