@@ -327,6 +327,39 @@ export function s3Target({ port, objects }: Pick<FakeS3, 'port' | 'objects'>, op
   return bucketTarget(port, region, `${id}:${secret}`, (prefix) => readBucket(objects, prefix), options);
 }
 
+/** Returns the text of a key of a bucket as docs/stores/nats.md says how to. */
+export function decodedKey(key: string): string {
+  return Buffer.from(
+    key.replace(/=(..)/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 16))),
+    'latin1',
+  ).toString('utf8');
+}
+
+/** The products that a bucket has, read message by message. */
+export async function natsBucketTarget(port: number): Promise<ProxiedTarget & { readonly bucket: string }> {
+  const proxy = await startProxy(port);
+  const bucket = uniqueName();
+  return {
+    bucket,
+    url: `nats://127.0.0.1:${proxy.port}?kv=${bucket}`,
+    read: async () => {
+      const connection = await connectNats({ servers: `127.0.0.1:${port}` });
+      const { streams } = await jetstreamManager(connection);
+      const { state } = await streams.info(`KV_${bucket}`);
+      const products = new Map<string, unknown>();
+      for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq++) {
+        const message = await streams.getMessage(`KV_${bucket}`, { seq });
+        if (message === null || message.header.get('KV-Operation') === 'DEL') continue;
+        products.set(decodedKey(message.subject.slice(`$KV.${bucket}.`.length)), message.json());
+      }
+      await connection.close();
+      return { seqs: null, products };
+    },
+    ...behind(proxy),
+    remove: proxy.cut,
+  };
+}
+
 /** What the contract checks and the kill test run over: a kind that is added here is added to both. */
 export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
@@ -423,6 +456,14 @@ export const KINDS: readonly TargetKind[] = [
     isAvailable: redisAvailable,
     start: () => startRedis(),
     prepare: redisKeysTarget,
+  },
+  {
+    name: 'natskv',
+    effectivelyOnce: true,
+    variants: [''],
+    isAvailable: natsAvailable,
+    start: () => startNats(),
+    prepare: natsBucketTarget,
   },
 ];
 

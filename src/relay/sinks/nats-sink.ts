@@ -1,7 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
-import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
 import {
   JetStreamApiCodes,
   JetStreamApiError,
@@ -13,9 +9,7 @@ import {
   type StreamInfo,
 } from '@nats-io/jetstream';
 import {
-  connect as connectNats,
   createInbox,
-  credsAuthenticator,
   type MsgHdrs,
   MsgHdrsImpl,
   type NatsConnection,
@@ -23,19 +17,20 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node';
 import * as z from 'zod';
-import { messageOf } from '../../base/errors.ts';
-import { decoded } from '../../base/percent-decode.ts';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory, type SinkSettings } from '../sink.ts';
-import { ageOption, readOptions, sizeText } from '../sink-options.ts';
-import { markAtStart, markSchema } from '../stored-mark.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory, type StoredSize } from '../sink.ts';
+import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
+import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import type { ConnectionLife } from './connection-scope.ts';
+import { BUCKET_SETTINGS, bucketNames, bucketOption, lastMessages, putOf } from './nats-bucket.ts';
+import { connect, toSinkError } from './nats-connection.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
  * before it: the server rejects every message after one that it did not get, so nothing is lost or reordered, however many
  * are in flight and even if others write. The last message carries the mark, so it is right even after the server
  * lost its newest messages.
+ *
+ * A bucket (nats-bucket.ts) is such a stream, which keeps the newest message of each subject: a subject for each product.
  */
 
 const subjectOption = z.string().regex(/^[^\s.*>]+(\.[^\s.*>]+)*$/, 'a subject without wildcards');
@@ -46,6 +41,8 @@ const OPTIONS = {
     .string()
     .regex(/^[^\s.*>/\\]+$/, 'a name without dots and spaces')
     .optional(),
+  /** A bucket with the last value of each product, instead of a stream of events. */
+  kv: bucketOption.optional(),
   /** Older messages are dropped; without it, the stream's own limits hold. */
   max_age: ageOption.optional(),
   /** A file of credentials, as `nsc` writes it. */
@@ -53,9 +50,8 @@ const OPTIONS = {
   /** Begins the subjects of answers, instead of `_INBOX`. */
   inbox_prefix: subjectOption.default('_INBOX'),
 };
-type Options = z.output<z.ZodObject<typeof OPTIONS>>;
 
-const CONNECT_TIMEOUT_MS = 10_000;
+const BATCH = { events: 500, chars: 4_000_000 };
 const PUBLISH_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUT_MS = 2_000;
 /** Room for the headers of a message. */
@@ -63,31 +59,32 @@ const HEADER_BYTES = 1_024;
 const MARK_HEADER = 'Catchword-Mark';
 const NANOSECONDS = 1e6;
 
-function toSinkError(error: unknown): SinkError {
-  const name = error instanceof Error ? error.name : '';
-  const message = messageOf(error);
-  // Requests that the user may not make, and files of credentials, have no error of a name of its own.
-  const isSetting =
-    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|EISDIR|unable to p|nkeys)/;
-  return new SinkError(isSetting.test(`${name}: ${message}`) ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
-    cause: error,
-    timedOut: name === 'TimeoutError',
-  });
-}
-
 /** The mark once this message is stored: each message is stored by itself. */
 function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
   if (mark.late > 0) return { ...mark, late: seq };
   return isLast ? mark : { ...mark, cursor: seq, at };
 }
 
+/** `subject`: of the stream. */
 type StreamNames = Readonly<Record<'stream' | 'subject' | 'inboxPrefix', string>>;
+
+/** A message to publish. */
+interface Message {
+  /** Differs from the id of the event before and after it. */
+  readonly id: string;
+  readonly subject: string;
+  readonly text: string;
+  /** The mark once it is stored. */
+  readonly mark: Mark;
+  /** What a message of a bucket does, besides a put. */
+  readonly operation?: readonly [string, string] | undefined;
+}
 
 /**
  * Publishes messages that each expect the one before, so the answer to the last one confirms them all. The driver's
  * requests take four times as long, because each creates its possible errors in advance (measured).
  */
-function createPublisher(connection: NatsConnection, { stream, subject, inboxPrefix }: StreamNames) {
+function createPublisher(connection: NatsConnection, { stream, inboxPrefix }: StreamNames) {
   const client = jetstream(connection);
   const inbox = createInbox(inboxPrefix);
   /** The first error of an answer. After an error, the relay connects again. */
@@ -101,7 +98,7 @@ function createPublisher(connection: NatsConnection, { stream, subject, inboxPre
     },
   });
   /** Publishes the last message. @throws the first error of all messages */
-  async function confirm(text: string, headers: MsgHdrs): Promise<void> {
+  async function confirm(subject: string, text: string, headers: MsgHdrs): Promise<void> {
     try {
       await client.publish(subject, text, { headers, timeout: PUBLISH_TIMEOUT_MS, retries: 0 });
     } catch (error) {
@@ -109,82 +106,42 @@ function createPublisher(connection: NatsConnection, { stream, subject, inboxPre
     }
   }
 
-  /** @param last number of the stream's last message */
-  return async (events: readonly SinkEvent[], mark: Mark, last: number): Promise<void> => {
+  /** @param last number of the stream's last message @param fill noted beside each mark */
+  return async (messages: readonly Message[], last: number, fill: number): Promise<void> => {
     let before: string | undefined;
     let confirmed: Promise<void> | undefined;
-    for (const [index, event] of events.entries()) {
-      const isLast = index === events.length - 1;
+    for (const [index, { subject, text, mark, operation, ...message }] of messages.entries()) {
+      const { incarnation, generation, cursor, at, late } = mark;
       // The id names the message's number: the server may remember the id of a message that it lost.
-      const id = `${mark.generation}:${event.id}@${last + index}`;
-      const { incarnation, generation, cursor, at, late } = markWith(event, isLast, mark);
+      const id = `${generation}:${message.id}@${last + index}`;
       const headers = MsgHdrsImpl.fromRecord({
-        [MARK_HEADER]: [[incarnation, generation, cursor, at, late].join(' ')],
+        [MARK_HEADER]: [[incarnation, generation, cursor, at, late, fill].join(' ')],
         [PubHeaders.MsgIdHdr]: [id],
         [PubHeaders.ExpectedStreamHdr]: [stream],
         [PubHeaders.ExpectedLastSeqHdr]: [String(last + index)],
         // The number alone does not suffice: another client's message could have taken the place of ours.
         ...(before !== undefined && { [PubHeaders.ExpectedLastMsgIdHdr]: [before] }),
+        ...(operation !== undefined && { [operation[0]]: [operation[1]] }),
       });
       before = id;
-      if (isLast) confirmed = confirm(event.text, headers);
-      else connection.publish(subject, event.text, { headers, reply: inbox });
+      if (index === messages.length - 1) confirmed = confirm(subject, text, headers);
+      else connection.publish(subject, text, { headers, reply: inbox });
     }
     await confirmed;
   };
-}
-
-/** Node.js announces here each socket that is made to connect. */
-const SOCKETS = 'net.client.socket';
-const connecting = new AsyncLocalStorage<ConnectionLife>();
-
-/** Connects. The driver leaves sockets open on which it gave up, and hands out none: its sockets are found as they are made. */
-async function connect(
-  { url, urls }: SinkSettings,
-  { creds, inbox_prefix: inboxPrefix }: Options,
-  life: ConnectionLife,
-) {
-  const user = decoded(url.username);
-  const pass = decoded(url.password);
-  let socket: Socket | undefined;
-  const own = (message: unknown): void => {
-    if (connecting.getStore() !== life) return;
-    ({ socket } = message as { readonly socket: Socket });
-    life.own(socket);
-  };
-  // Without `host`, the driver compares the certificate of an IP address with localhost.
-  const tls = {
-    get host() {
-      return socket?.remoteAddress;
-    },
-  };
-  subscribe(SOCKETS, own);
-  try {
-    const connection = await connecting.run(life, async () =>
-      connectNats({
-        servers: urls.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
-        name: 'catchword',
-        // The relay reconnects.
-        reconnect: false,
-        timeout: CONNECT_TIMEOUT_MS,
-        ...(url.protocol === 'tls:' && { tls: tls as object }),
-        ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
-        authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
-        inboxPrefix,
-      }),
-    );
-    void connection.closed().then((error) => life.end(error ?? new Error('the server closed the connection')));
-    return connection;
-  } finally {
-    unsubscribe(SOCKETS, own);
-  }
 }
 
 /** @returns null if the stream does not exist */
 async function findStream({ streams }: JetStreamManager, { stream, subject }: StreamNames): Promise<StreamInfo | null> {
   try {
     const info = await streams.info(stream);
-    const { subjects } = info.config;
+    const { subjects, max_age } = info.config;
+    if (subject.startsWith('$KV.') && max_age > 0) {
+      throw new SinkError(
+        'misconfigured',
+        `NATS: bucket ${stream} drops products by their age (its TTL); remove its TTL`,
+      );
+    }
     if (subjects.length === 1 && subjects[0] === subject) return info;
     const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
     throw new SinkError('misconfigured', message);
@@ -194,16 +151,19 @@ async function findStream({ streams }: JetStreamManager, { stream, subject }: St
   }
 }
 
-/** The mark of the newest message that was not deleted. */
-async function readMark({ streams }: JetStreamManager, stream: string): Promise<Mark | null> {
+/**
+ * The mark of the newest message that was not deleted, and `fill`: the number of the last message before the fill of a
+ * bucket that has not ended.
+ */
+async function readMark({ streams }: JetStreamManager, stream: string) {
   const { state } = await streams.info(stream);
   if (state.messages === 0) return null;
   for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
     const message = await streams.getMessage(stream, { seq });
     if (message === null || message === undefined) continue;
-    const [incarnation, generation, cursor, at, late] = message.header.get(MARK_HEADER).split(' ');
+    const [incarnation, generation, cursor, at, late, fill = '0'] = message.header.get(MARK_HEADER).split(' ');
     const mark = markSchema.safeParse({ incarnation, generation, cursor, at, late });
-    if (mark.success) return mark.data;
+    if (mark.success) return { mark: mark.data, fill: Number(fill) };
     throw new SinkError('misconfigured', `NATS: this sink did not write the last message of stream ${stream}`);
   }
   return null;
@@ -217,8 +177,8 @@ async function describeStream(
   tell?: (mark: Mark) => void,
 ) {
   if (found !== null) {
-    const mark = await readMark(manager, stream);
-    if (mark !== null) tell?.(mark);
+    const written = await readMark(manager, stream);
+    if (written !== null) tell?.(written.mark);
     const { messages } = found.state;
     return `stream ${stream} exists, with ${messages} ${messages === 1 ? 'message' : 'messages'}`;
   }
@@ -232,6 +192,14 @@ async function describeStream(
     throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
   }
   return `stream ${stream} does not exist; the first delivery creates it`;
+}
+
+async function sizeOf({ streams }: JetStreamManager, stream: string): Promise<StoredSize> {
+  const { config, state } = await streams.info(stream);
+  const { max_age, max_msgs, max_bytes } = config;
+  const [limit] = Object.entries({ max_age, max_msgs, max_bytes }).filter(([, value]) => value > 0);
+  const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
+  return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
 }
 
 /** Makes requests that the server refuses, so that they change nothing. A user without the right gets another error. */
@@ -248,7 +216,9 @@ async function requireRights(connection: NatsConnection, subjects: readonly stri
 
 export const createNatsSink: SinkFactory = (settings) => {
   const options = readOptions(settings.url, OPTIONS);
-  const { subject, stream = subject.replaceAll('.', '-'), max_age: maxAgeMs } = options;
+  const { kv, max_age: maxAgeMs } = options;
+  if (kv !== undefined) excludeOptions(settings.url, 'kv', ['stream', 'subject', 'max_age']);
+  const { stream = options.subject.replaceAll('.', '-'), subject } = kv === undefined ? options : bucketNames(kv);
   const names = { stream, subject, inboxPrefix: options.inbox_prefix };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
@@ -258,11 +228,17 @@ export const createNatsSink: SinkFactory = (settings) => {
     const { streams } = manager;
     const found = await findStream(manager, names);
     if (found === null) {
-      await streams.add({ name: stream, subjects: [subject], storage: StorageType.File, ...limits });
+      await streams.add({
+        name: stream,
+        subjects: [subject],
+        storage: StorageType.File,
+        ...limits,
+        ...(kv !== undefined && BUCKET_SETTINGS),
+      });
     }
     let last = found?.state.last_seq ?? 0;
-    // Without the stream, nothing that was confirmed is left.
-    const position = last > 0 ? await readMark(manager, stream) : markAtStart(mark);
+    const written = last > 0 ? await readMark(manager, stream) : null;
+    let fill = written?.fill ?? 0;
     // Not before: a shorter limit drops messages, which may belong to another application.
     if (found !== null && limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
       await streams.update(stream, limits);
@@ -270,18 +246,57 @@ export const createNatsSink: SinkFactory = (settings) => {
     const serverLimit = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
     const ownLimit = found?.config.max_msg_size ?? -1;
     const maxBytes = ownLimit > 0 ? Math.min(ownLimit, serverLimit) : serverLimit;
+
+    async function send(messages: readonly Message[]): Promise<void> {
+      const most = maxBytes - HEADER_BYTES;
+      if (messages.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
+        throw new SinkError('refused', `NATS: an event is larger than the server's limit of ${maxBytes} bytes`);
+      }
+      await publish(messages, last, fill);
+      last += messages.length;
+    }
+
+    /** Removes the keys that the fill did not deliver. */
+    async function removeLeft(bucket: string, kept: readonly string[], mark: Mark): Promise<void> {
+      const { messages, first_seq } = (await streams.info(stream)).state;
+      if (messages === 0 || first_seq > fill) return;
+      const left: string[] = [];
+      for await (const { seq, vbid } of lastMessages(jetstream(connection), bucket, true)) {
+        if (seq > fill) break;
+        if (!kept.includes(vbid)) left.push(vbid);
+      }
+      for (let at = 0; at < left.length; at += BATCH.events) {
+        const some = left.slice(at, at + BATCH.events);
+        await send(some.map((vbid) => ({ ...putOf(bucket, { id: 'left', vbid, body: null }), mark })));
+      }
+    }
+
     return {
-      position,
-      deliver: async (events, mark) => {
-        const most = maxBytes - HEADER_BYTES;
-        if (events.some(({ text }) => text.length * 4 > most && Buffer.byteLength(text) > most)) {
-          throw new SinkError('refused', `NATS: an event is larger than the server's limit of ${maxBytes} bytes`);
-        }
-        await publish(events, mark, last);
-        last += events.length;
+      // Without messages, nothing that was confirmed is left; but other programs may purge a stream of events.
+      position:
+        kv !== undefined
+          ? (written?.mark ?? emptyPosition(mark, `bucket ${kv} is empty`))
+          : last > 0
+            ? (written?.mark ?? null)
+            : markAtStart(mark),
+      deliver: (events, mark) =>
+        send(
+          events.map((event, index) => ({
+            ...(kv === undefined ? { id: event.id, subject, text: event.text } : putOf(kv, event)),
+            mark: markWith(event, index === events.length - 1, mark),
+          })),
+        ),
+      fillBegins: async () => {
+        fill = last;
+      },
+      fillEnds: async (kept, mark) => {
+        if (kv !== undefined && fill > 0) await removeLeft(kv, kept, mark);
       },
       recheck: async () => {
-        const { last_seq } = (await streams.info(stream)).state;
+        const { last_seq, messages } = (await streams.info(stream)).state;
+        if (kv !== undefined && messages === 0 && last > 0) {
+          throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
+        }
         if (last_seq === last) return;
         throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${last_seq}, not at ${last}`);
       },
@@ -290,16 +305,13 @@ export const createNatsSink: SinkFactory = (settings) => {
 
   return createConnectedSink({
     hide: settings.hide,
-    batch: { events: 500, chars: 4_000_000 },
-    connect: (life) => connect(settings, options, life),
+    batch: BATCH,
+    connect: (life) => connect(settings, { creds: options.creds, inboxPrefix: options.inbox_prefix }, life),
     open,
-    size: async (connection) => {
-      const { config, state } = await (await jetstreamManager(connection)).streams.info(stream);
-      const { max_age, max_msgs, max_bytes } = config;
-      const [limit] = Object.entries({ max_age, max_msgs, max_bytes }).filter(([, value]) => value > 0);
-      const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
-      return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
-    },
+    // A bucket does not grow with the changes.
+    ...(kv === undefined && {
+      size: async (connection: NatsConnection) => sizeOf(await jetstreamManager(connection), stream),
+    }),
     drop: async (connection) => {
       const manager = await jetstreamManager(connection);
       if ((await findStream(manager, names)) !== null) await manager.streams.delete(stream);
@@ -310,7 +322,10 @@ export const createNatsSink: SinkFactory = (settings) => {
       const found = await findStream(manager, names);
       const described = await describeStream(manager, names, found, tell);
       const calls = ['MSG.GET', ...(found === null ? ['CREATE'] : maxAgeMs === undefined ? [] : ['UPDATE'])];
-      await requireRights(connection, [...calls.map((call) => `$JS.API.STREAM.${call}.${stream}`), subject]);
+      await requireRights(connection, [
+        ...calls.map((call) => `$JS.API.STREAM.${call}.${stream}`),
+        subject.replace('>', 'catchword-doctor'),
+      ]);
       return `${described}; its user has the rights to write it`;
     },
     toSinkError,

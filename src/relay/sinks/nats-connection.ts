@@ -1,0 +1,70 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
+import { connect as connectNats, credsAuthenticator } from '@nats-io/transport-node';
+import { messageOf } from '../../base/errors.ts';
+import { decoded } from '../../base/percent-decode.ts';
+import { SinkError, type SinkSettings } from '../sink.ts';
+import type { ConnectionLife } from './connection-scope.ts';
+
+const CONNECT_TIMEOUT_MS = 10_000;
+
+/** Tells settings from failures that pass. */
+export function toSinkError(error: unknown): SinkError {
+  const name = error instanceof Error ? error.name : '';
+  const message = messageOf(error);
+  // Requests that the user may not make, and files of credentials, have no error of a name of its own.
+  const isSetting =
+    /^(Authori|UserAuth|JetStreamNotEnabled|InvalidName)|: (Permissions V|ENOENT|EACCES|EISDIR|unable to p|nkeys)/;
+  return new SinkError(isSetting.test(`${name}: ${message}`) ? 'misconfigured' : 'unavailable', `NATS: ${message}`, {
+    cause: error,
+    timedOut: name === 'TimeoutError',
+  });
+}
+
+/** Node.js announces here each socket that is made to connect. */
+const SOCKETS = 'net.client.socket';
+const connecting = new AsyncLocalStorage<ConnectionLife>();
+
+/** Connects. The driver leaves sockets open on which it gave up, and hands out none: its sockets are found as they are made. */
+export async function connect(
+  { url, urls }: SinkSettings,
+  { creds, inboxPrefix }: { readonly creds: string | undefined; readonly inboxPrefix: string },
+  life: ConnectionLife,
+) {
+  const user = decoded(url.username);
+  const pass = decoded(url.password);
+  let socket: Socket | undefined;
+  const own = (message: unknown): void => {
+    if (connecting.getStore() !== life) return;
+    ({ socket } = message as { readonly socket: Socket });
+    life.own(socket);
+  };
+  // Without `host`, the driver compares the certificate of an IP address with localhost.
+  const tls = {
+    get host() {
+      return socket?.remoteAddress;
+    },
+  };
+  subscribe(SOCKETS, own);
+  try {
+    const connection = await connecting.run(life, async () =>
+      connectNats({
+        servers: urls.map(({ hostname, port }) => `${hostname}:${port || '4222'}`),
+        name: 'catchword',
+        // The relay reconnects.
+        reconnect: false,
+        timeout: CONNECT_TIMEOUT_MS,
+        ...(url.protocol === 'tls:' && { tls: tls as object }),
+        ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
+        authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
+        inboxPrefix,
+      }),
+    );
+    void connection.closed().then((error) => life.end(error ?? new Error('the server closed the connection')));
+    return connection;
+  } finally {
+    unsubscribe(SOCKETS, own);
+  }
+}
