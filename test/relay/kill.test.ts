@@ -78,10 +78,10 @@ it(`delivers everything in order over ${KILLS} kills`, { timeout: 900_000 }, asy
 
 const FILTERS = ["body->>'round' % 2 = 0", "title LIKE 'Book 1%'", "body->>'round' > 0 OR title = 'Book 7'"];
 
-it('brings files, tables and buckets to a view that changes at every second kill', { timeout: 900_000 }, async () => {
+it('brings stores to a view that changes at every second kill', { timeout: 900_000 }, async () => {
   const random = createRandom(5);
   const harness = openHarness();
-  const names = ['jsonl', 'postgres', 'mysql', 's3'];
+  const names = ['jsonl', 'postgres', 'mysql', 's3', 'rediskeys', 'natskv'];
   const { targets, settings } = await prepareAll(({ variants }) => variants[0] ?? '', names);
   onTestFinished(() => harness.close());
   const directory = temporaryDirectory();

@@ -49,10 +49,10 @@ interface KeyMessage {
   readonly text: string | null;
 }
 
-function keyMessageOf({ seq, subject, headers, string }: JsMsg, prefix: number): KeyMessage {
-  const vbid = decodeURIComponent(subject.slice(prefix).replaceAll('=', '%'));
-  const isRemoved = ['DEL', 'PURGE'].includes(headers?.get(OPERATION) ?? '');
-  return { seq, vbid, text: isRemoved ? null : string() };
+function keyMessageOf(message: JsMsg, prefix: number): KeyMessage {
+  const vbid = decodeURIComponent(message.subject.slice(prefix).replaceAll('=', '%'));
+  const isRemoved = ['DEL', 'PURGE'].includes(message.headers?.get(OPERATION) ?? '');
+  return { seq: message.seq, vbid, text: isRemoved ? null : message.string() };
 }
 
 /**

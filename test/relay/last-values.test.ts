@@ -1,0 +1,227 @@
+import { AckPolicy, DeliverPolicy, jetstream } from '@nats-io/jetstream';
+import { createInbox } from '@nats-io/transport-node';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { until } from '../../src/relay/contract/harness.ts';
+import { natsAvailable } from '../support/nats.ts';
+import { redisAvailable } from '../support/redis.ts';
+import { books, configAt, failsAgain, fed, fedBefore, feeding, temporaryMirror } from './feeding.ts';
+import { useNats, useRedis } from './servers.ts';
+import { decodedKey, natsBucketTarget, redisKeysTarget } from './targets.ts';
+
+/** Keys that stores with a collation, or with rules for names, take for one or refuse. */
+const ODD_KEYS = [
+  'a',
+  'A',
+  'a ',
+  'é',
+  'e\u0301',
+  '📚',
+  '.',
+  'a.b..',
+  '=2E',
+  "*>%!~'()",
+  'a/b',
+  '"\\',
+  '漢'.repeat(255),
+];
+
+const withKeys = (keys: readonly string[]) => keys.map((vbid) => ({ vbid, body: JSON.stringify({ vbid }) }));
+
+describe.skipIf(!redisAvailable)('keys of Redis', () => {
+  const redis = useRedis();
+  const target = () => redisKeysTarget(redis.server.port);
+
+  it('hold one product each, whatever its key is', async () => {
+    const { harness, target: store, config } = await feeding(target());
+    harness.start(config);
+    await harness.deliver(withKeys(ODD_KEYS));
+    expect((await store.read()).products).toEqual(harness.living());
+    expect(await redis.client.keys(`${store.prefix}:*`)).toHaveLength(ODD_KEYS.length + 1);
+    expect(await redis.client.get(`${store.prefix}:a `)).toBe('{"vbid":"a "}');
+    await harness.deliver([{ vbid: 'a', body: null }]);
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it.each(['the whole store', 'the cursor alone'])('are filled again after a loss of %s', async (lost) => {
+    const { harness, target: store } = await fed(target(), 30);
+    await (lost === 'the cursor alone' ? redis.client.del(`${store.prefix}:`) : redis.client.flushall());
+    // Nobody may have this product when the fill ends.
+    await redis.client.set(`${store.prefix}:left`, '{}');
+    harness.change([...books(1, 2), { vbid: 'P7', body: null }]);
+    await until('the store equals the mirror', async () => (await store.read()).products.size === 29);
+    expect((await store.read()).products).toEqual(harness.living());
+    expect(await redis.client.exists(`${store.prefix}:\tleft`)).toBe(0);
+  });
+
+  it('lose what a fill does not deliver, also over a restart in its middle', async () => {
+    const { harness, target: store, config } = await fedBefore(target(), 30);
+    await redis.client.set(`${store.prefix}:gone`, '{}');
+    harness.replay(0, true);
+    await harness.crash({
+      ...config,
+      make: async () => ({ ...(await config.make()), batch: { events: 7, chars: 1e6 } }),
+    });
+    expect((await store.read()).products.has('gone')).toBe(true);
+    harness.start(config);
+    await until('the fill ends', async () => !(await store.read()).products.has('gone'));
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('of others are not touched', async () => {
+    const { harness, target: store, config } = await feeding(target());
+    await redis.client.mset(`${store.prefix}:cart`, 'theirs', `${store.prefix}x:1`, 'theirs', 'other', 'theirs');
+    harness.change(books(3, 1));
+    await harness.failed(config);
+    expect(harness.sink().error).toBe(
+      `Redis: this sink did not write the key ${store.prefix}:cart. Use another prefix: keys=PREFIX`,
+    );
+    await failsAgain(harness);
+    await redis.client.del(`${store.prefix}:cart`);
+    harness.takeOver();
+    await harness.caughtUp();
+    expect((await store.read()).products).toEqual(harness.living());
+    expect(await redis.client.mget(`${store.prefix}x:1`, 'other')).toEqual(['theirs', 'theirs']);
+  });
+
+  it('are not written after another process moved the cursor', async () => {
+    const { harness, target: store } = await fed(target(), 3);
+    await redis.client.hset(`${store.prefix}:`, 'cursor', '2');
+    harness.change(books(1, 2));
+    await harness.failed();
+    await harness.caughtUp();
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('are not for a server that drops them when its memory is full', async () => {
+    const { target: store } = await feeding(target());
+    await redis.client.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    onTestFinished(async () => void (await redis.client.config('SET', 'maxmemory-policy', 'noeviction')));
+    const sink = await configAt(store.url).make();
+    await expect(sink.check(new AbortController().signal)).rejects.toThrow('Use noeviction');
+  });
+
+  it('are replaced when another mirror takes over', async () => {
+    const { harness, target: store, config } = await fedBefore(target(), 30);
+    await harness.stop();
+    const other = temporaryMirror();
+    other.change(books(5, 3));
+    await other.stopped(config);
+    expect(other.sink().error).toContain('was fed by another mirror');
+    other.takeOver();
+    await until('the store equals the other mirror', async () => (await store.read()).products.size === 5);
+    expect((await store.read()).products).toEqual(other.living());
+  });
+});
+
+describe.skipIf(!natsAvailable)('a bucket of NATS', () => {
+  const nats = useNats();
+  const target = () => natsBucketTarget(nats.server.port);
+
+  /** Reads a bucket by the consumer that `kv.watch()` of the clients makes: everything now, then what follows. */
+  async function watch(bucket: string) {
+    const stream = `KV_${bucket}`;
+    const deliver_subject = createInbox();
+    const seen = new Map<string, unknown>();
+    const messages = nats.connection.subscribe(deliver_subject, {
+      callback: (_, message) => {
+        const operation = message.headers?.get('KV-Operation');
+        const key = decodedKey(message.subject.slice(`$KV.${bucket}.`.length));
+        if (operation === 'DEL') seen.delete(key);
+        else seen.set(key, message.json());
+      },
+    });
+    const policy = { deliver_policy: DeliverPolicy.LastPerSubject, ack_policy: AckPolicy.None };
+    await nats.manager.consumers.add(stream, { ...policy, deliver_subject, filter_subject: `$KV.${bucket}.>` });
+    onTestFinished(() => messages.unsubscribe());
+    return seen;
+  }
+
+  it('holds one product for each key, and shows a watcher everything now, then what changes', async () => {
+    const { harness, target: store, config } = await feeding(target());
+    harness.start(config);
+    await harness.deliver([...withKeys(ODD_KEYS), ...books(20, 1)]);
+    await harness.deliver([...books(10, 2), { vbid: 'P15', body: null }]);
+    const seen = await watch(store.bucket);
+    await until('the watcher has everything', () => seen.size === harness.living().size);
+    expect(seen).toEqual(harness.living());
+    await harness.deliver([...books(5, 3), { vbid: 'a', body: null }, { vbid: 'P16', body: null }]);
+    await until('the watcher has seen the removals', () => seen.size === harness.living().size);
+    expect(seen).toEqual(harness.living());
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('is made as the clients of NATS make one', async () => {
+    const { target: store } = await fed(target(), 3);
+    const { config } = await nats.manager.streams.info(`KV_${store.bucket}`);
+    expect(config).toMatchObject({
+      subjects: [`$KV.${store.bucket}.>`],
+      max_msgs_per_subject: 1,
+      discard: 'new',
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+      allow_direct: true,
+    });
+  });
+
+  it.each(['deleted', 'emptied'])('is filled again after it was %s', async (loss) => {
+    const { harness, target: store, config } = await fedBefore(target(), 30);
+    const { streams } = nats.manager;
+    await (loss === 'deleted' ? streams.delete(`KV_${store.bucket}`) : streams.purge(`KV_${store.bucket}`));
+    await harness.resume(config, [...books(1, 2), { vbid: 'P7', body: null }]);
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('loses what a fill does not deliver, also over a restart in its middle', async () => {
+    const { harness, target: store, config } = await fedBefore(target(), 30);
+    const other = temporaryMirror();
+    other.change(books(10, 2));
+    await other.stopped(config);
+    expect(other.sink().error).toContain('was fed by another mirror');
+    await other.stop();
+    other.takeOver();
+    await other.crash({
+      ...config,
+      make: async () => ({ ...(await config.make()), batch: { events: 4, chars: 1e6 } }),
+    });
+    expect((await store.read()).products).toHaveLength(30);
+    other.start(config);
+    await until('the fill ends', async () => (await store.read()).products.size === 10);
+    expect((await store.read()).products).toEqual(other.living());
+    // Without a fill, nothing is removed.
+    await other.stop();
+    await other.resume(config, books(2, 3));
+    expect((await store.read()).products).toEqual(other.living());
+    expect(harness.living().size).toBe(30);
+  });
+
+  it('is not written after another client has written to it', async () => {
+    const { harness, target: store } = await fed(target(), 3);
+    await jetstream(nats.connection).publish(`$KV.${store.bucket}.theirs`, 'theirs');
+    harness.change(books(3, 2));
+    await until('the error is recorded', () => harness.sink().error !== null);
+    expect(harness.sink()).toMatchObject({
+      cursor: 3,
+      error: expect.stringMatching(/wrong last|did not write the last message/),
+    });
+  });
+
+  it('that drops keys by their age is refused', async () => {
+    const { harness, target: store, config } = await feeding(target());
+    const subjects = [`$KV.${store.bucket}.>`];
+    await nats.manager.streams.add({ name: `KV_${store.bucket}`, subjects, max_age: 3.6e12 });
+    harness.change(books(3, 1));
+    await harness.failed(config);
+    expect(harness.sink().error).toContain('remove its TTL');
+  });
+});
+
+it.each([
+  ['redis://h?keys=a&stream=b', 'the options keys and stream exclude each other'],
+  ['redis://h?keys=a&maxlen=9', 'the options keys and maxlen exclude each other'],
+  ['nats://h?kv=a&stream=b', 'the options kv and stream exclude each other'],
+  ['nats://h?kv=a&subject=b', 'the options kv and subject exclude each other'],
+  ['nats://h?kv=a&max_age=9d', 'the options kv and max_age exclude each other'],
+  ['nats://h?kv=a.b', 'the value of kv is not valid'],
+])('the address %s of a store of last values is an error', async (url, message) => {
+  await expect(configAt(url).make()).rejects.toThrow(message);
+});
