@@ -108,7 +108,7 @@ export function readOptions<S extends z.ZodRawShape>(
   });
 }
 
-/** @throws CatchwordError CONFIG_INVALID if an option stands beside one of those that it excludes */
+/** @throws CatchwordError CONFIG_INVALID if the address has an option and one that it excludes */
 export function excludeOptions(url: URL, name: string, excluded: readonly string[]): void {
   const other = excluded.find((one) => url.searchParams.has(one));
   if (other === undefined) return;

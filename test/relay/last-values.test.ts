@@ -45,7 +45,7 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
   it.each(['the whole store', 'the cursor alone'])('are filled again after a loss of %s', async (lost) => {
     const { harness, target: store } = await fed(target(), 30);
     await (lost === 'the cursor alone' ? redis.client.del(`${store.prefix}:`) : redis.client.flushall());
-    // Nobody may have this product when the fill ends.
+    // A product that the mirror does not have must be gone when the fill ends.
     await redis.client.set(`${store.prefix}:left`, '{}');
     harness.change([...books(1, 2), { vbid: 'P7', body: null }]);
     await until('the store equals the mirror', async () => (await store.read()).products.size === 29);

@@ -1,6 +1,14 @@
-import { DeliverPolicy, DiscardPolicy, type JetStreamClient, type JsMsg } from '@nats-io/jetstream';
+import {
+  DeliverPolicy,
+  DiscardPolicy,
+  type JetStreamClient,
+  type JsMsg,
+  type OrderedConsumerOptions,
+  type StreamState,
+} from '@nats-io/jetstream';
 import * as z from 'zod';
-import { SinkError, type SinkEvent } from '../sink.ts';
+import { type Mark, SinkError, type SinkEvent, type Verifier } from '../sink.ts';
+import { createValueVerifier } from './value-verifier.ts';
 
 /*
  * A key-value bucket as every client of NATS knows it: a stream that keeps the newest message of each subject, and a subject
@@ -21,6 +29,21 @@ export const BUCKET_SETTINGS = {
   allow_direct: true,
 };
 
+/** A message to publish. */
+export interface Message {
+  /** Differs from the id of the event before and after it. */
+  readonly id: string;
+  readonly subject: string;
+  readonly text: string;
+  /** The mark once it is stored. */
+  readonly mark: Mark;
+  /** What a message of a bucket does, besides a put. */
+  readonly operation?: readonly [header: string, value: string] | undefined;
+}
+
+/** The most messages in one batch, written or read. */
+export const BATCH_EVENTS = 500;
+
 const OPERATION = 'KV-Operation';
 
 /** @returns the stream of a bucket, and its subjects */
@@ -40,41 +63,86 @@ export function putOf(kv: string, { id, vbid, body }: Pick<SinkEvent, 'id' | 'vb
   return { id, subject: `$KV.${kv}.${keyOf(vbid)}`, text: body ?? '', operation };
 }
 
-/** The newest message of a key. */
-interface KeyMessage {
-  /** Its number in the stream. */
-  readonly seq: number;
-  readonly vbid: string;
-  /** Null: the key was removed. */
-  readonly text: string | null;
-}
-
-function keyMessageOf(message: JsMsg, prefix: number): KeyMessage {
-  const vbid = decodeURIComponent(message.subject.slice(prefix).replaceAll('=', '%'));
-  const isRemoved = ['DEL', 'PURGE'].includes(message.headers?.get(OPERATION) ?? '');
-  return { seq: message.seq, vbid, text: isRemoved ? null : message.string() };
-}
-
-/**
- * Reads the newest message of each key of a bucket that has messages, oldest first.
- * @param headersOnly without values: `text` is empty
- */
-export async function* lastMessages(
+/** Reads messages of a stream that has some, oldest first. */
+export async function* messagesOf(
   client: JetStreamClient,
-  kv: string,
-  headersOnly: boolean,
-): AsyncGenerator<KeyMessage> {
-  const { stream, subject } = bucketNames(kv);
-  const policy = { deliver_policy: DeliverPolicy.LastPerSubject, filter_subjects: subject, headers_only: headersOnly };
+  stream: string,
+  policy: Partial<OrderedConsumerOptions>,
+): AsyncGenerator<readonly JsMsg[]> {
   const consumer = await client.consumers.get(stream, policy);
   const messages = await consumer.consume();
+  let some: JsMsg[] = [];
   try {
     for await (const message of messages) {
-      yield keyMessageOf(message, subject.length - 1);
-      if (message.info.pending === 0) return;
+      some.push(message);
+      const isLast = message.info.pending === 0;
+      if (!isLast && some.length < BATCH_EVENTS) continue;
+      yield some;
+      if (isLast) return;
+      some = [];
     }
-    throw new SinkError('unavailable', `NATS: bucket ${kv} was not read to its end`);
+    throw new SinkError('unavailable', `NATS: stream ${stream} was not read to its end`);
   } finally {
     messages.stop();
   }
+}
+
+interface BucketOptions {
+  readonly kv: string;
+  readonly client: JetStreamClient;
+  /** Reads the state of its stream. */
+  readonly state: () => Promise<StreamState>;
+  readonly send: (messages: readonly Message[]) => Promise<void>;
+}
+
+/** Reads and repairs the bucket of an open sink. */
+export function createBucket({ kv, client, state, send }: BucketOptions) {
+  const { stream, subject } = bucketNames(kv);
+
+  /** Reads the newest message of each key, oldest first, but not of removed keys. */
+  async function* values(headersOnly: boolean) {
+    if ((await state()).messages === 0) return;
+    const policy = {
+      deliver_policy: DeliverPolicy.LastPerSubject,
+      filter_subjects: subject,
+      headers_only: headersOnly,
+    };
+    for await (const messages of messagesOf(client, stream, policy)) {
+      const living = messages.filter(({ headers }) => !['DEL', 'PURGE'].includes(headers?.get(OPERATION) ?? ''));
+      yield living.map((message) => ({
+        seq: message.seq,
+        vbid: decodeURIComponent(message.subject.slice(subject.length - 1).replaceAll('=', '%')),
+        text: message.string(),
+      }));
+    }
+  }
+
+  const remove = (vbids: readonly string[], mark: Mark): Promise<void> =>
+    send(vbids.map((vbid) => ({ ...putOf(kv, { id: 'left', vbid, body: null }), mark })));
+
+  return {
+    /** Removes the keys that a fill did not deliver. @param fill the last message before it */
+    removeLeft: async (fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
+      if ((await state()).first_seq > fill) return;
+      for await (const some of values(true)) {
+        const old = some.filter(({ seq }) => seq <= fill);
+        const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));
+        if (left.length > 0) await remove(left, mark);
+        if (old.length < some.length) return;
+      }
+    },
+    /** @param recheck throws if another client has written to the bucket */
+    verifier: (recheck: () => Promise<void>): Verifier =>
+      createValueVerifier(
+        async function* () {
+          await recheck();
+          for await (const some of values(false)) yield some.map(({ vbid, text }) => [vbid, text] as const);
+          await recheck();
+        },
+        async (events, extra, mark) => {
+          if (events.length > 0) await send(events.map((event) => ({ ...putOf(kv, event), mark })));
+          if (extra.length > 0) await remove(extra, mark);
+        },
+      ),
+  };
 }

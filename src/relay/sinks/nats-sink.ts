@@ -1,12 +1,14 @@
 import {
   JetStreamApiCodes,
   JetStreamApiError,
+  type JetStreamClient,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
   PubHeaders,
   StorageType,
   type StreamInfo,
+  type StreamState,
 } from '@nats-io/jetstream';
 import {
   createInbox,
@@ -21,8 +23,18 @@ import { type Mark, SinkError, type SinkEvent, type SinkFactory, type StoredSize
 import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
 import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import { BUCKET_SETTINGS, bucketNames, bucketOption, lastMessages, putOf } from './nats-bucket.ts';
+import {
+  BATCH_EVENTS,
+  BUCKET_SETTINGS,
+  bucketNames,
+  bucketOption,
+  createBucket,
+  type Message,
+  messagesOf,
+  putOf,
+} from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
+import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
  * A JetStream stream with one message per event. Every message names the stream's expected last number and the message
@@ -51,7 +63,6 @@ const OPTIONS = {
   inbox_prefix: subjectOption.default('_INBOX'),
 };
 
-const BATCH = { events: 500, chars: 4_000_000 };
 const PUBLISH_TIMEOUT_MS = 30_000;
 const CHECK_TIMEOUT_MS = 2_000;
 /** Room for the headers of a message. */
@@ -67,18 +78,6 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
 
 /** `subject`: of the stream. */
 type StreamNames = Readonly<Record<'stream' | 'subject' | 'inboxPrefix', string>>;
-
-/** A message to publish. */
-interface Message {
-  /** Differs from the id of the event before and after it. */
-  readonly id: string;
-  readonly subject: string;
-  readonly text: string;
-  /** The mark once it is stored. */
-  readonly mark: Mark;
-  /** What a message of a bucket does, besides a put. */
-  readonly operation?: readonly [string, string] | undefined;
-}
 
 /**
  * Publishes messages that each expect the one before, so the answer to the last one confirms them all. The driver's
@@ -106,7 +105,7 @@ function createPublisher(connection: NatsConnection, { stream, inboxPrefix }: St
     }
   }
 
-  /** @param last number of the stream's last message @param fill noted beside each mark */
+  /** @param last number of the stream's last message @param fill noted with each mark */
   return async (messages: readonly Message[], last: number, fill: number): Promise<void> => {
     let before: string | undefined;
     let confirmed: Promise<void> | undefined;
@@ -202,6 +201,20 @@ async function sizeOf({ streams }: JetStreamManager, stream: string): Promise<St
   return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
 }
 
+/** Reads the texts of all events, oldest first. @throws SinkError misconfigured if the stream has dropped some */
+async function* eventsOf(
+  client: JetStreamClient,
+  stream: string,
+  recheck: () => Promise<void>,
+  state: () => Promise<StreamState>,
+): AsyncGenerator<readonly string[]> {
+  await recheck();
+  const { messages, last_seq } = await state();
+  if (messages < last_seq) throw trimmedError(`stream ${stream}`);
+  if (messages === 0) return;
+  for await (const some of messagesOf(client, stream, {})) yield some.map((message) => message.string());
+}
+
 /** Makes requests that the server refuses, so that they change nothing. A user without the right gets another error. */
 async function requireRights(connection: NatsConnection, subjects: readonly string[]): Promise<void> {
   const headers = MsgHdrsImpl.fromRecord({ [PubHeaders.ExpectedStreamHdr]: ['not.a.stream'] });
@@ -224,6 +237,7 @@ export const createNatsSink: SinkFactory = (settings) => {
 
   async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
     const publish = createPublisher(connection, names);
+    const client = jetstream(connection);
     const manager = await jetstreamManager(connection);
     const { streams } = manager;
     const found = await findStream(manager, names);
@@ -256,19 +270,16 @@ export const createNatsSink: SinkFactory = (settings) => {
       last += messages.length;
     }
 
-    /** Removes the keys that the fill did not deliver. */
-    async function removeLeft(bucket: string, kept: readonly string[], mark: Mark): Promise<void> {
-      const { messages, first_seq } = (await streams.info(stream)).state;
-      if (messages === 0 || first_seq > fill) return;
-      const left: string[] = [];
-      for await (const { seq, vbid } of lastMessages(jetstream(connection), bucket, true)) {
-        if (seq > fill) break;
-        if (!kept.includes(vbid)) left.push(vbid);
+    const state = async (): Promise<StreamState> => (await streams.info(stream)).state;
+    const bucket = kv === undefined ? null : createBucket({ kv, client, state, send });
+
+    async function recheck(): Promise<void> {
+      const { last_seq, messages } = await state();
+      if (kv !== undefined && messages === 0 && last > 0) {
+        throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
       }
-      for (let at = 0; at < left.length; at += BATCH.events) {
-        const some = left.slice(at, at + BATCH.events);
-        await send(some.map((vbid) => ({ ...putOf(bucket, { id: 'left', vbid, body: null }), mark })));
-      }
+      if (last_seq === last) return;
+      throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${last_seq}, not at ${last}`);
     }
 
     return {
@@ -289,23 +300,17 @@ export const createNatsSink: SinkFactory = (settings) => {
       fillBegins: async () => {
         fill = last;
       },
-      fillEnds: async (kept, mark) => {
-        if (kv !== undefined && fill > 0) await removeLeft(kv, kept, mark);
-      },
-      recheck: async () => {
-        const { last_seq, messages } = (await streams.info(stream)).state;
-        if (kv !== undefined && messages === 0 && last > 0) {
-          throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
-        }
-        if (last_seq === last) return;
-        throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${last_seq}, not at ${last}`);
-      },
+      fillEnds: async (kept, mark) => bucket?.removeLeft(fill, kept, mark),
+      recheck,
+      verifier: () =>
+        bucket?.verifier(recheck) ?? createFoldVerifier(settings.name, () => eventsOf(client, stream, recheck, state)),
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
-    batch: BATCH,
+    verifies: true,
+    batch: { events: BATCH_EVENTS, chars: 4_000_000 },
     connect: (life) => connect(settings, { creds: options.creds, inboxPrefix: options.inbox_prefix }, life),
     open,
     // A bucket does not grow with the changes.

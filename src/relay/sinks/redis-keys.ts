@@ -12,7 +12,8 @@ import {
   requireMark,
   toSinkError,
   tryInVain,
-} from './redis-connection.ts';
+} from './redis-sink-connection.ts';
+import { createValueVerifier, type StoredValue } from './value-verifier.ts';
 
 /**
  * A key `<prefix>:<vbid>` for each product, with its JSON. The mark is in the hash `<prefix>:`, written by the same script,
@@ -61,6 +62,13 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       if (next === '0') return;
       at = next;
     }
+  }
+
+  async function valuesOf(db: Redis, vbids: readonly string[]): Promise<StoredValue[]> {
+    if (vbids.length === 0) return [];
+    const texts = await db.mget(vbids.map((vbid) => `${prefix}${vbid}`));
+    // A key that has no text is none, or one of another type.
+    return vbids.flatMap((vbid, at) => [[vbid, texts[at] ?? ''] as const]);
   }
 
   /** Rejects keys of others, which the end of a fill would remove. */
@@ -125,11 +133,24 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         }
       },
       recheck: () => requireMark(db, markKey, written),
+      verifier: () =>
+        createValueVerifier(
+          async function* () {
+            await requireMark(db, markKey, written);
+            for await (const vbids of stored(db)) yield await valuesOf(db, vbids);
+            await requireMark(db, markKey, written);
+          },
+          (events, extra, mark) => {
+            const made = events.map(({ vbid, body }) => [vbid, body ?? ''] as const);
+            return write([...made, ...extra.map((vbid) => [vbid, ''] as const)], written ?? mark);
+          },
+        ),
     };
   }
 
   return createConnectedSink({
     hide: settings.hide,
+    verifies: true,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,
@@ -144,6 +165,11 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         throw new SinkError('misconfigured', message);
       }
       return `keys ${prefix}* can be written (nothing was)`;
+    },
+    drop: async (db) => {
+      for await (const vbids of stored(db)) await db.unlink(vbids.map((vbid) => `${prefix}${vbid}`));
+      await db.unlink(markKey, leftKey);
+      return '';
     },
     toSinkError,
   });

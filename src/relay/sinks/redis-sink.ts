@@ -5,6 +5,7 @@ import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink
 import { excludeOptions, readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { markAtStart } from '../stored-mark.ts';
 import { createTextSink, type OpenStore } from './connected-sink.ts';
+import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
 import {
   connect,
   fenceOf,
@@ -14,14 +15,17 @@ import {
   requireMark,
   toSinkError,
   tryInVain,
-} from './redis-connection.ts';
-import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
+} from './redis-sink-connection.ts';
+import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
  * A stream with one entry per event, in the field `event`. Entry ids are `<generation>-<seq>`: they only grow, so Redis
  * itself rejects an entry that it already has. The mark is in the hash `{<stream>}:catchword`, written by the same script,
  * which Redis runs as a whole: effectively once.
  */
+
+/** Entries that are read at once. */
+const READ_STEP = 1_000;
 
 const OPTIONS = {
   stream: z.string().min(1, 'a name').default('catalog'),
@@ -68,6 +72,20 @@ while start <= #lines do
 end
 redis.call('HSET', KEYS[2], unpack(ARGV, 5))
 return 'stored'`;
+
+/** Reads the texts of all events, oldest first. @throws SinkError misconfigured if the stream was trimmed */
+async function* eventsOf(db: Redis, stream: string): AsyncGenerator<readonly string[]> {
+  if ((await db.exists(stream)) === 0) return;
+  const [added, length] = [await streamInfo(db, stream, 'entries-added'), await streamInfo(db, stream, 'length')];
+  if (added !== length) throw trimmedError(`stream ${stream}`);
+  for (let after = '-'; ; ) {
+    const entries = await db.xrange(stream, after, '+', 'COUNT', READ_STEP);
+    const last = entries.at(-1);
+    if (last === undefined) return;
+    yield entries.map(([, [, text = '']]) => text);
+    after = `(${last[0]}`;
+  }
+}
 
 async function streamInfo(db: Redis, stream: string, field: string): Promise<unknown> {
   const info = (await db.xinfo('STREAM', stream)) as unknown[];
@@ -139,11 +157,17 @@ export const createRedisSink: SinkFactory = (settings) => {
         if (exists && (await db.exists(stream)) === 0) throw deletedStream();
         await requireMark(db, markKey, written);
       },
+      verifier: () =>
+        createFoldVerifier(settings.name, async function* () {
+          await requireMark(db, markKey, written);
+          yield* eventsOf(db, stream);
+        }),
     };
   }
 
   return createTextSink({
     hide,
+    verifies: true,
     batch: { events: 1_000, chars: 2_000_000 },
     connect: (life) => connect(settings, life),
     open,

@@ -6,9 +6,10 @@ import { CatchwordError, messageOf, systemCodeOf } from '../../../base/errors.ts
 import { linesOf } from '../../line-buffers.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../../sink.ts';
 import { pathOf, readOptions, sizeOption, sizeText, wholeOption } from '../../sink-options.ts';
+import { createFoldVerifier, trimmedError } from '../value-verifier.ts';
 import { openAppendFile } from './append-file.ts';
 import { markOf, readEnd, readState } from './read-tail.ts';
-import { dropOldest, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
+import { dropOldest, linesOfFiles, rotatedSize, startCompressor, unusedRotatedPath } from './rotated-files.ts';
 
 /**
  * One event per line, appended to a file and flushed to the disk before it is confirmed. The last complete line names its
@@ -125,7 +126,7 @@ function toSinkError(error: unknown): SinkError {
   return new SinkError(isSetting ? 'misconfigured' : 'unavailable', messageOf(error), { cause: error });
 }
 
-export const createJsonlSink: SinkFactory = ({ url }) => {
+export const createJsonlSink: SinkFactory = ({ url, name }) => {
   const path = pathOf(url);
   const options = readOptions(url, OPTIONS);
   const { rotate, keep } = options;
@@ -174,6 +175,13 @@ export const createJsonlSink: SinkFactory = ({ url }) => {
       for (const end of ['', '.state', '.lock']) await rm(`${path}${end}`, { force: true });
       return '';
     }),
+    verify: () =>
+      createFoldVerifier(name, async function* () {
+        await file?.checked();
+        // What was dropped is not known, so the option decides.
+        if (keep !== undefined) throw trimmedError(path);
+        yield* linesOfFiles(path);
+      }),
     close: async () => {
       // A call that hangs keeps the lock: until it ends, no relay writes the file.
       await running;

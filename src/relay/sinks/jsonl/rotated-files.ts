@@ -1,8 +1,9 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { readdir, rm, stat, utimes } from 'node:fs/promises';
+import { open, readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join, parse } from 'node:path';
+import { pipeline as pipeStreams, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
+import { createGunzip, createGzip } from 'node:zlib';
 import { renameDurably } from '../../../base/durable-names.ts';
 import { sequenceText } from '../../../catalog/event.ts';
 
@@ -36,7 +37,29 @@ async function statsOf(path: string) {
     const times = stats.map((one) => one?.mtimeMs ?? Number.POSITIVE_INFINITY);
     return { files, at: Math.min(...times), bytes: stats.reduce((sum, one) => sum + (one?.size ?? 0), 0) };
   });
-  return await Promise.all(measured);
+  // Sorting is stable: of two with the same time, the smaller name is older.
+  return (await Promise.all(measured)).sort((a, b) => a.at - b.at);
+}
+
+/** Opens a file, or what the compressor has made of it meanwhile. @returns its bytes without compression */
+async function openPlain(name: string): Promise<Readable> {
+  const plain = name.replace(/\.gz$/, '');
+  const file = plain === name ? await open(plain).catch(() => null) : null;
+  if (file !== null) return file.createReadStream();
+  return pipeStreams((await open(`${plain}.gz`)).createReadStream(), createGunzip(), () => {});
+}
+
+/** Reads the lines of the rotated files and of the file itself, oldest first, many at once. */
+export async function* linesOfFiles(path: string): AsyncGenerator<readonly string[]> {
+  const rotated = (await statsOf(path)).map(({ files }) => files.toSorted()[0] ?? '');
+  for (const name of [...rotated, path]) {
+    let rest = '';
+    for await (const piece of (await openPlain(name)).setEncoding('utf8')) {
+      const lines = `${rest}${piece}`.split('\n');
+      rest = lines.pop() ?? '';
+      yield lines;
+    }
+  }
 }
 
 /** Total size of the rotated files, bytes. */
@@ -46,8 +69,7 @@ export async function rotatedSize(path: string): Promise<number> {
 
 /** Removes all but the newest `keep` rotated files. Their times count: after a replay, the numbers in their names go back. */
 export async function dropOldest(path: string, keep: number): Promise<void> {
-  // Sorting is stable: of two with the same time, the smaller name is older.
-  const sorted = (await statsOf(path)).sort((a, b) => a.at - b.at);
+  const sorted = await statsOf(path);
   const dropped = sorted.slice(0, Math.max(0, sorted.length - keep)).flatMap(({ files }) => files);
   for (const file of dropped) await rm(file, { force: true });
 }
