@@ -260,7 +260,11 @@ export async function redisKeysTarget(port: number): Promise<ProxiedTarget & { r
     read: async () => {
       const keys = (await redis.keys(`${prefix}:*`)).filter((key) => !/:(\t.*)?$/.test(key));
       const texts = keys.length === 0 ? [] : await redis.mget(keys);
-      const products = keys.map((key, at) => [key.slice(prefix.length + 1), JSON.parse(texts[at] ?? '')] as const);
+      // A key may be removed between the two commands.
+      const products = keys.flatMap((key, at) => {
+        const text = texts[at] ?? null;
+        return text === null ? [] : [[key.slice(prefix.length + 1), JSON.parse(text) as unknown] as const];
+      });
       return { seqs: null, products: new Map(products) };
     },
     ...behind(proxy),

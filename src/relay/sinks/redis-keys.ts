@@ -67,8 +67,8 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   async function valuesOf(db: Redis, vbids: readonly string[]): Promise<StoredValue[]> {
     if (vbids.length === 0) return [];
     const texts = await db.mget(vbids.map((vbid) => `${prefix}${vbid}`));
-    // A key that has no text is none, or one of another type.
-    return vbids.flatMap((vbid, at) => [[vbid, texts[at] ?? ''] as const]);
+    // A key that was removed meanwhile, or is of another type, has no text.
+    return vbids.map((vbid, at) => [vbid, texts[at] ?? '']);
   }
 
   /** Rejects keys of others, which the end of a fill would remove. */
