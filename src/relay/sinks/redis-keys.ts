@@ -47,11 +47,30 @@ if not isAt(KEYS[1], ARGV[1]) then return 'moved' end
 for at = 2, #ARGV do redis.call('SADD', KEYS[2], ARGV[at]) end
 return 'stored'`;
 
+/** @throws SinkError misconfigured if Redis drops keys when its memory is full */
+async function rejectEviction(db: Redis): Promise<void> {
+  // A user may lack the right to INFO.
+  const policy = /policy:(allkeys\S+)/.exec(await db.info('memory').catch(() => ''))?.[1];
+  if (policy === undefined) return;
+  const message = `Redis: its maxmemory-policy ${policy} drops products when memory is full. Use noeviction`;
+  throw new SinkError('misconfigured', message);
+}
+
+async function* membersOf(db: Redis, key: string): AsyncGenerator<readonly string[]> {
+  for (let at = '0'; ; ) {
+    const [next, found] = await db.sscan(key, at, 'COUNT', STEP);
+    yield found;
+    if (next === '0') return;
+    at = next;
+  }
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
   const markKey = prefix;
   const leftKey = `${prefix}\tleft`;
+  const keyOf = (vbid: string): string => `${prefix}${vbid}`;
 
   /** The products that have a key, some of them twice if the server moves its keys meanwhile. */
   async function* stored(db: Redis): AsyncGenerator<readonly string[]> {
@@ -66,7 +85,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
 
   async function valuesOf(db: Redis, vbids: readonly string[]): Promise<StoredValue[]> {
     if (vbids.length === 0) return [];
-    const texts = await db.mget(vbids.map((vbid) => `${prefix}${vbid}`));
+    const texts = await db.mget(vbids.map(keyOf));
     // A key that was removed meanwhile, or is of another type, has no text.
     return vbids.map((vbid, at) => [vbid, texts[at] ?? '']);
   }
@@ -120,16 +139,9 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         for await (const vbids of stored(db)) await run(NOTE_LEFT, vbids);
       },
       fillEnds: async (kept, mark) => {
-        for (let at = '0'; ; ) {
-          const [next, left] = await db.sscan(leftKey, at, 'COUNT', STEP);
-          const gone = left.filter((vbid) => !kept.includes(vbid));
-          if (gone.length > 0)
-            await write(
-              gone.map((vbid) => [vbid, '']),
-              mark,
-            );
-          if (next === '0') return;
-          at = next;
+        for await (const left of membersOf(db, leftKey)) {
+          const gone = left.filter((vbid) => !kept.includes(vbid)).map((vbid) => [vbid, ''] as const);
+          if (gone.length > 0) await write(gone, mark);
         }
       },
       recheck: () => requireMark(db, markKey, written),
@@ -158,17 +170,11 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       const mark = await readMark(db, markKey);
       await (mark === null ? rejectForeignKeys(db) : found?.(mark));
       await tryToWrite(db);
-      // A user may lack the right to INFO.
-      const policy = /policy:(allkeys\S+)/.exec(await db.info('memory').catch(() => ''))?.[1];
-      if (policy !== undefined) {
-        const message = `Redis: its maxmemory-policy ${policy} drops products when memory is full. Use noeviction`;
-        throw new SinkError('misconfigured', message);
-      }
+      await rejectEviction(db);
       return `keys ${prefix}* can be written (nothing was)`;
     },
     drop: async (db) => {
-      for await (const vbids of stored(db)) await db.unlink(vbids.map((vbid) => `${prefix}${vbid}`));
-      await db.unlink(markKey, leftKey);
+      for await (const vbids of stored(db)) await db.unlink(markKey, leftKey, ...vbids.map(keyOf));
       return '';
     },
     toSinkError,

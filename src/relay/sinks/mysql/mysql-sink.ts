@@ -4,7 +4,7 @@ import { SinkError, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { createConnectedSink } from '../connected-sink.ts';
 import { explainKept, openTable, tryToWrite } from '../sql/sink-table.ts';
-import { TABLE_OPTIONS } from '../sql/table-layout.ts';
+import { allTables, TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED } from './mysql-address.ts';
 import { connect, MysqlError } from './mysql-connection.ts';
 import { checkLayout, ensureLayout, resolveNames } from './mysql-layout.ts';
@@ -57,6 +57,13 @@ export const createMysqlSink: SinkFactory = ({ url, hide }) => {
             throw explainKept(table, error instanceof SinkError ? error : toSinkError(masked(error, hide)), error);
           }),
       };
+    },
+    drop: async (db) => {
+      const names = await resolveNames(db, table);
+      await ensureLayout(db, names);
+      await db.query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
+      await db.query(`DELETE FROM ${names.cursor} WHERE table_name = ?`, [names.key]);
+      return `the table ${names.cursor}, which all sinks of this database share`;
     },
     check: async (db, signal, tell) => {
       const names = await resolveNames(db, table);

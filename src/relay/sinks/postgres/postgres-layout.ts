@@ -1,5 +1,4 @@
 import pg from 'pg';
-import { PART_NAMES } from '../../../catalog/fields.ts';
 import {
   allTables,
   COMMENT,
@@ -165,7 +164,7 @@ export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = 
 export async function dropLayout(db: pg.Client, names: TableNames): Promise<void> {
   await ensureLayout(db, names);
   await inTransaction(db, 'COMMIT', async () => {
-    await db.query(`DROP TABLE ${[names.table, ...PART_NAMES.map((part) => names[part])].join(', ')}`);
+    await db.query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
     await db.query({ text: `DELETE FROM ${names.cursor} WHERE table_name = $1`, values: [names.key] });
   });
 }
