@@ -70,11 +70,17 @@ it.each([
     'the value of target_session_attrs is not valid | Use any, read-write',
   ],
   ['postgres://h/db?statement_timeout=30s', 'the value of statement_timeout is not valid | Use a whole number'],
-  ['postgres://h/db?tabel=books', 'unknown option | Options are: table, removals, refused. Did you mean table?'],
-  ['postgres://h/db?sslmod=require', 'unknown option | Options are: table, removals, refused. Did you mean sslmode?'],
+  [
+    'postgres://h/db?tabel=books',
+    'unknown option | Options are: table, removals, refused, verify. Did you mean table?',
+  ],
+  [
+    'postgres://h/db?sslmod=require',
+    'unknown option | Options are: table, removals, refused, verify. Did you mean sslmode?',
+  ],
   [
     'postgres://h/db?password=a&b=c',
-    'unknown option | Options are: table, removals, refused. Characters of a password',
+    'unknown option | Options are: table, removals, refused, verify. Characters of a password',
   ],
   [
     'postgres://h/db?table="books"',

@@ -101,8 +101,9 @@ export function copyForScratch(from: string, to: string): void {
   try {
     const queries = createQueries(copy);
     beginOther(queries);
-    // With a watermark, a run would expect that deltas tell each difference between the mirror and the list.
-    queries.write('UPDATE mirror SET watermark = NULL')();
+    // With a watermark, a run would expect that deltas tell each difference between the mirror and the list. A pause is kept
+    // by the mirror that was copied.
+    queries.write('UPDATE mirror SET watermark = NULL, blocked_since = NULL, blocked_until = NULL')();
     queries.write("UPDATE runs SET state = 'cancelled', finished_at = started_at WHERE finished_at IS NULL")();
   } finally {
     copy.close();
