@@ -62,6 +62,9 @@ const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
   'docs/bad-night.md': [/^shop is held: run 3, which comes next, emptied prices of 988 of 988 products$/m],
   'docs/verify.md': [/^shop, as of change \d+ \(every column.*: 0 differ, 0 missing, 0 extra, 988 equal$/m],
   'docs/stores/mysql.md': [/^vbid\ttitle\tcontributors\tsku\tusd\n(\d{13}\t.+\n)+/m],
+  'docs/recipes/mariadb-shop.md': [
+    /^it would create [1-9]\d* products, update 0 and remove 0 [\s\S]*\nbooks +mysql .* live .*\n[\s\S]*^<h1>.+<\/h1>\n<p>.+<\/p>\n<ul><li>[A-Z]{3} [\d.]+/m,
+  ],
   'docs/node.md': [/^\d+ products, complete at \d{4}-[\s\S]*\n988\n/m, /^EVENT_INVALID$/m],
   'docs/sql.md': [
     /^vbid\|title\|contributors\|sku\|usd\n(\d{13}\|.+\|\d{13}\|[\d.]+\n){5}/m,

@@ -65,6 +65,7 @@ function placed(code: string, places: Places): string {
     [/http:\/\/127\.0\.0\.1:4010/g, places.sandbox],
     [/http:\/\/127\.0\.0\.1:8080/g, places.web],
     [/(?<=mysql:\/\/)user:password@db\.example/g, places.mysql],
+    [/(?<=mariadb:\/\/catchword:a%20password@)db\.example/g, places.mysql.replace(/.*@/, '')],
     [/user:password@db\.example/g, places.postgres],
     [/postgres:\/\/\/(\w+)\?host=[\w/]+&/g, `postgres://${places.postgres}/$1?`],
     [/user:password@redis\.example/g, places.redis],
@@ -124,7 +125,8 @@ const RUNS: Readonly<Record<string, (code: string, page: string, places: Places)
   },
   sql: (code, page, { mysql }) => {
     if (page === 'docs/sql.md') return withInput("sqlite3 -readonly -bail -cmd '.timeout 5000' data/catalog.db", code);
-    if (page !== 'docs/stores/mysql.md') return withInput('psql -q -v ON_ERROR_STOP=1 shop', code);
+    if (!['docs/stores/mysql.md', 'docs/recipes/mariadb-shop.md'].includes(page))
+      return withInput('psql -q -v ON_ERROR_STOP=1 shop', code);
     return withInput(`mariadb -h 127.0.0.1 -P ${mysql.split(':')[1]} -u root shop`, code);
   },
   python: (code) => withInput('/usr/bin/python3 -I -', code),

@@ -72,7 +72,7 @@ it('delivers everything once, in order, although frozen relays wake after anothe
     const inTurn = targets.at(-1 - (round % targets.length))?.kind.name ?? '';
     const awaited = round < FREEZES ? inTurn : (idle() ?? inTurn);
     for (const name of ['jsonl', awaited]) {
-      const kind = targets.find((target) => target.kind.name === name)?.target.url.split(':')[0];
+      const kind = targets.find((target) => target.kind.name === name)?.target.url.split(/[:+]/)[0];
       await frozen.shows(`"sink":"${name}","kind":"${kind}","cursor"`);
     }
     await freeze(frozen, store, random);
