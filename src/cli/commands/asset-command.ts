@@ -2,10 +2,10 @@ import { Command } from 'commander';
 import type { AssetFields, checkAsset } from '../../client/assets/asset-request.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
-import { colours, type JsonOption, plain } from './shared/output-format.ts';
-import { callService } from './shared/service-connection.ts';
+import { colours, plain } from './shared/output-format.ts';
+import { type CallResult, type Service, serviceCommand, withoutBody } from './shared/service-connection.ts';
 
-interface AssetOptions extends FieldsInput, JsonOption {
+interface AssetOptions extends FieldsInput {
   readonly force?: boolean;
   readonly create?: boolean;
   readonly allowInternal?: boolean;
@@ -45,7 +45,12 @@ function takesNull(name: string, check: typeof checkAsset): boolean {
   }
 }
 
-async function putAsset(context: CommandContext, vbid: string | undefined, options: AssetOptions): Promise<void> {
+async function putAsset(
+  context: CommandContext,
+  { caller, signal }: Service,
+  vbid: string | undefined,
+  options: AssetOptions,
+): Promise<CallResult> {
   // Loaded here: the schemas of all fields take a while to build.
   const { INTERNAL_FIELDS, PUBLIC_FIELDS, STRUCTURED_FIELDS, checkAsset } = await import(
     '../../client/assets/asset-request.ts'
@@ -56,46 +61,37 @@ async function putAsset(context: CommandContext, vbid: string | undefined, optio
   const isJson = (name: string) =>
     STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset) || (force === true && !isKnown(name));
   const fields = (await readFields(options, isJson, context)) as AssetFields;
-  await callService(context, options, async ({ caller }, _config, signal) => {
-    const asset = await createAssets(caller).put(vbid ?? null, fields, {
-      create,
-      allowInternal,
-      unchecked: force,
-      signal,
-    });
-    const verb = vbid === undefined ? 'created' : 'saved';
-    const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
-    if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
-    const callback = fields.callback_url === undefined ? '' : ', and to call callback_url afterwards';
-    if (fields.url !== undefined) text.push(`The service was asked to ingest its file${callback}.`);
-    return { done: `${verb} ${plain(asset.vbid)}`, json: { vbid: asset.vbid, asset: asset.raw }, text };
-  });
+  const how = { create, allowInternal, unchecked: force, signal };
+  const asset = await createAssets(caller).put(vbid ?? null, fields, how);
+  const verb = vbid === undefined ? 'created' : 'saved';
+  const text = [`${verb} ${named(context, asset.vbid, asset.title)}`];
+  if (vbid === undefined) text.push('The service assigned this identifier: store it, it names the asset.');
+  const callback = fields.callback_url === undefined ? '' : ', and to call callback_url afterwards';
+  if (fields.url !== undefined) text.push(`The service was asked to ingest its file${callback}.`);
+  return { done: `${verb} ${plain(asset.vbid)}`, json: { vbid: asset.vbid, asset: asset.raw }, text };
 }
 
 /** Makes the command that prints a book as the service describes it. */
 function getCommand(context: CommandContext): Command {
-  return new Command('get')
-    .argument('<vbid>')
-    .option('--json', 'print one JSON document')
-    .action(async (vbid: string, options: JsonOption) => {
-      const { createBooks } = await import('../../client/assets/books.ts');
-      await callService(context, options, async ({ caller }, { booksPath }, signal) => {
-        const { raw, title, vbid: known = vbid } = await createBooks(caller, booksPath).read(vbid, { signal });
-        return { json: raw, text: [named(context, known, title), JSON.stringify(raw, null, 2)] };
-      });
-    });
+  const command = new Command('get').argument('<vbid>');
+  return serviceCommand(context, command, async ({ caller, config, signal }, vbid: string) => {
+    const { createBooks } = await import('../../client/assets/books.ts');
+    const { raw, title, vbid: known = vbid } = await createBooks(caller, config.booksPath).read(vbid, { signal });
+    return { json: raw, text: [named(context, known, title), JSON.stringify(raw, null, 2)] };
+  });
 }
 
 function assetCommand(context: CommandContext): Command {
   const group = new Command('asset').enablePositionalOptions();
-  withFieldOptions(group.command('put').description('create an asset, or change one'))
+  const put = withFieldOptions(group.command('put').description('create an asset, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create an asset')
     .option('--create', 'create the asset under the given identifier: imprint_id and title are required')
     .option('--allow-internal', "send fields that only the service's own systems can set")
     .option('--force', 'send the fields unchecked, and let the service judge them')
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', ASSET_HELP)
-    .action((vbid: string | undefined, options: AssetOptions) => putAsset(context, vbid, options));
+    .addHelpText('after', ASSET_HELP);
+  serviceCommand(context, put, (service, vbid: string | undefined, options: AssetOptions) =>
+    putAsset(context, service, vbid, options),
+  );
   const about = 'show an asset as the service describes it (reads CATCHWORD_BOOKS_PATH)';
   return group.addCommand(getCommand(context).description(about));
 }
@@ -111,35 +107,33 @@ operations are at CATCHWORD_BOOKS_PATH. --set sends text, and JSON in the fields
 
 async function putBook(
   context: CommandContext,
+  { caller, config, signal }: Service,
   vbid: string | undefined,
-  options: FieldsInput & JsonOption,
-): Promise<void> {
+  input: FieldsInput,
+): Promise<CallResult> {
   const { STRUCTURED_FIELDS } = await import('../../client/assets/asset-request.ts');
   const { createBooks } = await import('../../client/assets/books.ts');
-  const fields = await readFields(options, (name) => STRUCTURED_FIELDS.has(name), context);
-  await callService(context, options, async ({ caller }, { booksPath }, signal) => {
-    const books = createBooks(caller, booksPath);
-    if (vbid === undefined) {
-      const book = await books.create(fields, { signal });
-      const head = `created ${named(context, book.vbid, book.title)}`;
-      const text = [head, 'The service assigned this identifier: store it, it names the book.'];
-      return { done: `created ${plain(book.vbid)}`, json: book.raw, text };
-    }
-    const { raw, title } = await books.update(vbid, fields, { signal });
-    const isEmpty = Object.keys(raw).length === 0;
-    const done = isEmpty ? `sent the change of ${vbid}` : `saved ${vbid}`;
-    if (isEmpty) return { done, json: null, text: `${done}; the service accepted it with an empty answer` };
-    return { done, json: raw, text: `saved ${named(context, vbid, title)}` };
-  });
+  const fields = await readFields(input, (name) => STRUCTURED_FIELDS.has(name), context);
+  const books = createBooks(caller, config.booksPath);
+  if (vbid === undefined) {
+    const book = await books.create(fields, { signal });
+    const head = `created ${named(context, book.vbid, book.title)}`;
+    const text = [head, 'The service assigned this identifier: store it, it names the book.'];
+    return { done: `created ${plain(book.vbid)}`, json: book.raw, text };
+  }
+  const { raw, title } = await books.update(vbid, fields, { signal });
+  if (Object.keys(raw).length === 0) return withoutBody(`sent the change of ${vbid}`);
+  return { done: `saved ${vbid}`, json: raw, text: `saved ${named(context, vbid, title)}` };
 }
 
 function bookCommand(context: CommandContext): Command {
   const group = new Command('book').enablePositionalOptions();
-  withFieldOptions(group.command('put').description('create a book, or change one'))
+  const put = withFieldOptions(group.command('put').description('create a book, or change one'))
     .argument('[vbid]', 'its identifier; omit it to create a book')
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', BOOK_HELP)
-    .action((vbid: string | undefined, options: FieldsInput & JsonOption) => putBook(context, vbid, options));
+    .addHelpText('after', BOOK_HELP);
+  serviceCommand(context, put, (service, vbid: string | undefined, input: FieldsInput) =>
+    putBook(context, service, vbid, input),
+  );
   return group.addCommand(getCommand(context).description('show a book as the service describes it'));
 }
 

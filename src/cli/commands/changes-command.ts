@@ -12,7 +12,7 @@ import { type GivenView, readerView } from '../../view/view.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';
 import { watchReader } from './shared/stdout-reader.ts';
-import { readMirror } from './shared/with-mirror.ts';
+import { onMirror } from './shared/with-mirror.ts';
 
 /** Changes read at once. The next batch waits until stdout takes this one, so memory stays flat. */
 const BATCH = 500;
@@ -72,6 +72,6 @@ export function changesCommand(context: CommandContext): Command {
     .option('--follow', 'keep printing new changes until interrupted')
     .option('--json', 'accepted; the output is always NDJSON')
     .action((options: Options) =>
-      readMirror(context, (store, config) => printChanges(context, options, store, config)),
+      onMirror(context, 'read', (store, config) => printChanges(context, options, store, config)),
     );
 }

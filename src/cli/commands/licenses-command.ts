@@ -2,8 +2,8 @@ import { Command, Option } from 'commander';
 import { LICENSE_TYPES, type License, type LicenseQuery, readLicenses } from '../../client/licenses/licenses.ts';
 import { count, plural, table } from '../../report/text.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { type JsonOption, plain } from './shared/output-format.ts';
-import { callService } from './shared/service-connection.ts';
+import { plain } from './shared/output-format.ts';
+import { serviceCommand } from './shared/service-connection.ts';
 
 function expiry({ expiresAt, expiration }: License, nowMs: number): string {
   if (expiresAt === null) return 'never';
@@ -21,19 +21,16 @@ function licenseTable(licenses: readonly License[], nowMs: number): string {
 }
 
 export function licensesCommand(context: CommandContext): Command {
-  return new Command('licenses')
+  const command = new Command('licenses')
     .option('--sku <sku>', 'list only licenses for this title', (sku) => sku.trim())
-    .addOption(new Option('--type <type>', 'list only this type').choices(LICENSE_TYPES))
-    .option('--json', 'print one JSON document')
-    .action(({ json, ...query }: LicenseQuery & JsonOption) =>
-      callService(context, { json }, async ({ caller }, _config, signal) => {
-        const held = await readLicenses(caller, query, signal);
-        const { licenses, total, distributable } = held;
-        const none = query.sku === undefined ? 'the account holds no license' : `${query.sku} is not licensed`;
-        const text = [licenses.length === 0 ? none : licenseTable(licenses, context.clock.now())];
-        const accessible = distributable === undefined ? '' : `, ${count(distributable)} accessible here`;
-        if (total !== undefined) text.push(`${plural(total, 'license')} in the account${accessible}`);
-        return { json: held, text };
-      }),
-    );
+    .addOption(new Option('--type <type>', 'list only this type').choices(LICENSE_TYPES));
+  return serviceCommand(context, command, async ({ caller, signal }, { sku, type }: LicenseQuery) => {
+    const held = await readLicenses(caller, { sku, type }, signal);
+    const { licenses, total, distributable } = held;
+    const none = sku === undefined ? 'the account holds no license' : `${sku} is not licensed`;
+    const text = [licenses.length === 0 ? none : licenseTable(licenses, context.clock.now())];
+    const accessible = distributable === undefined ? '' : `, ${count(distributable)} accessible here`;
+    if (total !== undefined) text.push(`${plural(total, 'license')} in the account${accessible}`);
+    return { json: held, text };
+  });
 }

@@ -4,8 +4,8 @@ import type { Package, PackageFields } from '../../client/packages/package-field
 import type { Packages } from '../../client/packages/packages.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
-import { type JsonOption, plain } from './shared/output-format.ts';
-import { type CallResult, callService } from './shared/service-connection.ts';
+import { plain } from './shared/output-format.ts';
+import { type CallResult, serviceCommand, withoutBody } from './shared/service-connection.ts';
 
 const STRUCTURED = new Set(['products', 'tags', 'download_license', 'online_license']);
 
@@ -34,63 +34,52 @@ function described(head: string, { raw }: Package): CallResult {
   return { json: raw, text: [head, ...fields] };
 }
 
-/** The result of a write that was answered with a good status, and nothing else. */
-function withoutBody(done: string): CallResult {
-  return { done, json: null, text: `${done}; the service accepted it with an empty answer` };
-}
-
-interface WriteOptions extends FieldsInput, JsonOption {
+interface WriteOptions extends FieldsInput {
   readonly force?: boolean;
 }
 
 export function packageCommand(context: CommandContext): Command {
   const { signal } = context;
-  async function call(options: JsonOption, work: (packages: Packages) => Promise<CallResult>): Promise<void> {
-    const { createPackages } = await import('../../client/packages/packages.ts');
-    await callService(context, options, ({ caller }, { packagesPath }) => work(createPackages(caller, packagesPath)));
+  function complete<Options>(
+    command: Command,
+    work: (packages: Packages, sku: string, options: Options) => Promise<CallResult>,
+  ): void {
+    serviceCommand(context, command, async ({ caller, config }, sku: string, options: Options) => {
+      const { createPackages } = await import('../../client/packages/packages.ts');
+      return await work(createPackages(caller, config.packagesPath), sku, options);
+    });
   }
   const group = new Command('package').enablePositionalOptions();
   const add = (name: string, description: string): Command =>
     group.command(name).description(description).argument('<sku>');
   const fieldsOf = async (input: FieldsInput) => await readFields(input, (name) => STRUCTURED.has(name), context);
   function addWrite(verb: 'create' | 'update', description: string): void {
-    withFieldOptions(add(verb, description))
+    const command = withFieldOptions(add(verb, description))
       .option('--force', 'send the fields unchecked, and let the service judge them')
-      .option('--json', 'print one JSON document')
-      .addHelpText('after', FIELDS_HELP)
-      .action(async (sku: string, { force, ...options }: WriteOptions) => {
-        const fields = (await fieldsOf(options)) as PackageFields;
-        await call(options, async (packages) => {
-          const how = { signal, unchecked: force };
-          const written =
-            verb === 'create'
-              ? await packages.create(withSku(sku, fields), how)
-              : await packages.update(sku, fields, how);
-          if (Object.keys(written.raw).length === 0) return withoutBody(`sent the ${verb} of package ${sku}`);
-          const done = `${verb}d package ${plain(written.sku ?? sku)}`;
-          return { ...described(done, written), done };
-        });
-      });
+      .addHelpText('after', FIELDS_HELP);
+    complete(command, async (packages, sku, { force, ...input }: WriteOptions) => {
+      const fields = (await fieldsOf(input)) as PackageFields;
+      const how = { signal, unchecked: force };
+      const written =
+        verb === 'create' ? await packages.create(withSku(sku, fields), how) : await packages.update(sku, fields, how);
+      if (Object.keys(written.raw).length === 0) return withoutBody(`sent the ${verb} of package ${sku}`);
+      const done = `${verb}d package ${plain(written.sku ?? sku)}`;
+      return { ...described(done, written), done };
+    });
   }
 
-  add('get', 'show a package as the service describes it')
-    .option('--json', 'print one JSON document')
-    .action((sku: string, options: JsonOption) =>
-      call(options, async (packages) => described(`package ${sku}`, await packages.read(sku, { signal }))),
-    );
+  complete(add('get', 'show a package as the service describes it'), async (packages, sku) =>
+    described(`package ${sku}`, await packages.read(sku, { signal })),
+  );
   addWrite('create', 'create a package');
   addWrite('update', 'change a package; services append the products given');
-  withFieldOptions(add('delete', 'send the deletion of a package, and print what the service answers'))
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', DELETE_HELP)
-    .action(async (sku: string, options: FieldsInput & JsonOption) => {
-      const fields = options.file === undefined && options.set === undefined ? undefined : await fieldsOf(options);
-      await call(options, async (packages) => {
-        const answer = await packages.delete(sku, { signal, fields });
-        const done = `sent the deletion of package ${sku}`;
-        if (answer === null) return withoutBody(done);
-        return { done, json: answer, text: [`${done}; the service answered:`, JSON.stringify(answer, null, 2)] };
-      });
-    });
+  const remove = add('delete', 'send the deletion of a package, and print what the service answers');
+  complete(withFieldOptions(remove).addHelpText('after', DELETE_HELP), async (packages, sku, input: FieldsInput) => {
+    const fields = input.file === undefined && input.set === undefined ? undefined : await fieldsOf(input);
+    const answer = await packages.delete(sku, { signal, fields });
+    const done = `sent the deletion of package ${sku}`;
+    if (answer === null) return withoutBody(done);
+    return { done, json: answer, text: [`${done}; the service answered:`, JSON.stringify(answer, null, 2)] };
+  });
   return group;
 }

@@ -16,7 +16,7 @@ import type { Store } from '../../store/store.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { colours, type JsonOption, printLine, wholeNumber } from './shared/output-format.ts';
 import { sinkView } from './shared/preview-sink.ts';
-import { onMirror, readMirror } from './shared/with-mirror.ts';
+import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
 
 interface Options extends JsonOption {
   readonly history?: boolean;
@@ -79,25 +79,22 @@ function productCommand(context: CommandContext): Command {
     .option('--sink <name>', 'show what the store of this sink has of it, and why')
     .option('--json', 'print one JSON document')
     .action((key: string, options: Options) =>
-      readMirror(context, (store, config) => printProduct(context, key, options, store, config)),
+      onMirror(context, 'read', (store, config) => printProduct(context, key, options, store, config)),
     );
 }
 
 function searchCommand(context: CommandContext): Command {
-  return new Command('search')
+  const command = new Command('search')
     .argument('<words...>')
-    .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20)
-    .option('--json', 'print one JSON document')
-    .action((words: string[], options: JsonOption & { readonly limit: number }) =>
-      onMirror(context, 'read', options, (store) => {
-        const hits = store.search(words.join(' '), options.limit);
-        const json = hits.map(hitJson);
-        const head = ['vbid', ...SUMMARY.map(({ label }) => label ?? '')];
-        const text = hits.length === 0 ? ['nothing found'] : [table(head, json.map(Object.values<string | null>))];
-        if (hits.length === options.limit) text.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
-        return { json, text };
-      }),
-    );
+    .option('--limit <n>', 'print at most this many', wholeNumber('--limit', 1), 20);
+  return mirrorCommand(context, 'read', command, (store, _config, words: string[], { limit }: { limit: number }) => {
+    const hits = store.search(words.join(' '), limit);
+    const json = hits.map(hitJson);
+    const head = ['vbid', ...SUMMARY.map(({ label }) => label ?? '')];
+    const text = hits.length === 0 ? ['nothing found'] : [table(head, json.map(Object.values<string | null>))];
+    if (hits.length === limit) text.push(`the first ${plural(hits.length, 'product')}; --limit shows more`);
+    return { json, text };
+  });
 }
 
 export function productCommands(context: CommandContext): [product: Command, search: Command] {

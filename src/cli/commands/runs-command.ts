@@ -11,9 +11,9 @@ import type { Store } from '../../store/store.ts';
 import { requireRun } from '../../sync/finish-run.ts';
 import { lookUpHeld } from '../roles/pipeline.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { colours, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandLog, commandUser, toPerson } from './shared/person-notices.ts';
-import { onMirror, runCommand } from './shared/with-mirror.ts';
+import { mirrorCommand } from './shared/with-mirror.ts';
 
 /** How many rejected items are listed. */
 const REJECTED = 100;
@@ -56,9 +56,14 @@ function cancelRun({ clock }: CommandContext, store: Store, id: number): Result 
   return { json: runJson(requireRun(store, id)), text };
 }
 
+/** A command for one run. */
+function runCommand(name: string): Command {
+  return new Command(name).argument('<run>', 'number of the run', wholeNumber('<run>', 1));
+}
+
 function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): Command {
   const { clock, signal } = context;
-  return runCommand(context, action, 'write', async (store, runId, config): Promise<Result> => {
+  return mirrorCommand(context, 'write', runCommand(action), async (store, config, runId: number): Promise<Result> => {
     const log = commandLog(context, 'error');
     const tell = toPerson(context);
     const lookUp: LookUp = (id, most, stopping) => lookUpHeld({ config, clock, log, tell }, store, id, most, stopping);
@@ -74,18 +79,19 @@ function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): C
 
 /** The commands that show runs, and decide about them. */
 export function runCommands(context: CommandContext): Command[] {
+  const list = new Command('runs')
+    .enablePositionalOptions()
+    .addCommand(reviewCommand(context, 'check').description('ask the service about some products that a run holds'))
+    .addCommand(reviewCommand(context, 'undo').description('restore what a run removed, as new changes'))
+    .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20);
   return [
-    new Command('runs')
-      .enablePositionalOptions()
-      .addCommand(reviewCommand(context, 'check').description('ask the service about some products that a run holds'))
-      .addCommand(reviewCommand(context, 'undo').description('restore what a run removed, as new changes'))
-      .option('--limit <n>', 'list at most this many', wholeNumber('--limit', 1), 20)
-      .option('--json', 'print one JSON document')
-      .action((options: JsonOption & { readonly limit: number }) =>
-        onMirror(context, 'read', options, ({ runs }) => listRuns(context, runs.list(options.limit))),
-      ),
-    runCommand(context, 'run', 'read', (store, id) => showRun(context, store, id)),
-    runCommand(context, 'cancel', 'write', (store, id) => cancelRun(context, store, id)),
+    mirrorCommand(context, 'read', list, ({ runs }, _config, { limit }: { limit: number }) =>
+      listRuns(context, runs.list(limit)),
+    ),
+    mirrorCommand(context, 'read', runCommand('run'), (store, _config, id: number) => showRun(context, store, id)),
+    mirrorCommand(context, 'write', runCommand('cancel'), (store, _config, id: number) =>
+      cancelRun(context, store, id),
+    ),
     reviewCommand(context, 'approve'),
     reviewCommand(context, 'reject'),
   ];

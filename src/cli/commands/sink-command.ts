@@ -11,13 +11,12 @@ import type { ParkedState } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { GivenView } from '../../view/view.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { colours, type JsonOption, type Result, wholeNumber } from './shared/output-format.ts';
+import { colours, type JsonOption, printLine, type Result, wholeNumber } from './shared/output-format.ts';
 import { commandUser } from './shared/person-notices.ts';
 import { previewSink } from './shared/preview-sink.ts';
-
 import { trySink } from './shared/try-sink.ts';
 import { type VerifyOptions, verifySink } from './shared/verify-sink.ts';
-import { onMirror } from './shared/with-mirror.ts';
+import { mirrorCommand, onMirror } from './shared/with-mirror.ts';
 
 async function list(context: CommandContext, store: Store, config: Config): Promise<Result> {
   const nowMs = context.clock.now();
@@ -50,28 +49,27 @@ async function decide(
   target: string,
   argument: number | null = null,
 ): Promise<void> {
-  await onMirror(context, 'write', {}, (store) => {
-    const outcome = carryOutNow(store, { who: commandUser(), action, target, argument }, context.clock.now());
+  await onMirror(context, 'write', (store) => {
+    printLine(context, carryOutNow(store, { who: commandUser(), action, target, argument }, context.clock.now()));
     const isHalted = action !== 'pause' && requireSink(store, target).state !== 'running';
-    const resume = `resume it with: npx catchword sink resume ${target}`;
-    return { json: null, text: isHalted ? [outcome, resume] : outcome };
+    if (isHalted) printLine(context, `resume it with: npx catchword sink resume ${target}`);
   });
 }
 
 /** Renames a sink; without another name, forgets it. */
 async function rename(context: CommandContext, name: string, to: string | null): Promise<void> {
-  await onMirror(context, 'write', {}, (store, { sinks }) => {
+  await onMirror(context, 'write', (store, { sinks }) => {
     store.request((writer) => {
       const sink = requireSink(writer, name);
       const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
       if (to === null) forgetSink(writer, sink, sinks, isRelayRunning);
       else renameSink(writer, sink, to, sinks, isRelayRunning);
     });
-    if (to === null) return { json: null, text: `${name} is forgotten; what it stored is kept there` };
-    const done = `${name} is ${to} now, with its position and parked events`;
-    if (sinks.some((sink) => sink.name === to)) return { json: null, text: done };
+    if (to === null) return printLine(context, `${name} is forgotten; what it stored is kept there`);
+    printLine(context, `${name} is ${to} now, with its position and parked events`);
+    if (sinks.some((sink) => sink.name === to)) return;
     const variable = (sink: string): string => `CATCHWORD_SINK_${sink.toUpperCase()}`;
-    return { json: null, text: [done, `before you start a daemon, rename ${variable(name)} to ${variable(to)}`] };
+    printLine(context, `before you start a daemon, rename ${variable(name)} to ${variable(to)}`);
   });
 }
 
@@ -82,34 +80,26 @@ export function sinkCommand(context: CommandContext): Command {
     add(action, description)
       .argument('<name>')
       .action((name: string) => decide(context, action, name));
-  add('list', 'list sinks: position, state, last error, and stores that grow without a limit')
-    .option('--json', 'print one JSON document')
-    .action((options: JsonOption) =>
-      onMirror(context, 'read', options, (store, config) => list(context, store, config)),
-    );
-  add('parked', 'list events that a sink refused, and later ones of the same products, which wait')
-    .argument('<name>')
-    .option('--json', 'print one JSON document')
-    .action((name: string, options: JsonOption) =>
-      onMirror(context, 'read', options, (store) => listParked(store, name)),
-    );
-  add('preview', 'show what another view would change in a store; sends nothing')
+  const all = add('list', 'list sinks: position, state, last error, and stores that grow without a limit');
+  mirrorCommand(context, 'read', all, (store, config) => list(context, store, config));
+  const parked = add('parked', 'list events that a sink refused, and later ones of the same products, which wait');
+  mirrorCommand(context, 'read', parked.argument('<name>'), (store, _config, name: string) => listParked(store, name));
+  const preview = add('preview', 'show what another view would change in a store; sends nothing')
     .argument('<name>')
     .option('--where <expression>', 'which products, as CATCHWORD_SINK_<NAME>_WHERE; empty: every product')
-    .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product')
-    .option('--json', 'print one JSON document, with whole products')
-    .action((name: string, options: JsonOption & GivenView) =>
-      onMirror(context, 'read', options, (store, config) => previewSink(context, store, config, name, options)),
-    );
-  add('verify', 'compare a store with its source, between two deliveries')
+    .option('--fields <list>', 'what of them, as CATCHWORD_SINK_<NAME>_FIELDS; empty: the whole product');
+  const previewOf = (store: Store, config: Config, name: string, view: GivenView) =>
+    previewSink(context, store, config, name, view);
+  const wholly = 'print one JSON document, with whole products';
+  mirrorCommand(context, 'read', preview, previewOf, wholly);
+  const verify = add('verify', 'compare a store with its source, between two deliveries')
     .argument('<name>')
     .option('--deep', 'compare all that the store has of each product, not only which products and positions')
     .option('--repair', 'bring each product that differs to what it should be; remove extra ones, if they are few')
-    .option('--extra', 'with --repair: compare deeply, and remove extra products however many')
-    .option('--json', 'print one JSON document')
-    .action((name: string, options: VerifyOptions) =>
-      onMirror(context, 'write', options, (store) => verifySink(context, store, name, options)),
-    );
+    .option('--extra', 'with --repair: compare deeply, and remove extra products however many');
+  mirrorCommand(context, 'write', verify, (store, _config, name: string, options: VerifyOptions) =>
+    verifySink(context, store, name, options),
+  );
   addDecision('pause', 'stop delivering to a sink; the change log keeps what it needs');
   addDecision('resume', 'resume a sink that was paused, stopped or disabled, or retry a failing one now');
   addDecision('retry', 'redeliver the events that a sink refused, and resume it');

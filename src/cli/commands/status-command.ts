@@ -6,22 +6,20 @@ import { channelStatuses, episodesJson, statusOf } from '../../report/status-rep
 import { statusLines } from '../../report/status-text.ts';
 import { stateOf } from '../../state/mirror-state.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { colours, type JsonOption } from './shared/output-format.ts';
-import { onMirror } from './shared/with-mirror.ts';
+import { colours } from './shared/output-format.ts';
+import { mirrorCommand } from './shared/with-mirror.ts';
 
 export function statusCommand(context: CommandContext): Command {
-  return new Command('status').option('--json', 'print one JSON document').action((options: JsonOption) =>
-    onMirror(context, 'read', options, (store, config) =>
-      store.read(() => {
-        const nowMs = context.clock.now();
-        const state = stateOf(store, nowMs, config);
-        const status = statusOf(store, state, plansOf(config, store.schedule.servedOfEach(), nowMs));
-        const sinks = sinkStatuses(store, config.sinks, nowMs);
-        const episodes = episodesJson(store);
-        const channels = channelStatuses(store, config.channels.map(channelConfig));
-        const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
-        return { json: { ...status, sinks, episodes, channels }, text };
-      }),
-    ),
+  return mirrorCommand(context, 'read', new Command('status'), (store, config) =>
+    store.read(() => {
+      const nowMs = context.clock.now();
+      const state = stateOf(store, nowMs, config);
+      const status = statusOf(store, state, plansOf(config, store.schedule.servedOfEach(), nowMs));
+      const sinks = sinkStatuses(store, config.sinks, nowMs);
+      const episodes = episodesJson(store);
+      const channels = channelStatuses(store, config.channels.map(channelConfig));
+      const text = statusLines(colours(context), store, state, status, { sinks, episodes, channels });
+      return { json: { ...status, sinks, episodes, channels }, text };
+    }),
   );
 }

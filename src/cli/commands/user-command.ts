@@ -3,10 +3,10 @@ import { usageError } from '../../base/errors.ts';
 import { type Input, readText } from '../../base/input-stream.ts';
 import { createUsers, type NewUser, type UncheckedUser, type User } from '../../client/users/users.ts';
 import type { CommandContext } from './shared/command-context.ts';
-import { type JsonOption, plain } from './shared/output-format.ts';
-import { callService } from './shared/service-connection.ts';
+import { plain } from './shared/output-format.ts';
+import { serviceCommand } from './shared/service-connection.ts';
 
-interface CreateOptions extends JsonOption, Pick<UncheckedUser, 'firstName' | 'lastName'> {
+interface CreateOptions extends Pick<UncheckedUser, 'firstName' | 'lastName'> {
   readonly reference?: string;
   readonly email?: string;
   readonly passwordStdin?: boolean;
@@ -62,22 +62,9 @@ function described({ guid, reference, email, accessToken }: User): string[] {
   return rows.flatMap(([name, value]) => (value == null ? [] : [`${name}: ${plain(value)}`]));
 }
 
-async function create(context: CommandContext, options: CreateOptions): Promise<void> {
-  await callService(context, options, async ({ caller }, { usersSuffix, userPassword }, signal) => {
-    const given = await newUser(options, userPassword, context);
-    const users = createUsers(caller, usersSuffix);
-    const user = await (options.force === true
-      ? users.create(given, { signal, unchecked: true })
-      : users.create(given as NewUser, { signal }));
-    const { guid, reference, email } = user;
-    const text = described(user);
-    return { done: `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(), json: user, text };
-  });
-}
-
 export function userCommand(context: CommandContext): Command {
   const group = new Command('user').enablePositionalOptions();
-  group
+  const create = group
     .command('create')
     .description('create a user, with a reference of your own or with an email and a password')
     .option('--reference <reference>', 'create a reference user; the reference must be unique for this API key')
@@ -87,31 +74,32 @@ export function userCommand(context: CommandContext): Command {
     .option('--last-name <name>', 'last name of the user (required)')
     .option('--field <name=value>', 'add another field, such as redemption-code; may be repeated', field)
     .option('--force', 'send the fields unchecked, and let the service judge them')
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', CREATE_HELP)
-    .action((options: CreateOptions) => create(context, options));
-  group
+    .addHelpText('after', CREATE_HELP);
+  serviceCommand(context, create, async ({ caller, config, signal }, options: CreateOptions) => {
+    const given = await newUser(options, config.userPassword, context);
+    const users = createUsers(caller, config.usersSuffix);
+    const user = await (options.force === true
+      ? users.create(given, { signal, unchecked: true })
+      : users.create(given as NewUser, { signal }));
+    const { guid, reference, email } = user;
+    const text = described(user);
+    return { done: `created the user ${plain(guid ?? reference ?? email ?? '')}`.trim(), json: user, text };
+  });
+  const get = group
     .command('get')
     .description('show a user, with the access token if the service returns it')
-    .argument('<id>', 'guid, reference or email')
-    .option('--json', 'print one JSON document')
-    .action((id: string, options: JsonOption) =>
-      callService(context, options, async ({ caller }, { usersSuffix }, signal) => {
-        const user = await createUsers(caller, usersSuffix).read(id, { signal });
-        return { json: user, text: described(user) };
-      }),
-    );
-  group
-    .command('reset-access')
-    .description('reset the access token and fetch the new one')
-    .option('--json', 'print one JSON document')
-    .action((options: JsonOption) =>
-      callService(context, options, async ({ tokens }, { tokenStore, userReference: reference }, signal) => {
-        const accessToken = await tokens.reset(signal);
-        const done = `reset the access token${reference === undefined ? '' : ` of ${reference}`}`;
-        if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: accessToken };
-        return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
-      }),
-    );
+    .argument('<id>', 'guid, reference or email');
+  serviceCommand(context, get, async ({ caller, config, signal }, id: string) => {
+    const user = await createUsers(caller, config.usersSuffix).read(id, { signal });
+    return { json: user, text: described(user) };
+  });
+  const reset = group.command('reset-access').description('reset the access token and fetch the new one');
+  serviceCommand(context, reset, async ({ tokens, config, signal }) => {
+    const { tokenStore, userReference: reference } = config;
+    const accessToken = await tokens.reset(signal);
+    const done = `reset the access token${reference === undefined ? '' : ` of ${reference}`}`;
+    if (tokenStore === undefined) return { done, json: { reference, accessToken }, text: accessToken };
+    return { done, json: { reference, tokenStore }, text: `the new token is in ${tokenStore}` };
+  });
   return group;
 }

@@ -12,7 +12,7 @@ import type { Store } from '../../../store/store.ts';
 import { type GivenView, readerView, seenBy, type View } from '../../../view/view.ts';
 import type { CommandContext } from '../shared/command-context.ts';
 import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
-import { readMirror } from '../shared/with-mirror.ts';
+import { onMirror } from '../shared/with-mirror.ts';
 import { type Chunks, printChunks, writeNewFile } from './export-output.ts';
 import { csvChunks, tableOf } from './export-table.ts';
 
@@ -105,7 +105,7 @@ async function exportTo(context: CommandContext, file: string | undefined, optio
   const { at, changes } = options;
   const { format, isZipped } = formOf(file, options);
   const view = readerView(options, '--');
-  await readMirror(context, async (store, config) => {
+  await onMirror(context, 'read', async (store, config) => {
     store.keepFewPages();
     const newest = store.changes.lastSeq();
     const last = at ?? changes?.upTo ?? Math.max(newest, changes?.after ?? 0);

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import { messageOf } from '../../../base/errors.ts';
 import { sourceAddress, sourceId } from '../../../catalog/source-identity.ts';
 import { type Connection, connect } from '../../../client/client-connection.ts';
@@ -70,15 +71,32 @@ export interface CallResult extends Result {
   readonly done?: string;
 }
 
-/** Calls the service, notes what was written, and prints the result. */
-export async function callService(
+/** What a command calls the service with. */
+export type Service = Pick<Connection, 'caller' | 'tokens'> & {
+  readonly config: SourceConfig;
+  readonly signal: AbortSignal;
+};
+
+/** The result of a write that was answered with a good status, and nothing else. */
+export function withoutBody(done: string): CallResult {
+  return { done, json: null, text: `${done}; the service accepted it with an empty answer` };
+}
+
+/**
+ * Completes a command that calls the service: notes what was written, and prints the result.
+ * @param call also gets the arguments of the command, and its options
+ */
+export function serviceCommand<Given extends readonly unknown[]>(
   context: CommandContext,
-  options: JsonOption,
-  call: (connection: Connection, config: SourceConfig, signal: AbortSignal) => Promise<CallResult>,
-): Promise<void> {
-  await withService(context, async (connection, config) => {
-    const result = await call(connection, config, context.signal);
-    if (result.done !== undefined) context.wrote(result.done);
-    print(context, options, result);
-  });
+  command: Command,
+  call: (service: Service, ...given: Given) => Promise<CallResult>,
+): Command {
+  return command.option('--json', 'print one JSON document').action((...given: unknown[]) =>
+    withService(context, async ({ caller, tokens }, config) => {
+      const service = { caller, tokens, config, signal: context.signal };
+      const result = await call(service, ...(given as unknown as Given));
+      if (result.done !== undefined) context.wrote(result.done);
+      print(context, command.opts<JsonOption>(), result);
+    }),
+  );
 }

@@ -1,44 +1,38 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import type { Config } from '../../../settings/config.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
 import { loadSettings } from './checked-settings.ts';
 import type { CommandContext } from './command-context.ts';
-import { type JsonOption, print, type Result, wholeNumber } from './output-format.ts';
+import { type JsonOption, print, type Result } from './output-format.ts';
 
 type Access = 'read' | 'write';
 
-/** Loads the settings, and opens the mirror for reading. */
-export async function readMirror(
-  context: CommandContext,
-  work: (store: Store, config: Config) => void | Promise<void>,
-): Promise<void> {
-  const config = loadSettings(context, 'nothing');
-  await withMirror(config, true, (store) => work(store, config));
-}
-
-/** Loads the settings, opens the mirror, and prints the result of `work`. */
-export async function onMirror(
+/** Loads the settings, and opens the mirror while `work` runs. */
+export async function onMirror<T>(
   context: CommandContext,
   access: Access,
-  options: JsonOption,
-  work: (store: Store, config: Config) => Result | Promise<Result>,
-): Promise<void> {
+  work: (store: Store, config: Config) => T | Promise<T>,
+): Promise<T> {
   const config = loadSettings(context, 'nothing');
-  print(context, options, await withMirror(config, access === 'read', (mirror) => work(mirror, config)));
+  return await withMirror(config, access === 'read', (store) => work(store, config));
 }
 
-/** Makes a command that prints what `work` returns for one run. */
-export function runCommand(
+/**
+ * Completes a command that prints what `work` returns.
+ * @param work also gets the arguments of the command, and its options
+ */
+export function mirrorCommand<Given extends readonly unknown[]>(
   context: CommandContext,
-  name: string,
   access: Access,
-  work: (store: Store, runId: number, config: Config) => Result | Promise<Result>,
+  command: Command,
+  work: (store: Store, config: Config, ...given: Given) => Result | Promise<Result>,
+  jsonHelp = 'print one JSON document',
 ): Command {
-  return new Command(name)
-    .argument('<run>', 'number of the run', wholeNumber('<run>', 1))
-    .option('--json', 'print one JSON document')
-    .action((runId: number, options: JsonOption) =>
-      onMirror(context, access, options, (store, config) => work(store, runId, config)),
+  return command.option('--json', jsonHelp).action(async (...given: unknown[]) => {
+    const result = await onMirror(context, access, (store, config) =>
+      work(store, config, ...(given as unknown as Given)),
     );
+    print(context, command.opts<JsonOption>(), result);
+  });
 }
