@@ -3,96 +3,83 @@ import { printableLines } from './printable.ts';
 /** Exit codes of commands that end without an error, but found what needs attention. */
 export const EXIT = { differences: 3, held: 5 } as const;
 
-/**
- * Every error code. Callers match on `code`, never on the message.
- *
- * `retryable`: the same call may succeed later although nothing was changed. `exit`: exit code of a command that ends
- * with this error (1 failed, 2 usage or configuration, 4 incomplete, 75 source unavailable: retry later); the results
- * that are not errors are in EXIT above.
- */
-const CODES = {
-  /** A command, an option or an argument is wrong; over HTTP, the request. */
-  USAGE: { exit: 2, retryable: false },
-  /** A setting is missing or wrong. */
-  CONFIG_INVALID: { exit: 2, retryable: false },
-  /** An optional package that this needs is not installed, or not compiled. */
-  PACKAGE_MISSING: { exit: 2, retryable: false },
-  /** The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable. */
-  MIRROR_UNUSABLE: { exit: 2, retryable: false },
-  /** The mirror belongs to another service than the configured one. */
-  MIRROR_OTHER_SOURCE: { exit: 2, retryable: false },
-  /** A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped. */
-  MIRROR_WRITE_FAILED: { exit: 1, retryable: false },
-  /** The disk of the mirror has less free space than CATCHWORD_MIN_FREE: no page was requested. */
-  MIRROR_DISK_LOW: { exit: 1, retryable: false },
-  /** Another file is at the path of the open one: it was deleted, moved, replaced or restored. */
-  MIRROR_REPLACED: { exit: 1, retryable: false },
-  /** A backup or an export could not be written, or a backup put back; the mirror was not changed. */
-  BACKUP_FAILED: { exit: 1, retryable: false },
-  /** Another live process holds the lease, or has the file open. */
-  MIRROR_BUSY: { exit: 1, retryable: true },
-  /** Another process took over the lease. Nothing was written. */
-  LEASE_LOST: { exit: 4, retryable: false },
-  /** What was asked for does not exist: a run, a product, a sink, a file. */
-  NOT_FOUND: { exit: 1, retryable: false },
-  /** A search over HTTP, or the searches before it, took too long. */
-  SEARCH_TIMEOUT: { exit: 1, retryable: true },
-  /** The state of the run does not allow this: only a held run can be approved, for example. */
-  RUN_NOT_ACTIVE: { exit: 1, retryable: false },
-  /** The run was cancelled, or another process carried out the decision. */
-  RUN_CANCELLED: { exit: 1, retryable: false },
-  /** The run was unfinished for longer than CATCHWORD_RUN_MAX_AGE: it is given up, and a new run begins. */
-  RUN_TOO_OLD: { exit: 1, retryable: false },
-  /** The settings changed since the unfinished run started. */
-  RUN_OUTDATED: { exit: 1, retryable: false },
-  /** A signal stopped it. What was written is kept, and the next start goes on. */
-  INTERRUPTED: { exit: 4, retryable: true },
-  /** 401 or 403: the service rejected the API key or the access token. */
-  SOURCE_AUTH: { exit: 2, retryable: false },
-  /** The address answers, but not like the service (HTML, 404, a redirect). */
-  SOURCE_NOT_SERVICE: { exit: 2, retryable: true },
-  /** The service rejected the request (any other 4xx). */
-  SOURCE_REFUSED: { exit: 1, retryable: false },
-  /** 5xx, connection refused or reset, name not found; or a request was refused after others of its run were answered. */
-  SOURCE_UNAVAILABLE: { exit: 75, retryable: true },
-  /** The service did not answer in time. */
-  SOURCE_TIMEOUT: { exit: 75, retryable: true },
-  /** The service refused because of too many requests (429). */
-  SOURCE_RATE_LIMITED: { exit: 75, retryable: true },
-  /** A body cut short, larger than allowed, or encoded wrongly. */
-  SOURCE_BODY: { exit: 1, retryable: true },
-  /** The envelope of a page does not fit the request. */
-  PAGE_INVALID: { exit: 1, retryable: true },
-  /** The answer is not well-formed XML, or is too large. */
-  XML_INVALID: { exit: 1, retryable: false },
-  /** The access token is not valid (601) and could not be renewed. */
-  SERVICE_TOKEN: { exit: 2, retryable: false },
-  /** The user does not exist, or was created by another API key (603, 474). */
-  SERVICE_UNKNOWN_USER: { exit: 1, retryable: false },
-  /** The service rejected the content of the request (400, 422, 650). */
-  SERVICE_INVALID: { exit: 1, retryable: false },
-  /** The API key lacks the permission (403 on a write). */
-  SERVICE_FORBIDDEN: { exit: 1, retryable: false },
-  /** Any other code of the service, or an answer that does not fit the request. */
-  SERVICE_ERROR: { exit: 1, retryable: false },
-  /** The text or value is not an event of catchword. */
-  EVENT_INVALID: { exit: 1, retryable: false },
-  /** Redis, which REDIS_URL names, does not answer. */
-  QUEUE_UNAVAILABLE: { exit: 1, retryable: true },
-  /** Redis answers, but cannot serve as the queue. */
-  QUEUE_MISCONFIGURED: { exit: 2, retryable: false },
-  /** The sink holds changes of another mirror, or of a later state of this one. */
-  SINK_CONFLICT: { exit: 1, retryable: false },
-  /** The store of a sink could not be compared with its source. */
-  SINK_UNVERIFIED: { exit: 1, retryable: true },
-  /** A channel did not take a message. */
-  NOTIFY_FAILED: { exit: 1, retryable: true },
-} as const;
+/** @param exit exit code of a command that ends with the error. 75: source unavailable, retry later */
+function final(exit: 1 | 2 | 4, meaning: string) {
+  return { exit, meaning, retryable: false } as const;
+}
 
-export type ErrorCode = keyof typeof CODES;
+/** The same call may succeed later although nothing was changed. */
+function passing(exit: 1 | 2 | 4 | 75, meaning: string) {
+  return { exit, meaning, retryable: true } as const;
+}
+
+/** Every error code. Callers match on the code, never on the message. */
+export const ERROR_CODES = {
+  USAGE: final(2, 'A command, an option or an argument is wrong; over HTTP, the request.'),
+  CONFIG_INVALID: final(2, 'A setting is missing or wrong.'),
+  PACKAGE_MISSING: final(2, 'An optional package that this needs is not installed, or not compiled.'),
+  MIRROR_UNUSABLE: final(
+    2,
+    'The mirror file cannot be used: it is not a database, comes from a newer version, or is not writable.',
+  ),
+  MIRROR_OTHER_SOURCE: final(2, 'The mirror belongs to another service than the configured one.'),
+  MIRROR_WRITE_FAILED: final(
+    1,
+    'A write failed (disk full, I/O error); the transaction was rolled back and the writer stopped.',
+  ),
+  MIRROR_DISK_LOW: final(
+    1,
+    'The disk of the mirror has less free space than CATCHWORD_MIN_FREE: no page was requested.',
+  ),
+  MIRROR_REPLACED: final(
+    1,
+    'Another file is at the path of the open one: it was deleted, moved, replaced or restored.',
+  ),
+  BACKUP_FAILED: final(
+    1,
+    'A backup or an export could not be written, or a backup put back; the mirror was not changed.',
+  ),
+  MIRROR_BUSY: passing(1, 'Another live process holds the lease, or has the file open.'),
+  LEASE_LOST: final(4, 'Another process took over the lease. Nothing was written.'),
+  NOT_FOUND: final(1, 'What was asked for does not exist: a run, a product, a sink, a file.'),
+  SEARCH_TIMEOUT: passing(1, 'A search over HTTP, or the searches before it, took too long.'),
+  RUN_NOT_ACTIVE: final(1, 'The state of the run does not allow this: only a held run can be approved, for example.'),
+  RUN_CANCELLED: final(1, 'The run was cancelled, or another process carried out the decision.'),
+  RUN_TOO_OLD: final(
+    1,
+    'The run was unfinished for longer than CATCHWORD_RUN_MAX_AGE: it is given up, and a new run begins.',
+  ),
+  RUN_OUTDATED: final(1, 'The settings changed since the unfinished run started.'),
+  INTERRUPTED: passing(4, 'A signal stopped it. What was written is kept, and the next start goes on.'),
+  SOURCE_AUTH: final(2, '401 or 403: the service rejected the API key or the access token.'),
+  SOURCE_NOT_SERVICE: passing(2, 'The address answers, but not like the service (HTML, 404, a redirect).'),
+  SOURCE_REFUSED: final(1, 'The service rejected the request (any other 4xx).'),
+  SOURCE_UNAVAILABLE: passing(
+    75,
+    '5xx, connection refused or reset, name not found; or a request was refused after others of its run were answered.',
+  ),
+  SOURCE_TIMEOUT: passing(75, 'The service did not answer in time.'),
+  SOURCE_RATE_LIMITED: passing(75, 'The service refused because of too many requests (429).'),
+  SOURCE_BODY: passing(1, 'A body cut short, larger than allowed, or encoded wrongly.'),
+  PAGE_INVALID: passing(1, 'The envelope of a page does not fit the request.'),
+  XML_INVALID: final(1, 'The answer is not well-formed XML, or is too large.'),
+  SERVICE_TOKEN: final(2, 'The access token is not valid (601) and could not be renewed.'),
+  SERVICE_UNKNOWN_USER: final(1, 'The user does not exist, or was created by another API key (603, 474).'),
+  SERVICE_INVALID: final(1, 'The service rejected the content of the request (400, 422, 650).'),
+  SERVICE_FORBIDDEN: final(1, 'The API key lacks the permission (403 on a write).'),
+  SERVICE_ERROR: final(1, 'Any other code of the service, or an answer that does not fit the request.'),
+  EVENT_INVALID: final(1, 'The text or value is not an event of catchword.'),
+  QUEUE_UNAVAILABLE: passing(1, 'Redis, which REDIS_URL names, does not answer.'),
+  QUEUE_MISCONFIGURED: final(2, 'Redis answers, but cannot serve as the queue.'),
+  SINK_CONFLICT: final(1, 'The sink holds changes of another mirror, or of a later state of this one.'),
+  SINK_UNVERIFIED: passing(1, 'The store of a sink could not be compared with its source.'),
+  NOTIFY_FAILED: passing(1, 'A channel did not take a message.'),
+};
+
+export type ErrorCode = keyof typeof ERROR_CODES;
 
 export function isErrorCode(value: unknown): value is ErrorCode {
-  return typeof value === 'string' && Object.hasOwn(CODES, value);
+  return typeof value === 'string' && Object.hasOwn(ERROR_CODES, value);
 }
 
 /** All that a caller may say about an error besides its code and message. */
@@ -120,7 +107,7 @@ export class CatchwordError extends Error {
     super(printableLines(message), details.cause === undefined ? undefined : { cause: details.cause });
     this.name = 'CatchwordError';
     this.code = code;
-    this.retryable = details.retryable ?? CODES[code].retryable;
+    this.retryable = details.retryable ?? ERROR_CODES[code].retryable;
     const hint = details.hint?.replaceAll('{setting}', details.setting ?? 'the setting');
     this.hint = hint && printableLines(hint);
     this.setting = details.setting;
@@ -138,7 +125,7 @@ export class CatchwordError extends Error {
 
   /** Exit code of a command that ends with this error. 75 would mean "retry later", so a final error exits 1. */
   get exitCode(): number {
-    const { exit } = CODES[this.code];
+    const { exit } = ERROR_CODES[this.code];
     return exit === 75 && !this.retryable ? 1 : exit;
   }
 }
