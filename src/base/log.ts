@@ -3,6 +3,7 @@ import { Writable } from 'node:stream';
 import type { DestinationStream, pino } from 'pino';
 import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 import { printableColoured, printableLines } from './printable.ts';
+import { recordOf } from './record-of.ts';
 
 interface FieldTypes {
   readonly number: number;
@@ -12,28 +13,24 @@ interface FieldTypes {
   readonly object: object;
 }
 
-function fields<T extends keyof FieldTypes, N extends string>(type: T, ...names: readonly N[]): Record<N, T> {
-  return Object.fromEntries(names.map((name) => [name, type])) as Record<N, T>;
-}
-
 /**
  * The fields of a log line, and their types. A name has one type in all lines, because programs that store logs reject a
  * field that is a number in one line and an object in another. `time` is an ISO 8601 string in UTC; a name that ends in
  * `Ms` is a number of milliseconds. docs/log.md explains each field.
  */
 export const LOG_FIELDS = {
-  ...fields('time', 'time', 'from', 'dueAt', 'missedUpTo', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
-  ...fields('number', 'level', 'pid', 'exitCode'),
-  ...fields('number', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped', 'missed'),
-  ...fields('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
-  ...fields('number', 'refusedPerMinute', 'limitPerMinute'),
-  ...fields('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
-  ...fields('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
-  ...fields('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),
-  ...fields('string', 'channel', 'topic'),
-  ...fields('string', 'redis', 'queue', 'method', 'route'),
-  ...fields('strings', 'services'),
-  ...fields('object', 'result'),
+  ...recordOf('time', 'time', 'from', 'dueAt', 'missedUpTo', 'servedAt', 'nextAt', 'nextTryAt', 'until'),
+  ...recordOf('number', 'level', 'pid', 'exitCode'),
+  ...recordOf('number', 'run', 'pages', 'ageMs', 'asked', 'answered', 'missing', 'dropped', 'missed'),
+  ...recordOf('number', 'attempt', 'failures', 'delayMs', 'pauseMs', 'streams', 'status', 'waitingBytes', 'ended'),
+  ...recordOf('number', 'refusedPerMinute', 'limitPerMinute'),
+  ...recordOf('number', 'seq', 'cursor', 'lastSeq', 'cap', 'confirmed', 'has', 'upTo'),
+  ...recordOf('string', 'msg', 'code', 'reason', 'hint', 'stack', 'role', 'address', 'mirror', 'what'),
+  ...recordOf('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),
+  ...recordOf('string', 'channel', 'topic'),
+  ...recordOf('string', 'redis', 'queue', 'method', 'route'),
+  ...recordOf('strings', 'services'),
+  ...recordOf('object', 'result'),
 };
 
 export type LogFields = {

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import type { JsonObject } from '../http/answer.ts';
 import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
 import { day, decimal, flag, httpUrl, name, only, text, texts, whole, written } from '../input/request-fields.ts';
@@ -12,12 +13,7 @@ const isbns = z.array(name, 'must be an array of texts, or null').nullable().opt
 
 /** 2.1.1 */
 const identifiers = only({
-  e_isbn_10: isbns,
-  e_isbn_13: isbns,
-  print_isbn_10: isbns,
-  print_isbn_13: isbns,
-  vbid10_alias: isbns,
-  vbid13_alias: isbns,
+  ...recordOf(isbns, 'e_isbn_10', 'e_isbn_13', 'print_isbn_10', 'print_isbn_13', 'vbid10_alias', 'vbid13_alias'),
 });
 
 /** 2.1.2 */
@@ -62,48 +58,29 @@ const assetStatus = only({ vbk: text.optional(), distribution: text.optional() }
 /** Only the internal systems of the service can set these. */
 export const INTERNAL_FIELDS = {
   asset_status: assetStatus.optional(),
-  block_search: flag.optional(),
-  custom: flag.optional(),
   discount_codes: texts.optional(),
-  epub_page_labels: flag.optional(),
-  floe: flag.optional(),
-  vcs_authored: flag.optional(),
+  ...recordOf(flag.optional(), 'block_search', 'custom', 'epub_page_labels', 'floe', 'vcs_authored'),
 };
 
 export const PUBLIC_FIELDS = {
-  author_name: text.optional(),
-  author_first_name: text.optional(),
-  author_last_name: text.optional(),
-  copy_drm_limit: drmLimit.optional(),
-  print_drm_limit: drmLimit.optional(),
-  copyright_date: written('must be a year of four digits, as a text', /^\d{4}$/).optional(),
-  description: text.optional(),
+  imprint_id: whole('must be a whole number').optional(),
+  ...recordOf(text.optional(), 'author_name', 'author_first_name', 'author_last_name', 'description', 'subtitle'),
   cs_plus_discount_code: text.optional(),
-  e_isbn: name.optional(),
+  ...recordOf(name.optional(), 'e_isbn', 'print_isbn', 'parent_isbn', 'kind', 'title'),
+  ...recordOf(flag.optional(), 'fro', 'fulfillment_only', 'sampleable'),
+  ...recordOf(httpUrl.optional(), 'login_url', 'callback_url', 'url'),
+  // null, which the interface does not show, removes a date, so that a withdrawn asset can return.
+  ...recordOf(day.nullable().optional(), 'on_sale_date', 'off_sale_date', 'publication_date'),
+  ...recordOf(drmLimit.optional(), 'copy_drm_limit', 'print_drm_limit'),
+  copyright_date: written('must be a year of four digits, as a text', /^\d{4}$/).optional(),
   edition: whole('must be a whole number from 0 to 127', (value) => value >= 0 && value <= 127).optional(),
-  fro: flag.optional(),
-  fulfillment_only: flag.optional(),
   /** null clears them all; the interface shows it for one list (2.1.1 rule 4). */
   identifiers: identifiers.nullable().optional(),
-  imprint_id: whole('must be a whole number').optional(),
-  kind: name.optional(),
   language: written('must be a language code such as en or pt-BR', /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/).optional(),
-  login_url: httpUrl.optional(),
-  // null, which the interface does not show, removes a date, so that a withdrawn asset can return.
-  off_sale_date: day.nullable().optional(),
-  on_sale_date: day.nullable().optional(),
-  parent_isbn: name.optional(),
-  print_isbn: name.optional(),
-  publication_date: day.nullable().optional(),
   related_products: relatedProducts.optional(),
   sales_rights: salesRights.optional(),
-  sampleable: flag.optional(),
-  title: name.optional(),
-  subtitle: text.optional(),
   prices: z.array(price, 'must be an array of prices').optional(),
   variants: z.array(variant, 'must be an array of {channel_ids: [{sku, channel_id_inclusive_access}]}').optional(),
-  callback_url: httpUrl.optional(),
-  url: httpUrl.optional(),
 };
 
 const internal = z

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import type { JsonObject } from '../http/answer.ts';
 import { canonicalIdentifier } from '../input/identifier.ts';
 import { decimalOf, flagOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
@@ -22,55 +23,26 @@ const variants = listOf({
 });
 
 const ASSET = z.object({
-  vbid: textOf,
-  id: wholeOf,
-  isbn: textOf,
-  isbn_canonical: textOf,
-  parent_id: textOf,
-  created: textOf,
-  title: textOf,
-  subtitle: textOf,
-  author_name: textOf,
-  author_first_name: textOf,
-  author_last_name: textOf,
-  description: textOf,
-  block_search: flagOf,
-  custom: flagOf,
-  epub_page_labels: flagOf,
-  floe: flagOf,
-  fro: flagOf,
-  fulfillment_only: flagOf,
-  sampleable: flagOf,
-  vcs_authored: flagOf,
-  asset_status: objectOf({ vbk: textOf, distribution: textOf }),
-  book_format: objectOf({ name: textOf, value: textOf, dash2epub: flagOf }),
-  build: objectOf({ available: flagOf, source: textOf, status: textOf }),
-  copy_drm_limit: wholeOf,
-  print_drm_limit: wholeOf,
+  ...recordOf(textOf, 'vbid', 'isbn', 'isbn_canonical', 'e_isbn', 'print_isbn', 'parent_id', 'title', 'subtitle'),
+  ...recordOf(textOf, 'author_name', 'author_first_name', 'author_last_name', 'description', 'login_url'),
+  ...recordOf(textOf, 'created', 'copyright_date', 'on_sale_date', 'off_sale_date', 'publication_date'),
+  /** A code or a full name. */
+  language: textOf,
+  ...recordOf(flagOf, 'block_search', 'custom', 'epub_page_labels', 'floe', 'fro', 'fulfillment_only', 'sampleable'),
+  ...recordOf(flagOf, 'vcs_authored'),
+  ...recordOf(wholeOf, 'id', 'edition', 'copy_drm_limit', 'print_drm_limit'),
   /** Percentage of the pages that a user may print in total, 10 to 100. */
   lifetime_print_limit: wholeOf,
-  copyright_date: textOf,
   /** Percentage for the cs_plus_discount_code that was sent. */
   cs_plus_discount: decimalOf,
   discount_codes: textsOf,
-  e_isbn: textOf,
-  print_isbn: textOf,
-  edition: wholeOf,
+  asset_status: objectOf({ vbk: textOf, distribution: textOf }),
+  book_format: objectOf({ name: textOf, value: textOf, dash2epub: flagOf }),
+  build: objectOf({ available: flagOf, source: textOf, status: textOf }),
   identifiers: objectOf({
-    e_isbn_10: textsOf,
-    e_isbn_13: textsOf,
-    print_isbn_10: textsOf,
-    print_isbn_13: textsOf,
-    vbid10_alias: textsOf,
-    vbid13_alias: textsOf,
+    ...recordOf(textsOf, 'e_isbn_10', 'e_isbn_13', 'print_isbn_10', 'print_isbn_13', 'vbid10_alias', 'vbid13_alias'),
   }),
   kind: objectOf({ id: wholeOf, value: textOf }),
-  /** A code or a full name. */
-  language: textOf,
-  login_url: textOf,
-  on_sale_date: textOf,
-  off_sale_date: textOf,
-  publication_date: textOf,
   related_products: objectOf({ next_edition: textOf, previous_edition: textOf }),
   sales_rights: objectOf({ exclusive_rights: textsOf, non_exclusive_rights: textsOf, not_for_sale: textsOf }),
   imprint: objectOf({ id: wholeOf, name: textOf, resource_url: textOf }),

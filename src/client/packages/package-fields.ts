@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import type { JsonObject } from '../http/answer.ts';
 import { parseInput, UNCHECKED_HINT, uncheckedFields } from '../input/parse-input.ts';
 import { name, text, whole } from '../input/request-fields.ts';
@@ -22,15 +23,12 @@ const license = z.looseObject(
 const REQUEST = z.looseObject(
   {
     sku: name.optional(),
-    name: text.optional(),
-    description: text.optional(),
-    publisher: text.optional(),
+    ...recordOf(text.optional(), 'name', 'description', 'publisher'),
     list_price: z.union([z.string(), z.number()], 'must be a price').optional(),
     library_id: z.union([z.string(), z.number()], 'must be a number or a text').optional(),
     products: z.array(z.unknown(), 'must be an array').optional(),
     tags: z.array(text, 'must be an array of texts').optional(),
-    download_license: license.optional(),
-    online_license: license.optional(),
+    ...recordOf(license.optional(), 'download_license', 'online_license'),
   },
   'must be an object',
 );
@@ -54,12 +52,8 @@ export function checkPackage(fields: unknown, unchecked: boolean): JsonObject {
 const licenseOf = objectOf({ details: textOf, duration: textOf, type: textOf, num_days: wholeOf });
 
 const PACKAGE = z.object({
-  sku: textOf,
-  name: textOf,
-  description: textOf,
-  publisher: textOf,
+  ...recordOf(textOf, 'sku', 'name', 'description', 'publisher', 'library_id', 'created_on', 'updated_on'),
   list_price: decimalOf,
-  library_id: textOf,
   /** Identifiers of its books: texts, or objects with a `vbid` or `sku`. Others are only in `raw`. */
   products: z
     .array(z.unknown())
@@ -67,10 +61,7 @@ const PACKAGE = z.object({
     .optional()
     .catch(undefined),
   tags: textsOf,
-  download_license: licenseOf,
-  online_license: licenseOf,
-  created_on: textOf,
-  updated_on: textOf,
+  ...recordOf(licenseOf, 'download_license', 'online_license'),
 });
 
 export const PACKAGE_FIELDS: readonly string[] = Object.keys(PACKAGE.shape);

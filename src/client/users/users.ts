@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { CatchwordError } from '../../base/errors.ts';
+import { recordOf } from '../../base/record-of.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { isName, writeXml } from '../../xml/write.ts';
 import { checkFirst } from '../errors/uncertain-write.ts';
@@ -30,11 +31,7 @@ const omitted = z.undefined('must be omitted: a user has either a reference, or 
 const NAMES = { firstName: name, lastName: name, others: others.optional() };
 const REFERENCE_USER = only({ reference: name, email: omitted, password: omitted, ...NAMES });
 const UNCHECKED_USER = only({
-  reference: text.optional(),
-  email: text.optional(),
-  password: text.optional(),
-  firstName: text.optional(),
-  lastName: text.optional(),
+  ...recordOf(text.optional(), 'reference', 'email', 'password', 'firstName', 'lastName'),
   others: others.optional(),
 });
 const FULL_USER = only({ email: name, password: name, reference: z.undefined().optional(), ...NAMES });
