@@ -41,9 +41,8 @@ export async function withAbort<Result>(
 }
 
 /**
- * Waits for `result` until `signal` aborts. The work behind `result` continues for others.
+ * Waits for `result` until `signal` aborts, and then throws its reason. The work behind `result` continues for others.
  * Built without async functions: each extra step between a result and its waiter lets the next one in a queue go first.
- * @throws the signal's reason
  */
 export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSignal): Promise<Result> {
   return new Promise((resolve, reject) => {
@@ -57,9 +56,8 @@ export function unlessAborted<Result>(result: Promise<Result>, signal: AbortSign
 }
 
 /**
- * Runs `work` with a signal that aborts when `signal` does or when the time is over, and stops waiting then, even if
- * `work` ignores its signal.
- * @throws the reason of the abort, or what `work` throws
+ * Runs `work` with a signal that aborts when `signal` does or when the time is over, and then throws the reason of the
+ * abort, even if `work` ignores its signal.
  */
 export async function withDeadline<Result>(
   signal: AbortSignal,

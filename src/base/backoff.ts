@@ -27,10 +27,8 @@ export function retryDelayMs(
 const SHOWN = 53;
 
 /**
- * Parses `Retry-After`: whole seconds, or an HTTP date.
- * @param nowMs the time that the date is compared with, milliseconds since 1970
- * @returns the pause from now, at most 24 h, and a note if the source asked for more; undefined if the header is absent
- *   or invalid
+ * Parses `Retry-After`: whole seconds, or an HTTP date, which is compared with `nowMs`.
+ * @returns the pause from now, at most 24 h, and a note if the source asked for more; undefined if it is absent or invalid
  */
 export function parseRetryAfter(value: string | undefined, nowMs: number) {
   const text = value?.trim() ?? '';
@@ -38,7 +36,6 @@ export function parseRetryAfter(value: string | undefined, nowMs: number) {
   return askedMs === undefined ? undefined : pauseOf(askedMs, `Retry-After: ${text}`);
 }
 
-/** @param header the header, with its value, that asks for the pause */
 function pauseOf(askedMs: number, header: string) {
   if (askedMs <= LONGEST_PAUSE_MS) return { ms: askedMs, note: '' };
   const shown = header.length > SHOWN ? `${header.slice(0, SHOWN)}…` : header;
@@ -67,8 +64,6 @@ const LIMITS = ['ratelimit', 'x-ratelimit', 'x-rate-limit'];
 /**
  * The pause that an answer asks for: `Retry-After`, or without it the time until its limit of requests starts over.
  * @param status services send the headers of a limit with other answers, too: they count if the limit is used up
- * @param nowMs the time that dates are compared with, milliseconds since 1970
- * @returns as `parseRetryAfter`
  */
 export function askedPause(headers: Headers, status: number, nowMs: number): ReturnType<typeof parseRetryAfter> {
   const pause = parseRetryAfter([headers['retry-after']].flat()[0], nowMs);

@@ -30,10 +30,7 @@ export function syncDirectory(path: string): void {
   }
 }
 
-/**
- * Creates a directory and its parents, so that a power failure keeps them.
- * @param made called for each one right after it was created
- */
+/** Creates a directory and its parents, so that a power failure keeps them, and calls `made` after each. */
 export function makeDirectory(path: string, made: (path: string) => void = () => {}): void {
   // One level at a time: with `recursive`, Node.js never returns in a place such as /proc.
   if (existsSync(path)) {

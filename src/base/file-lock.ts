@@ -30,10 +30,7 @@ interface Held {
 /** Each lock file that this process holds. Opening and closing one again would release it (POSIX). */
 const own = new Map<string, Held>();
 
-/**
- * Loads what locks need; not with this file, because the library can be installed without SQLite.
- * @throws CatchwordError PACKAGE_MISSING
- */
+/** Loads what locks need: the library can be installed without SQLite. @throws CatchwordError PACKAGE_MISSING */
 export function loadLocks(): typeof BetterSqlite {
   try {
     return createRequire(import.meta.url)('better-sqlite3') as typeof BetterSqlite;
@@ -72,10 +69,7 @@ function tryRemove(fd: number, lock: string): void {
   }
 }
 
-/**
- * Takes the lock, and retries if its file was removed after opening.
- * @returns null if another process holds it
- */
+/** Takes the lock, and retries if its file was removed after opening. @returns null if another process holds it */
 function take(Sqlite: typeof BetterSqlite, lock: string, attempts = 1_000): Held | null {
   if (attempts === 0) throw new Error('it is removed repeatedly');
   const fd = openSync(lock, 'a+', 0o600);
@@ -139,10 +133,7 @@ export function isFileHeld(path: string): boolean {
   return own.get(`${path}.lock`)?.hasName() ?? false;
 }
 
-/**
- * Finds the process that holds a file, for people.
- * @returns its id; null if it is not known: the system does not list locks, or the process is in another container
- */
+/** The process that holds a file; null if the system does not list locks, or the process is in another container. */
 export function holderOf(path: string): number | null {
   const lock = `${path}.lock`;
   if (own.has(lock)) return process.pid;
@@ -161,11 +152,7 @@ export function holderOf(path: string): number | null {
 
 const POLL_MS = 500;
 
-/**
- * Locks a file as `holdFile` does, and waits while another holder has it.
- * @returns what releases the file
- * @throws CatchwordError as `holdFile`; the signal's reason
- */
+/** Locks a file as `holdFile` does, and waits while another holder has it. @throws also the signal's reason */
 export async function waitForFile(path: string, clock: Clock, signal: AbortSignal): Promise<() => void> {
   for (;;) {
     signal.throwIfAborted();

@@ -1,9 +1,6 @@
 let isRequired = false;
 
-/**
- * Makes the process end with `process.exit`. At its natural end Node.js closes databases that are still open, and it waits
- * for open sockets.
- */
+/** Makes the process end with `process.exit`: else Node.js closes databases that are open, and waits for open sockets. */
 export function requireForcedExit(): void {
   if (!isRequired) process.once('beforeExit', () => process.exit());
   isRequired = true;

@@ -9,10 +9,7 @@ export function isBehindSentinels({ protocol }: URL): boolean {
   return protocol.endsWith('+sentinel:');
 }
 
-/**
- * Parses an address. One with several sentinels or NATS servers becomes several URLs, which differ in the host.
- * @returns empty if the address is not valid
- */
+/** Parses an address: one with several sentinels or NATS servers becomes a URL for each, an invalid one none. */
 export function hostUrls(address: string): URL[] {
   const [, before = '', hosts = '', after = ''] = HOSTS.exec(address) ?? ['', address];
   const urls = hosts.split(',').map((host) => `${before}${host}${after}`);

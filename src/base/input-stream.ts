@@ -73,9 +73,7 @@ export function sourceUntil({ signal, stdin }: Input, path: string) {
 
 /**
  * Reads all of stdin (`-`), a file or a pipe as UTF-8, without a byte order mark. A lenient decoder would send replacement
- * characters to the service.
- * @param name for the error of text that is not UTF-8
- * @throws CatchwordError USAGE, INTERRUPTED
+ * characters to the service. @throws CatchwordError USAGE, INTERRUPTED
  */
 export async function readText(input: Input, path: string, name: string): Promise<string> {
   const bytes = await buffer(sourceUntil(input, path));

@@ -8,9 +8,8 @@ export const isoTime = z.union([z.iso.date(), z.iso.datetime(ZONE), z.iso.dateti
 });
 
 /**
- * Parses an ISO 8601 date or time, with `T` or a space before the time. Without a zone it is UTC, as in the service's
- * own times (interface, section 4.4).
- * @returns milliseconds since 1970; null if `text` is not a valid time
+ * Parses an ISO 8601 date or time, with `T` or a space before the time, as milliseconds since 1970; null if it is not
+ * valid. Without a zone it is UTC, as in the service's own times (interface, section 4.4).
  */
 export function parseIsoTime(text: string): number | null {
   const time = text.replace(' ', 'T');

@@ -81,10 +81,7 @@ export async function startTogether<Result>(start: (services: Service[]) => Prom
   }
 }
 
-/**
- * Waits until `signal` aborts or a service fails, then stops all services.
- * @throws the error of the service that failed, otherwise the first error of stopping
- */
+/** Waits until `signal` aborts or a service fails, then stops all. @throws the error of that service, or of stopping */
 export async function serveUntil(signal: AbortSignal, services: readonly Service[], onStopping = (): void => {}) {
   // Without a timer the process would end if no service waits for anything.
   const alive = setInterval(() => {}, 2 ** 30);

@@ -128,11 +128,7 @@ function openLog(level: string, options: LogOptions): Logger {
 /** pino's levels. */
 const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 
-/**
- * Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise. It opens when it writes its first
- * line.
- * @param level a pino level, or `silent`
- */
+/** Makes the logger of the program: JSON lines on stderr, unless `options` say otherwise. The first line opens it. */
 export function createLog(level: string, options: LogOptions = {}): Logger {
   let opened: Logger | undefined;
 

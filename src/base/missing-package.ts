@@ -3,10 +3,7 @@ import { CatchwordError, messageOf, systemCodeOf } from './errors.ts';
 
 const NAME = /^Cannot find (?:package|module) '((?:@[^/']+\/)?[^/']+)/;
 
-/**
- * Explains an error of Node.js about an optional package that is not installed, or not compiled.
- * @returns a CatchwordError PACKAGE_MISSING; any other error as it is
- */
+/** Makes PACKAGE_MISSING of an error about an optional package that is not installed or compiled; else returns it. */
 export function explainMissing(error: unknown): unknown {
   if (messageOf(error).startsWith('Could not locate the bindings file')) {
     const hint =

@@ -43,10 +43,7 @@ function isAbout(entry: string, target: URL): boolean {
   return host !== '' && [own, authority].some((one) => one === host || one.endsWith(`.${host}`));
 }
 
-/**
- * Chooses the proxy for a target: HTTPS_PROXY, or HTTP_PROXY, unless NO_PROXY excepts the target. Loopback never needs one.
- * @returns null if the target is connected to directly
- */
+/** HTTPS_PROXY, or HTTP_PROXY; null if NO_PROXY excepts the target, or for loopback, which never needs one. */
 export function proxyFor(target: URL, { httpsProxy, httpProxy, noProxy = '' }: ProxySettings): HttpProxy | null {
   const isHttps = target.protocol === 'https:' && httpsProxy !== undefined;
   const address = isHttps ? httpsProxy : httpProxy;
@@ -66,10 +63,7 @@ export function proxyFor(target: URL, { httpsProxy, httpProxy, noProxy = '' }: P
   };
 }
 
-/**
- * The error of a proxy that does not connect.
- * @param answer its status, or the code of a socket
- */
+/** The error of a proxy that does not connect. @param answer its status, or the code of a socket */
 export function proxyError({ name, setting }: HttpProxy, target: string, answer: number | string): CatchwordError {
   const isStatus = typeof answer === 'number';
   const distrust = distrustOf(answer);

@@ -43,7 +43,6 @@ export function isPrivateLiteral(hostname: string): boolean {
 /**
  * Makes a `lookup` for sockets that rejects names with a private address. It judges the addresses that the socket connects
  * to, so a name cannot resolve to another one after the check (DNS rebinding).
- * @param errorFor makes the error for a rejected name
  */
 export function publicLookup(errorFor: (hostname: string) => Error): LookupFunction {
   return (hostname, options, callback) => {

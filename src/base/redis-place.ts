@@ -24,8 +24,7 @@ function endpointOf({ protocol, hostname, port }: URL, defaultPort: number) {
 export type RedisPlace = ReturnType<typeof redisPlace>;
 
 /**
- * Explains an address of the form of REDIS_URL, which the setting's form has checked.
- * @param urls one for each host
+ * Explains an address of the form of REDIS_URL, which the setting's form has checked: a URL for each host.
  * @returns `label`, without a password: `host:port`, or the name of the primary and its sentinels; `open`, which makes a
  *   client of the server, or of the primary that the sentinels name whenever it connects
  */

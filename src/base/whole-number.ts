@@ -1,7 +1,4 @@
-/**
- * Parses a number that consists of decimal digits only.
- * @returns null if `text` contains anything but digits, or the number is outside `min` to `max`
- */
+/** Parses a number of decimal digits only; null for any other text, or outside `min` to `max`. */
 export function wholeNumber(text: string, min = 0, max = Number.MAX_SAFE_INTEGER): number | null {
   if (!/^\d+$/.test(text)) return null;
   const number = Number(text);

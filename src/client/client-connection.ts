@@ -12,10 +12,7 @@ import { type Caller, createCaller } from './http/caller.ts';
 import { createTransport, type Transport, type TransportSettings } from './http/transport.ts';
 import { createUsers } from './users/users.ts';
 
-/**
- * What is needed to reach the service: rows of option-table.ts.
- * @rule 5-7
- */
+/** What is needed to reach the service: rows of option-table.ts. @rule 5-7 */
 export type ConnectionSettings = TransportSettings &
   Pick<SourceConfig, 'usersSuffix'> &
   Partial<Pick<SourceConfig, 'accessToken' | 'userReference' | 'tokenStore'>>;
@@ -45,10 +42,7 @@ function noToken(hasReference: boolean, code: number | null, reason: string): Ca
   return new CatchwordError(own, `${problem}: ${reason}`, { hint, setting, serviceCode: code ?? undefined });
 }
 
-/**
- * @param caller without token renewal, which would wait for itself
- * @param current returns the token of requests
- */
+/** @param caller without token renewal, which would wait for itself @param current returns the token of requests */
 function accountOf(
   caller: Caller,
   usersSuffix: string,
@@ -89,7 +83,6 @@ function accountOf(
 export type Connection = ReturnType<typeof connect>;
 
 /**
- * Connects to the service: the access token, and the caller that uses it.
  * @param rate limit of all operations together; null for none
  * @param pacer keeps the pace instead of one made for `rate`
  * @throws CatchwordError CONFIG_INVALID if the token store cannot be used

@@ -36,10 +36,7 @@ function inUpperCase(given: Environment): Environment {
   return { ...given, ...Object.fromEntries(lower.filter(([, value]) => value !== undefined)) };
 }
 
-/**
- * Adds the variables of `.env` in `directory` to the variables of a process, which take precedence.
- * @throws CatchwordError CONFIG_INVALID if there is such a file, but not one that can be read as text
- */
+/** Adds the variables of `.env` in `directory` to those of a process, which take precedence. @throws as `readText` */
 export function withDotEnv(ofProcess: Environment, directory: string) {
   const own = inUpperCase(ofProcess);
   const file = `${directory}/.env`;

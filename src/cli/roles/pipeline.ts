@@ -73,10 +73,7 @@ function keeperSettings(config: SourceConfig): RunSettings {
   return { ...config, lookups, confirmations, overlapMs, lookahead, maxAttempts: 8, firstAttempts: 3, source };
 }
 
-/**
- * Starts a fetcher, which reads pages for keepers through Redis.
- * @param keeper the queue of the one in this process
- */
+/** Starts a fetcher, which reads pages for keepers through Redis. @param keeper the queue of the one in this process */
 export async function startFetcherService(
   { config, clock, log, trouble }: RoleOptions,
   redisUrl: string,
@@ -144,7 +141,6 @@ async function startRedisQueue(
   return { name: 'queue', queue, stop: () => queue.close() };
 }
 
-/** Creates the queue of a keeper, with a fetcher in this process if it is to fetch. Without Redis it always does. */
 async function startQueue(
   options: PipelineOptions & Pick<KeeperOptions, 'fetching'>,
   store: Store,

@@ -18,9 +18,7 @@ export interface ScratchOptions extends Omit<KeeperOptions, 'fetching' | 'paceIn
   readonly signal: AbortSignal;
 }
 
-/**
- * Removes from a scratch mirror what its full run did not see: an open run keeps these products, and a held one, too.
- */
+/** Removes from a scratch mirror what its full run did not see: an open run keeps these products, and a held one, too. */
 function removeUnseen({ keeperLease, products, runs }: Store, { id }: Run, nowMs: number): void {
   const seen = createIdSet(products.lastId());
   for (const ids of runs.eachIds(id)) seen.addAll(ids);

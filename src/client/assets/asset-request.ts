@@ -97,7 +97,7 @@ const NEEDED = {
   title: z.string('must be a text to create an asset').regex(/\S/, 'must not be empty'),
 };
 
-/** The same type, read-only at every depth. */
+/** Read-only at every depth. */
 type Given<T> = T extends readonly (infer One)[]
   ? readonly Given<One>[]
   : T extends object
@@ -122,9 +122,7 @@ export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
 );
 
 /**
- * Validates the request fields of an asset.
- * @param rules `create` requires `imprint_id` and `title`; `allowInternal` accepts the fields of internal systems;
- *   `unchecked` leaves everything to the service
+ * @param rules `create` requires `imprint_id` and `title`; `unchecked` leaves everything to the service
  * @returns the body to send: whole numbers and booleans without quotes, all else as given
  * @throws CatchwordError USAGE naming every invalid field by its path
  */

@@ -53,11 +53,8 @@ const ASSET = z.object({
 /** @rule 2.2-1..16, 2.2-18..27, 4.1-7 */
 export const ASSET_FIELDS: readonly string[] = Object.keys(ASSET.shape);
 
-/** An asset as the service returns it. */
-export type Asset = z.output<typeof ASSET> & {
-  /** The answer as received, with fields that are not in the interface. */
-  readonly raw: JsonObject;
-};
+/** An asset as the service returns it; `raw` is the answer as received, with fields that are not in the interface. */
+export type Asset = z.output<typeof ASSET> & { readonly raw: JsonObject };
 
 /** Whether the asset has this identifier, in any of the fields for one. */
 export function isIdentifiedBy(asset: Asset, vbid: string): boolean {

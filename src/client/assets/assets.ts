@@ -31,9 +31,8 @@ export type AssetOptions = CallOptions & OptionsOf<typeof WRITE>;
 export type PutAssetOptions = CallOptions & OptionsOf<typeof PUT>;
 
 /**
- * The asset that a write was answered with. Without its identifier it could not be found again, and another one shows that
- * the write was done elsewhere, or not at all.
- * @param vbid the identifier that was asked for; null if the service assigns it
+ * The asset that a write was answered with. Without its identifier it could not be found again, and another one than `vbid`
+ * (null: the service assigns it) shows that the write was done elsewhere, or not at all.
  */
 export function writtenAsset({ value, origin, status, hide }: ParsedAnswer, vbid: string | null): WrittenAsset {
   const asset = assetOf(value);

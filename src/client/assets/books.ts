@@ -5,15 +5,10 @@ import { OBJECT, parseInput } from '../input/parse-input.ts';
 import { ASSET_FIELDS, type Asset, assetOf } from './asset-response.ts';
 import { OWNERS_ONLY, type WrittenAsset, writtenAsset } from './assets.ts';
 
-/**
- * The interface does not show the fields: they are sent unchanged.
- * @rule 4.5-1..3, 9-2
- */
+/** The interface does not show the fields: they are sent unchanged. @rule 4.5-1..3, 9-2 */
 export type BookFields = Readonly<Record<string, unknown>>;
 
-/**
- * The interface does not show the answer: it is read as an asset (section 2.2), in JSON or XML, and `raw` has all of it.
- */
+/** The interface does not show the answer: it is read as an asset (2.2), in JSON or XML, and `raw` has all of it. */
 export type Book = Asset;
 
 export type Books = ReturnType<typeof createBooks>;
@@ -23,7 +18,6 @@ export type Books = ReturnType<typeof createBooks>;
  * `CATCHWORD_BOOKS_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
- * @param path such as `/vital_books`
  */
 export function createBooks(caller: Caller, path: string) {
   const common = {

@@ -44,12 +44,8 @@ interface Known {
   readonly token: string | undefined;
   /** The token that the last renewal by a reset returned. */
   readonly tokenOfReset?: string;
-  /** The last renewal that failed for good: its token, its error, and how long it is not repeated. */
-  readonly failure?: {
-    readonly failed: string | undefined;
-    readonly error: CatchwordError;
-    readonly pause: Pause;
-  } | null;
+  /** The last renewal that failed for good, of the token `failed`, and how long it is not repeated. */
+  readonly failure?: { failed: string | undefined; error: CatchwordError; pause: Pause } | undefined;
 }
 
 /** The error of a renewal that failed for good a short time ago. */
@@ -134,9 +130,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
       if (renewing !== undefined) await waitFor(renewing, signal);
     },
     /**
-     * Replaces a rejected token.
-     * @param failed the rejected token; undefined if there was none
-     * @param refusal the error of the service
+     * Replaces the token that `failed`; undefined if there was none.
      * @returns whether the new token comes from a reset, so that another renewal would not help
      * @throws CatchwordError `refusal` or SERVICE_TOKEN if the user is not known; what the reset threw; INTERRUPTED
      */
@@ -147,7 +141,7 @@ export function createTokens({ configured, store, account, clock, closed }: Toke
     },
     /** Forgets that a renewal failed for good: the user may have been created since. */
     forget: (): void => {
-      known = { ...known, failure: null };
+      known = { ...known, failure: undefined };
     },
     /**
      * Resets the token even if it is valid; fetches it first if it is not known. Callers share a reset in progress.

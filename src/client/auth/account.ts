@@ -1,9 +1,6 @@
 import { CatchwordError } from '../../base/errors.ts';
 
-/**
- * The user who owns the access token.
- * @rule 5-7, 7-5
- */
+/** The user who owns the access token. @rule 5-7, 7-5 */
 export interface Account {
   /** Whether the reference of the user is known: then a token can be fetched without another token. */
   readonly hasReference: boolean;
@@ -13,11 +10,7 @@ export interface Account {
    * @throws CatchwordError SERVICE_UNKNOWN_USER if the reference does not exist (603); SOURCE_*; SERVICE_*
    */
   verify(): Promise<string | CatchwordError>;
-  /**
-   * Resets the token that requests are made with.
-   * @returns the new token, if the answer has it
-   * @throws CatchwordError SOURCE_*; SERVICE_*
-   */
+  /** Resets the token of requests. @returns the new one, if the answer has it. @throws CatchwordError SOURCE_*; SERVICE_* */
   reset(): Promise<string | undefined>;
 }
 
@@ -55,7 +48,7 @@ export async function fetchToken(account: Account): Promise<string> {
  * Resets the token, and verifies the user if the answer does not have the new one, or if the reset was rejected: then
  * another process may have reset it.
  * @returns the new token, and the error if the reset was rejected
- * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN; what the requests threw
+ * @throws CatchwordError the rejection, if the token is still the same; SERVICE_TOKEN
  */
 export async function resetToken(account: Account, old: string) {
   let refused: CatchwordError | null = null;
@@ -76,7 +69,6 @@ export async function resetToken(account: Account, old: string) {
  * Fetches the token that replaces a rejected one, and resets it only if the user is verified with the rejected one.
  * @param failed the rejected token; undefined if there was none, so that a reset cannot be sent
  * @returns the new token, and whether it comes from a reset of this process
- * @throws CatchwordError what the requests threw
  */
 export async function fetchAnother(account: Account, failed: string | undefined) {
   const found = await account.verify();

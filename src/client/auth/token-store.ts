@@ -90,7 +90,6 @@ export type TokenStore = ReturnType<typeof openTokenStore>;
 
 /**
  * @param path of the file, in an existing directory; a symbolic link is kept and its target replaced
- * @param owner whose token is read and written
  * @throws CatchwordError CONFIG_INVALID if the directory is not writable, or the file is not a token file; PACKAGE_MISSING
  *   if the library was installed without SQLite, which locks the file
  */
@@ -104,10 +103,7 @@ export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
   const file = usableFile(path);
   readFile(file);
   return {
-    /**
-     * @returns the token; undefined if there is none, or if it belongs to another service, API key or user
-     * @throws CatchwordError CONFIG_INVALID if the file cannot be read or is not a token file
-     */
+    /** Undefined if there is none, or if it is of another service, API key or user. @throws CatchwordError CONFIG_INVALID */
     read: (): string | undefined => {
       const stored = readFile(file);
       return stored?.owner === hash ? stored.token : undefined;
@@ -121,8 +117,7 @@ export function openTokenStore(path: string, owner: TokenOwner, clock: Clock) {
     },
     /**
      * Runs `work` while no other process with the same file does, so that two processes do not reset each other's token.
-     * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first; what
-     *   `work` throws
+     * @throws CatchwordError CONFIG_INVALID if the file cannot be locked; INTERRUPTED if `signal` aborts first
      */
     alone: async (work: () => Promise<void>, signal: AbortSignal): Promise<void> => {
       const release = await waitForFile(file, clock, signal).catch((error: unknown) => {

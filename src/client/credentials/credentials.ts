@@ -17,10 +17,7 @@ const ACCEPTED = [400, 403, 404, 409, 410, 422, 468, 469, 470, 474, 601, 603, 65
 
 const ACCOUNT_CODES = [474, 601, 603];
 
-/**
- * Verifies one batch. The refusal of a request for one account is that account's result.
- * @param first position of the first submission, from 1
- */
+/** Verifies a batch from the account number `first`. The refusal of a request for one account is its result. */
 async function verifyBatch(
   caller: Caller,
   submissions: readonly CredentialSubmission[],
@@ -104,10 +101,7 @@ export async function* verifyInBatches(
   if (batch.length > 0) yield await send();
 }
 
-/**
- * Verifies as `verifyInBatches` does, but checks every submission before anything is sent.
- * @returns one result for each submission, in their order
- */
+/** Verifies as `verifyInBatches` does, but checks every submission before anything is sent. */
 export async function verifyCredentials(
   caller: Caller,
   submissions: Submissions,

@@ -14,10 +14,7 @@ import type { CredentialSubmission } from './submission.ts';
  * test/client/credential-match.test.ts states and tests what this relies on.
  */
 
-/**
- * An element of the answer with its keys.
- * @rule 4.3-4
- */
+/** An element of the answer with its keys. @rule 4.3-4 */
 export type Element = ReturnType<typeof elementFrom>;
 
 type Keyed = Element | CredentialSubmission;

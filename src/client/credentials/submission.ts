@@ -67,10 +67,7 @@ function faultOf(name: string, value: unknown, unchecked: boolean): readonly [st
   return [`its ${name} contains a character that XML cannot hold`, 'Remove control characters and lone surrogates.'];
 }
 
-/**
- * Rejects a string, whose letters could be iterated as references.
- * @throws CatchwordError USAGE
- */
+/** Rejects a string, whose letters could be iterated as references. @throws CatchwordError USAGE */
 export function requireList(submissions: unknown): void {
   const isObject = typeof submissions === 'object' && submissions !== null;
   if (isObject && (Symbol.iterator in submissions || Symbol.asyncIterator in submissions)) return;
@@ -80,10 +77,8 @@ export function requireList(submissions: unknown): void {
 }
 
 /**
- * Checks a submission against the matrix of section 4.3 before anything is sent.
- * @param submitted a string is a reference
+ * Checks a submission against the matrix of section 4.3 before anything is sent; `unchecked` accepts longer keys.
  * @param account names it in the error: `credential 7`, or `line 8` of a file
- * @param unchecked accepts keys that are longer than any seen
  * @throws CatchwordError USAGE
  */
 export function checkSubmission(

@@ -86,11 +86,7 @@ function byStatus(request: Request, { status, text: body }: Answer, text: string
   return { code: 'SOURCE_REFUSED', hint: `Look up status ${status} in the documentation of the service.` };
 }
 
-/**
- * The error that an answer with another status than 2xx stands for (interface, section 7).
- * @param answer its text as far as it could be read
- * @rule 7-2..4, 7-6
- */
+/** The error that an answer with another status than 2xx stands for (interface, section 7). @rule 7-2..4, 7-6 */
 export function refusalError(request: Request, answer: Answer): CatchwordError {
   const { status, headers, origin } = answer;
   const pause = askedPause(headers, status, dateOf(headers) ?? answer.receivedAt);

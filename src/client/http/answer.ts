@@ -96,11 +96,7 @@ export function parseAnswer(answer: Answer, request: Request): ParsedAnswer {
   }
 }
 
-/**
- * The object that a read found.
- * @param path of the operations, for the hint
- * @throws CatchwordError SERVICE_ERROR if it has no field with a value
- */
+/** The object that a read found. @throws CatchwordError SERVICE_ERROR if it has no field with a value */
 export function requireFields({ value, origin, status }: ParsedAnswer, path: string): JsonObject {
   if (value !== undefined && Object.values(value).some((one) => one !== null)) return value;
   throw new CatchwordError('SERVICE_ERROR', `${origin} answered with nothing`, {

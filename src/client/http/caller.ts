@@ -38,10 +38,7 @@ export interface CallerOptions {
 
 const MAX_ATTEMPTS = 5;
 
-/**
- * Sends one request and reads its answer. If a write was sent and its outcome is unknown, the error says so.
- * @throws CatchwordError as `Caller.call`
- */
+/** Sends one request and reads its answer. If a write was sent and its outcome is unknown, the error says so. */
 export async function callOnce<Result>(
   transport: Transport,
   operation: Operation<Result> & Prepared,
@@ -62,7 +59,7 @@ export async function callOnce<Result>(
 }
 
 export function createCaller({ transport, tokens, pacer, clock, closed }: CallerOptions): Caller {
-  /** Milliseconds until the next attempt, in addition to the pause that the pacer keeps; null if there is none. */
+  /** Milliseconds until the next attempt, besides the pause that the pacer keeps; null if there is none. */
   async function pauseAfter(error: unknown, { repeatable }: Request, attempt: number): Promise<number | null> {
     if (!(error instanceof CatchwordError)) return null;
     await pacer.heed(error);

@@ -69,11 +69,7 @@ function faultOf(value: string): string | undefined {
   return /^\.\.?$/.test(value) ? 'would lead to another address' : undefined;
 }
 
-/**
- * Encodes an identifier as one segment of a path.
- * @param what what it identifies, such as `vbid`
- * @throws CatchwordError USAGE if it is not a text, is empty, or would lead to another path
- */
+/** Encodes an identifier as one segment of a path. @throws CatchwordError USAGE if it cannot be one */
 export function pathPart(what: string, value: unknown): string {
   if (typeof value !== 'string') {
     throw new CatchwordError('USAGE', `the ${what} is not a text`, {

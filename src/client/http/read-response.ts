@@ -31,10 +31,7 @@ async function contentOf(format: Prepared['format'], { raw, headers }: Received,
   return format === 'page' ? { text: errorTextOf(body), body } : { text: textOfBody(body), body: NO_PAGE };
 }
 
-/**
- * Reads the answer in a response.
- * @throws CatchwordError the error of a status that the operation does not accept; SOURCE_BODY, SOURCE_NOT_SERVICE
- */
+/** @throws CatchwordError the error of a status that the operation does not accept; SOURCE_BODY, SOURCE_NOT_SERVICE */
 export async function readResponse(asked: Prepared, received: Received, limits: BodyLimits): Promise<Answer> {
   const { raw, ...known } = received;
   const { status, headers } = known;

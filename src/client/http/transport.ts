@@ -16,10 +16,7 @@ import type { Answer, Prepared, Request } from './exchange.ts';
 import { isGood, readResponse } from './read-response.ts';
 import { BODY_LIMITS, readBytes, XML_LIMITS } from './response-body.ts';
 
-/**
- * Rows of option-table.ts.
- * @rule 4.1-1, 4.1-4..5, 4.2-4, 4.4-2..3, 5-1
- */
+/** Rows of option-table.ts. @rule 4.1-1, 4.1-4..5, 4.2-4, 4.4-2..3, 5-1 */
 export type TransportSettings = Pick<
   SourceConfig,
   'baseUrl' | 'apiKey' | 'apiKeyHeader' | 'accessTokenHeader' | 'requestTimeoutMs' | 'concurrency'

@@ -5,9 +5,8 @@ import { serviceError } from '../errors/service-error.ts';
 import type { XmlAnswer } from './answer.ts';
 
 /**
- * Takes the elements called `names` out of the answer.
- * @returns the records in the order of the answer, at any depth; `others`, everything else, nested as received: counts,
- *   errors, the root itself, which may be missing
+ * Takes the elements called `names` out of the answer, at any depth. `others` is everything else, nested as received:
+ * counts, errors, the root itself, which may be missing.
  * @rule 4.2-5, 4.2-9
  */
 export function recordsIn(elements: readonly XmlElement[], names: readonly string[]) {
@@ -45,9 +44,8 @@ const MAX_NAMES = 200;
 const LIKE_TOKEN = /(?=\S*\d)\S{6,}|\S{24,}/g;
 
 /**
- * The error of an answer that has neither what was asked for nor an error of a known layout. It shows a plain text, and the
- * names of the outer elements: values may be tokens, passwords or email addresses.
- * @param what what was asked for: the name of the root
+ * The error of an answer that has neither `what` was asked for nor an error of a known layout. It shows a plain text, and
+ * the names of the outer elements: values may be tokens, passwords or email addresses.
  */
 export function unexpected(what: string, { elements, text, status, hide, origin }: XmlAnswer): CatchwordError {
   const { code, text: said } = messageIn(text, hide);

@@ -26,11 +26,7 @@ export function callOptions<S extends z.ZodRawShape>(shape: S) {
   return only({ ...shape, signal: signal.default(() => new AbortController().signal) });
 }
 
-/**
- * Validates the options of a call.
- * @param schema made by `callOptions`
- * @throws CatchwordError USAGE
- */
+/** Validates the options of a call. @param schema made by `callOptions` @throws CatchwordError USAGE */
 export function optionsOf<S extends z.ZodType>(schema: S, given: unknown = {}): z.output<S> {
   // It has no fields of its own, so it would be taken for empty options.
   if (!(given instanceof AbortSignal)) return parseInput('the last argument (options)', schema, given);

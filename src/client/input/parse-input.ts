@@ -45,9 +45,7 @@ function faultOf(issue: z.core.$ZodIssue): string {
 }
 
 /**
- * Validates input by a schema of `request-fields.ts`.
  * @param what the input, such as `the asset`
- * @param hint what to do about an invalid field
  * @throws CatchwordError USAGE with the path of each invalid field, its value and the rule
  */
 export function parseInput<S extends z.ZodType>(

@@ -6,10 +6,7 @@ import { nearestName } from '../../base/nearest-name.ts';
  * 2.1.2); whole numbers and booleans are sent without quotes. A decimal is sent as given, without conversion to a float.
  */
 
-/**
- * @param allowed the rule, such as `must be a whole number`
- * @rule 2.1.2-6
- */
+/** @param allowed the rule, such as `must be a whole number` @rule 2.1.2-6 */
 export function whole(allowed: string, accepts: (value: number) => boolean = () => true) {
   return z.union([z.number(), z.string()], allowed).transform((given, context) => {
     const value = typeof given === 'number' ? given : /^-?\d+$/.test(given) ? Number(given) : Number.NaN;
@@ -63,10 +60,7 @@ function suggestion(key: string, names: readonly string[]): string {
   return names.length > MAX_NAMES ? `Remove ${key}.` : `Instead of ${key}, use one of: ${names.join(', ')}.`;
 }
 
-/**
- * An object with these fields only: the service might ignore a misspelt one.
- * @param names that are suggested for unknown ones
- */
+/** An object with these fields only: the service might ignore a misspelt one. `names` are suggested for unknown ones. */
 export function only<S extends z.ZodRawShape>(shape: S, names: readonly string[] = Object.keys(shape)) {
   return z.strictObject(shape, {
     error: (issue) =>

@@ -128,7 +128,7 @@ export async function readLicenses(caller: Caller, given: LicenseQuery, signal: 
   return await caller.call({ ...read, query, read: licensesFrom }, signal);
 }
 
-/** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, and the marker of a rental (`R180`) make no difference. */
+/** Without the marker of a rental (`R180`), too. */
 function canonical(identifier: string): string {
   return canonicalIdentifier(identifier.trim().replace(/(.)R\d{2,4}$/, '$1'));
 }

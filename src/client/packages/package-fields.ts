@@ -33,17 +33,10 @@ const REQUEST = z.looseObject(
   'must be an object',
 );
 
-/**
- * The fields of a package as a caller passes them.
- * @rule 1-3
- */
+/** The fields of a package as a caller passes them. @rule 1-3 */
 export type PackageFields = z.input<typeof REQUEST>;
 
-/**
- * @param unchecked whether the service is to judge the fields
- * @returns the body to send
- * @throws CatchwordError USAGE naming every invalid field by its path
- */
+/** @returns the body to send. @throws CatchwordError USAGE naming every invalid field by its path */
 export function checkPackage(fields: unknown, unchecked: boolean): JsonObject {
   if (unchecked) return uncheckedFields('the package', REQUEST.shape, fields);
   return parseInput('the package', REQUEST, fields, UNCHECKED_HINT);
@@ -72,9 +65,7 @@ function productKey(product: unknown): string | undefined {
 }
 
 /** A package as the service returns it. A field that is missing, or of another form, is undefined. */
-export type Package = z.output<typeof PACKAGE> & {
-  readonly raw: JsonObject;
-};
+export type Package = z.output<typeof PACKAGE> & { readonly raw: JsonObject };
 
 /** @param raw empty if the answer has no body */
 export function packageOf(raw: JsonObject = {}): Package {

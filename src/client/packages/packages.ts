@@ -42,7 +42,6 @@ export type Packages = ReturnType<typeof createPackages>;
  * can be configured: `packagesPath`, `CATCHWORD_PACKAGES_PATH`.
  *
  * Each throws CatchwordError USAGE, SERVICE_FORBIDDEN (403), SERVICE_INVALID (422), NOT_FOUND, SOURCE_*, INTERRUPTED.
- * @param path such as `/v4/packages`
  * @rule 4.5-4..7, 4.5-11
  */
 export function createPackages(caller: Caller, path: string) {

@@ -62,10 +62,7 @@ export function readProducts(
   return { ...GET, path: '/v4/products', query, read };
 }
 
-/**
- * Reads the first page of a delta from a service that may answer 404, with an error of its own, if nothing changed.
- * @returns the page, and whether the answer was such a 404
- */
+/** Reads the first page of a delta. A service may answer 404 with an error of its own if nothing changed (`isMissing`). */
 export function readDelta(
   asked: Pick<FetchTask, 'window' | 'from'>,
   settings: ProductSettings,
@@ -85,10 +82,7 @@ export function readDelta(
   };
 }
 
-/**
- * Reads one product; the body of the answer is empty if the service does not know the product.
- * @param path such as `/v4/products/:vbid`
- */
+/** Reads one product, such as `/v4/products/:vbid`; the body is empty if the service does not know it. */
 export function readProduct(path: string, vbid: string, settings: ProductSettings): Operation<PageResponse> {
   return {
     ...GET,

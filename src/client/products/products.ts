@@ -78,10 +78,7 @@ export function createCatalog(caller: Caller, defaults: CatalogSettings) {
         yield { ...found.envelope, products, rejected: found.rejected, sourceTime: found.sourceTime };
       }
     },
-    /**
-     * @returns undefined if the service does not know the product
-     * @throws CatchwordError as above
-     */
+    /** @returns undefined if the service does not know the product @throws CatchwordError as above */
     product: async (vbid: string, options?: CatalogOptions): Promise<CatalogItem | undefined> => {
       const { signal, ...own } = optionsOf(LOOKUP_OPTIONS, options);
       const operation = readProduct(defaults.lookupPath, vbid, { ...defaults, ...own });

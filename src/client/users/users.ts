@@ -113,18 +113,12 @@ function readUser(answer: ParsedAnswer, id: string): User {
 /** A user as the service describes it. Missing and empty fields are null. */
 export type User = Readonly<ReturnType<typeof userFrom>>;
 
-/**
- * The interface does not show the answer to a reset: it is empty, or the user.
- * @returns the user's guid and new token, as far as the answer has them
- */
+/** The interface does not show the answer to a reset: it is empty, or the user with the guid and the new token. */
 function resetFrom(answer: ParsedAnswer): Pick<User, 'guid' | 'accessToken'> {
   return answer.text.trim() === '' ? { guid: null, accessToken: null } : userFrom(answer, {});
 }
 
-/**
- * Users of the service. Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED.
- * @param suffix of the paths: `.xml`, or empty
- */
+/** Each throws CatchwordError USAGE, SOURCE_*, SERVICE_*, XML_INVALID, INTERRUPTED. @param suffix of paths, or empty */
 export function createUsers(caller: Caller, suffix: string) {
   const path = `/v3/users${suffix}`;
   const common = { format: 'xml', token: false, repeatable: true } as const;
@@ -137,10 +131,7 @@ export function createUsers(caller: Caller, suffix: string) {
       const create = { ...common, method: 'POST', path, repeatable: false, creates: 'guid', body, secrets } as const;
       return await caller.call({ ...create, read: (answer) => userFrom(answer, { creates: 'guid' }) }, signal);
     },
-    /**
-     * `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND.
-     * @param id guid, reference or email
-     */
+    /** `GET /v3/users/:id`. An unknown user is SERVICE_UNKNOWN_USER or NOT_FOUND. @param id guid, reference or email */
     read: async (id: string, options?: CallOptions): Promise<User> => {
       const read = (answer: ParsedAnswer) => readUser(answer, id);
       const one = { path: `${path}/:user_id`, values: { user_id: id } };

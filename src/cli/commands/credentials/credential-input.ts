@@ -126,7 +126,6 @@ export function isNdjson(path: string): boolean {
 
 /**
  * Reads accounts from CSV with a header line, from NDJSON if the file is named so, or from either of them on stdin (`-`).
- * @param unchecked accepts keys that are longer than any seen
  * @throws CatchwordError USAGE naming the line
  */
 export async function* submissionsIn(

@@ -16,7 +16,6 @@ const COLUMNS = ['reference', 'guid', 'access_token', 'email', 'code', 'message'
 /** White space at an end of a field is quoted, too: some readers would remove it. */
 const CSV = { columns: COLUMNS, quoted_match: /^\s|\s$/ };
 
-/** The first line of the results in this format. */
 export function headerOf(format: ResultFormat): string {
   return format === 'csv' ? stringify([COLUMNS], CSV) : '';
 }
@@ -97,10 +96,7 @@ async function earlierRun({ out, part, whole }: Paths, input: Source['file'], re
   throw usageError(`${out} already exists`, hint);
 }
 
-/**
- * Hashes submitted accounts in their order.
- * @param scope what the results depend on besides the accounts
- */
+/** Hashes submitted accounts in their order. @param scope what the results depend on besides the accounts */
 function hashAccounts(scope: readonly string[], submissions: AsyncIterable<CredentialSubmission>) {
   const hash = createHash('sha256').update(JSON.stringify(scope));
   /** Accounts that were read, and are not hashed yet: a batch may end before the account that was read last. */
@@ -169,11 +165,9 @@ export async function openResultFile(
     throw error;
   }
   return {
-    /** Accounts whose results an earlier run wrote. */
+    /** Accounts whose results an earlier run wrote; `failed` of them were not verified, and `rest` are still to verify. */
     done: progress.accounts,
-    /** How many of them were not verified. */
     failed: progress.failed,
-    /** The accounts still to verify. */
     rest: hashed.rest,
     /** @param refused how many of the accounts were not verified */
     write: async (text: string, count: number, refused: number): Promise<void> => {

@@ -47,52 +47,37 @@ async function choosePort(asked: number | undefined): Promise<number> {
 }
 
 interface StayOptions {
-  /** An empty directory for the mirror and the file of the sink. */
+  /** Empty; for the mirror and the file of the sink. */
   readonly directory: string;
-  /** Port of the page; 0: any free one; undefined: 8080, or the next free one. */
+  /** 0: any free one; undefined: 8080, or the next free one. */
   readonly port: number | undefined;
-  /** Default: STAY_ITEMS. */
   readonly items?: number;
 }
 
 function guide(context: CommandContext, address: string, items: number, directory: string): string {
   const c = colours(context);
-  const rows = [
-    ['Overview', 'the first load: open it now, and watch its windows join until it is sealed, in less than a minute'],
-    [
-      'Runs',
-      `after it, what changed is read every ${DELTA_SECONDS} seconds, and everything every ${FULL_MINUTES} minutes`,
-    ],
-    ['Products', 'search for a word such as history, and open a product'],
-    ['Changes', `the service changes ${plural(CHANGES_PER_SECOND, 'product')} a second; each change is recorded once`],
-    ['Sinks', 'a file receives every change; pause it, and resume it'],
-  ] as const;
   return [
     `A service with ${plural(items, 'product')} and a daemon that copies it run on this machine.`,
     '',
     `Open ${c.bold(`${address}/`)}`,
     '',
-    ...rows.map(([page, text]) => `  ${page.padEnd(9)} ${text}`),
+    '  Overview  the first load: open it now, and watch its windows join until it is sealed, in less than a minute',
+    `  Runs      after it, what changed is read every ${DELTA_SECONDS} seconds, and everything every ${FULL_MINUTES} minutes`,
+    '  Products  search for a word such as history, and open a product',
+    `  Changes   the service changes ${plural(CHANGES_PER_SECOND, 'product')} a second; each change is recorded once`,
+    '  Sinks     a file receives every change; pause it, and resume it',
     '',
     `The mirror is ${join(directory, 'catalog.db')}; any SQLite tool can read it.`,
     'Press Ctrl-C to end the demo and remove its files.',
   ].join('\n');
 }
 
-/**
- * Serves the page of a daemon that mirrors a sandbox, until the context's signal aborts.
- * @throws CatchwordError CONFIG_INVALID if the port is in use
- */
+/** Serves the page of a daemon that mirrors a sandbox, until the context's signal aborts. */
 export async function stay(context: CommandContext, { directory, port, items = STAY_ITEMS }: StayOptions) {
   const { clock } = context;
   const services = await startTogether(async (started) => {
-    const sandbox = await startSandbox({
-      items,
-      details: true,
-      latencyMs: LATENCY_MS,
-      churnPerSecond: CHANGES_PER_SECOND,
-      clock,
-    });
+    const pace = { latencyMs: LATENCY_MS, churnPerSecond: CHANGES_PER_SECOND };
+    const sandbox = await startSandbox({ items, details: true, ...pace, clock });
     started.push({ name: 'sandbox', stop: () => sandbox.stop() });
     const free = await choosePort(port);
     const settings = {

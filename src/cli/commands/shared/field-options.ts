@@ -61,7 +61,6 @@ function withSet(fields: Fields, given: string, isJson: (name: string) => boolea
 }
 
 /**
- * Reads the fields to write.
  * @param isJson whether `--set` takes JSON for a field of that name
  * @throws CatchwordError USAGE if no field is given, or one cannot be read; INTERRUPTED
  */
