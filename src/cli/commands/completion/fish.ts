@@ -1,10 +1,10 @@
-import type { CompletedOption, Level } from './verb-tree.ts';
+import type { Level } from './verb-tree.ts';
 
 function quoted(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`;
 }
 
-function flagsOf({ flags, takesValue, values }: CompletedOption): string {
+function flagsOf({ flags, takesValue, values }: Level['options'][number]): string {
   const names = flags.map((flag) => (flag.startsWith('--') ? `-l ${flag.slice(2)}` : `-s ${flag.slice(1)}`));
   const closed = values.length > 0 ? ['-x', `-a ${quoted(values.join(' '))}`] : [];
   return [...names, ...(takesValue && values.length === 0 ? ['-r'] : closed)].join(' ');

@@ -1,37 +1,20 @@
 import type { Command } from 'commander';
 
-/** A name that can be completed, and what it means. */
-export interface Named {
-  readonly name: string;
-  readonly summary: string;
-}
+export type Level = ReturnType<typeof levelOf>;
 
-/** An option of a command. */
-export interface CompletedOption extends Named {
-  /** `--json`, or `-h` and `--help`. */
-  readonly flags: readonly string[];
-  readonly takesValue: boolean;
-  /** The values it can have, if they are a closed list; else empty. */
-  readonly values: readonly string[];
-}
-
-/** The words that can follow a command. */
-export interface Level {
-  /** The words that lead to it: `sink list`; empty for the program itself. */
-  readonly path: string;
-  /** Commands, or values of an argument if they are a closed list. */
-  readonly words: readonly Named[];
-  readonly options: readonly CompletedOption[];
-}
-
-function levelOf(command: Command, path: string): Level {
+/**
+ * The words that can follow a command: commands, or the values of an argument if they are a closed list; and options, with
+ * their values in the same case.
+ * @param path the words that lead to it: `sink list`; empty for the program itself
+ */
+function levelOf(command: Command, path: string) {
   const help = command.createHelp();
   const commands = help.visibleCommands(command).map((one) => ({ name: one.name(), summary: one.description() }));
   const values = command.registeredArguments.flatMap(({ argChoices = [] }) => argChoices);
   const options = help.visibleOptions(command).map((option) => {
     const flags = [option.short, option.long].filter((flag) => flag !== undefined && flag !== null);
     const { description: summary, required, optional, argChoices = [] } = option;
-    return { name: flags.at(-1) ?? '', summary, flags, takesValue: required || optional, values: argChoices };
+    return { summary, flags, takesValue: required || optional, values: argChoices };
   });
   return { path, words: [...commands, ...values.map((name) => ({ name, summary: '' }))], options };
 }

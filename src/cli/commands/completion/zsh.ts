@@ -1,6 +1,6 @@
-import { type Level, type Named, pattern, quoted, stepsOf, valuesOf } from './verb-tree.ts';
+import { type Level, pattern, quoted, stepsOf, valuesOf } from './verb-tree.ts';
 
-function described({ name, summary }: Named): string {
+function described({ name, summary }: Level['words'][number]): string {
   return quoted(summary === '' ? name : `${name}:${summary}`);
 }
 
