@@ -13,14 +13,7 @@ import { isOwned, type LicenseQuery, type Licenses, readLicenses } from './licen
 import { type ClientOptions, type ClientSettings, checkOptions, rethrowWithOption } from './options.ts';
 import { createPackages, type Packages } from './packages/packages.ts';
 import { type Catalog, createCatalog } from './products/products.ts';
-import {
-  createUsers,
-  type NewUser,
-  type UncheckedUser,
-  type User,
-  type UserFor,
-  type UserOptions,
-} from './users/users.ts';
+import { createUsers, type User, type UserFor, type UserOptions } from './users/users.ts';
 
 /*
  * The library: `import { createClient } from 'catchword'`. A client keeps the configured pace, retries where that is safe,
@@ -127,28 +120,20 @@ export type { Envelope, RejectedItem } from '../catalog/page-types.ts';
 export type { CatalogItem, CatalogProduct } from '../catalog/product-type.ts';
 export type { AssetFields, AssetPrice, ChannelId } from './assets/asset-request.ts';
 export type { Asset } from './assets/asset-response.ts';
-export type { AssetOptions, PutAssetOptions, WrittenAsset } from './assets/assets.ts';
-export type { Book, BookFields } from './assets/books.ts';
-export type { RefusedCredential, VerifiedCredential } from './credentials/submission.ts';
-export type { License } from './licenses/licenses.ts';
-export type { Package, PackageFields } from './packages/package-fields.ts';
-export type { DeletePackageOptions, PackageOptions } from './packages/packages.ts';
-export type { CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
+export type { AssetOptions, Assets, PutAssetOptions, WrittenAsset } from './assets/assets.ts';
+export type { Book, BookFields, Books } from './assets/books.ts';
+export type { Submissions } from './credentials/credentials.ts';
 export type {
-  Assets,
-  Books,
-  CallOptions,
-  Catalog,
-  ClientOptions,
   CredentialResult,
   CredentialSubmission,
-  LicenseQuery,
-  Licenses,
-  NewUser,
-  Packages,
-  Submissions,
-  UncheckedUser,
-  User,
-  UserOptions,
-};
+  RefusedCredential,
+  VerifiedCredential,
+} from './credentials/submission.ts';
+export type { CallOptions } from './input/call-options.ts';
+export type { License, LicenseQuery, Licenses } from './licenses/licenses.ts';
+export type { ClientOptions } from './options.ts';
+export type { Package, PackageFields } from './packages/package-fields.ts';
+export type { DeletePackageOptions, PackageOptions, Packages } from './packages/packages.ts';
+export type { Catalog, CatalogOptions, ProductsOptions, ProductsPage } from './products/products.ts';
+export type { NewUser, UncheckedUser, User, UserOptions } from './users/users.ts';
 export { CatchwordError };
