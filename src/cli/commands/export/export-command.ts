@@ -1,19 +1,27 @@
+import { rmSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { createGzip } from 'node:zlib';
 import { Command, Option } from 'commander';
+import { renameDurably } from '../../../base/durable-names.ts';
 import { usageError } from '../../../base/errors.ts';
 import { printableLines } from '../../../base/printable.ts';
 import { configuredSource, eventText, oneLine } from '../../../catalog/event.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
 import { plural, size } from '../../../report/text.ts';
+import { checkedTarget, partOf, withOwnFile } from '../../../store/file/back-up.ts';
+import { backupFailed } from '../../../store/file/copy-mirror.ts';
+import { copyInterrupted } from '../../../store/file/copy-subprocess.ts';
 import { changesUpTo, requireKnownSeq } from '../../../store/history/history.ts';
 import { idAt } from '../../../store/history/log-position.ts';
 import { eventSource } from '../../../store/rows/source-state.ts';
 import type { Store } from '../../../store/store.ts';
 import { type GivenView, readerView, seenBy, type View } from '../../../view/view.ts';
 import type { CommandContext } from '../shared/command-context.ts';
-import { type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
+import { drained, type JsonOption, print, wholeNumber } from '../shared/output-format.ts';
 import { onMirror } from '../shared/with-mirror.ts';
-import { type Chunks, printChunks, writeNewFile } from './export-output.ts';
 import { csvChunks, tableOf } from './export-table.ts';
 
 const FORMATS = ['ndjson', 'csv', 'parquet'] as const;
@@ -40,6 +48,47 @@ function rangeOf(text: string): Options['changes'] {
     `--changes: ${JSON.stringify(text)} is not a range`,
     'Write FROM.. or FROM..TO, such as 1200..1300.',
   );
+}
+
+type Chunks = Iterable<string | Uint8Array>;
+
+/** Prints the chunks as fast as stdout takes them. @throws CatchwordError INTERRUPTED */
+async function printChunks(context: CommandContext, chunks: Chunks): Promise<void> {
+  const { stdout, signal } = context;
+  for (const chunk of chunks) {
+    if (!stdout.write(chunk)) await drained(context);
+    // Lets a signal arrive, also while stdout takes everything at once.
+    await nextTurn();
+    if (signal.aborted) throw copyInterrupted().with({ message: 'interrupted; what was printed is not complete' });
+  }
+}
+
+/**
+ * Writes a file that does not exist yet, and only this user can read. It gets its name when it is complete and flushed.
+ * @returns its size in bytes
+ * @throws CatchwordError USAGE, BACKUP_FAILED, INTERRUPTED; what `chunks` throws
+ */
+async function writeNewFile(file: string, db: string, chunks: Chunks, isZipped: boolean, signal: AbortSignal) {
+  const target = checkedTarget(file, db);
+  const part = partOf(target);
+  return await withOwnFile(target, async () => {
+    try {
+      // A process that was killed may have left it.
+      rmSync(part, { force: true });
+      // Opened before the first chunk, which may fail: else the stream could create the file after it was removed.
+      const to = (await open(part, 'wx', 0o600)).createWriteStream({ flush: true });
+      if (isZipped) await pipeline(chunks, createGzip(), to, { signal });
+      else await pipeline(chunks, to, { signal });
+      checkedTarget(file, db);
+      await renameDurably(part, target);
+      return to.bytesWritten;
+    } catch (error) {
+      if (signal.aborted) throw copyInterrupted();
+      throw error instanceof Error && 'syscall' in error ? backupFailed(target, error) : error;
+    } finally {
+      rmSync(part, { force: true });
+    }
+  });
 }
 
 /** What a file name and the options say of the form of the data. @throws CatchwordError USAGE */
