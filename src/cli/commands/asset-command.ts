@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { AssetFields, checkAsset } from '../../client/assets/asset-request.ts';
+import type { AssetFields } from '../../client/assets/asset-request.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { type FieldsInput, readFields, withFieldOptions } from './shared/field-options.ts';
 import { colours, plain } from './shared/output-format.ts';
@@ -35,16 +35,6 @@ function named(context: CommandContext, vbid: string, title: string | undefined)
   return title === undefined ? shown : `${shown} ${plain(title)}`;
 }
 
-/** Whether null removes the field; otherwise `null` is text. */
-function takesNull(name: string, check: typeof checkAsset): boolean {
-  try {
-    check({ [name]: null }, { create: false, allowInternal: true });
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 async function putAsset(
   context: CommandContext,
   { caller, signal }: Service,
@@ -52,14 +42,13 @@ async function putAsset(
   options: AssetOptions,
 ): Promise<CallResult> {
   // Loaded here: the schemas of all fields take a while to build.
-  const { INTERNAL_FIELDS, PUBLIC_FIELDS, STRUCTURED_FIELDS, checkAsset } = await import(
-    '../../client/assets/asset-request.ts'
-  );
+  const { ASSET_FORMS, STRUCTURED_FIELDS } = await import('../../client/assets/asset-request.ts');
   const { createAssets } = await import('../../client/assets/assets.ts');
   const { create, allowInternal, force } = options;
-  const isKnown = (name: string) => Object.hasOwn({ ...PUBLIC_FIELDS, ...INTERNAL_FIELDS }, name);
+  // In other fields, `null` is text.
+  const takesNull = (name: string) => ASSET_FORMS.get(name)?.safeParse(null).success;
   const isJson = (name: string) =>
-    STRUCTURED_FIELDS.has(name) || takesNull(name, checkAsset) || (force === true && !isKnown(name));
+    STRUCTURED_FIELDS.has(name) || takesNull(name) || (force === true && !ASSET_FORMS.has(name));
   const fields = (await readFields(options, isJson, context)) as AssetFields;
   const how = { create, allowInternal, unchecked: force, signal };
   const asset = await createAssets(caller).put(vbid ?? null, fields, how);

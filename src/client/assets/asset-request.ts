@@ -116,6 +116,8 @@ export type ChannelId = Given<z.input<typeof channelIds>[number]>;
 
 export type AssetPrice = Given<z.input<typeof price>>;
 
+export const ASSET_FORMS: ReadonlyMap<string, z.ZodType> = new Map(Object.entries(ALL.shape));
+
 /** Fields whose value is an object or an array. */
 export const STRUCTURED_FIELDS: ReadonlySet<string> = new Set(
   'identifiers prices variants sales_rights related_products asset_status discount_codes'.split(' '),
