@@ -41,7 +41,9 @@ export type Logger = Readonly<
   Record<'debug' | 'info' | 'warn' | 'error' | 'fatal', (fields: LogFields, message: string) => void>
 >;
 
-export interface LogOptions {
+/** How lines are written, also those of a thread that logs like the thread that starts it. */
+export interface LogSettings {
+  readonly level: string;
   /** Whether lines are for a person instead of JSON. Default false. */
   readonly readable?: boolean;
   /** Whether such lines have colours. Default false. */
@@ -50,10 +52,7 @@ export interface LogOptions {
   readonly split?: boolean;
 }
 
-/** Settings for a thread that logs like the thread that starts it. */
-export interface LogSettings extends LogOptions {
-  readonly level: string;
-}
+type LogOptions = Omit<LogSettings, 'level'>;
 
 /** A message for the operator, although nothing failed. */
 export interface Notice {

@@ -34,16 +34,14 @@ export async function startWebThread(
       resolve();
     });
   });
-  let markStarted = (): void => {};
   const started = new Promise<void>((resolve) => {
-    markStarted = resolve;
+    thread.on('message', ({ type }: FromWebThread) => type === 'started' && resolve());
   });
   const failed = failureOf(
     new Promise<void>((_, reject) => {
       thread.on('message', (message: FromWebThread) => {
-        if (message.type === 'started') markStarted();
-        else if (message.type === 'figures') say({ type: 'figures', figures: figures.take() });
-        else reject(fromErrorRecord(message.error));
+        if (message.type === 'figures') say({ type: 'figures', figures: figures.take() });
+        else if (message.type === 'failed') reject(fromErrorRecord(message.error));
       });
       thread.once('error', reject);
       thread.once('exit', () => reject(new Error('the thread that serves HTTP has ended')));
