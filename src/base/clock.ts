@@ -29,9 +29,8 @@ export interface Pause {
 }
 
 /**
- * Corrects a pause for a clock that may have been put back since it began, so that the pause never becomes longer. If
- * the clock shows a time before `since`, the pause starts over now, because the time passed is unknown.
- * @returns null if it is over
+ * Corrects a pause for a clock that may have been put back since it began, so that it never becomes longer; null if it is
+ * over. If the clock shows a time before `since`, the pause starts over now, because the time passed is unknown.
  */
 export function pauseAt({ since, until }: Pause, nowMs: number): Pause | null {
   const lengthMs = until - since;

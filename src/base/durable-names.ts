@@ -11,7 +11,6 @@ import { systemCodeOf } from './errors.ts';
 /**
  * Flushes the names in a directory. A directory that this user may not read, or a file system that cannot sync
  * directories, keeps names at its own pace.
- * @throws the system's error if the disk fails
  */
 export function syncDirectory(path: string): void {
   let fd: number;

@@ -115,10 +115,7 @@ function openerThrough(proxy: HttpProxy, { lookup, ...options }: ConnectOptions,
   };
 }
 
-/**
- * Makes what connects an undici client.
- * @param own gets each socket before it is connected, because undici does not destroy a socket that is being connected
- */
+/** @param own gets each socket before it is connected, because undici does not destroy a socket that is being connected */
 export function httpConnector(
   options: ConnectOptions,
   own: Own = () => {},

@@ -5,10 +5,7 @@ const MIN_ANYWHERE = 8;
 const IN_WORD = /[\p{L}\p{N}_]/u;
 const XML_ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/**
- * Replaces every secret in a text by `[secret]`, and cuts the text without showing a part of a secret.
- * @param maxLength characters of the text; default: all
- */
+/** Replaces every secret by `[secret]`, and cuts the text to `maxLength` without showing a part of a secret. */
 export type Hide = (text: string, maxLength?: number) => string;
 
 /** The forms in which a service could repeat a secret: as it is, or escaped for XML or JSON. */

@@ -15,10 +15,7 @@ async function loadCommand({ name, summary, load }: Verb, context: CommandContex
   return command.description(summary);
 }
 
-/**
- * The verbs that a command line needs as they are: the one that it calls, the one that `help` is to explain, or all that
- * `completion` lists.
- */
+/** The verbs that a command line needs as they are: which it calls, which `help` explains, or all, for `completion`. */
 function calledVerbs(argv: readonly string[]): readonly string[] {
   const [verb = '', explained = ''] = argv.filter((word) => !word.startsWith('-'));
   if (verb === 'completion') return VERBS.map(({ name }) => name);

@@ -51,8 +51,7 @@ export function createCatalogClient(config: SourceConfig, clock: Clock, pacer?: 
 
   return {
     /**
-     * Requests the window of the task, or its one product. The caller keeps the pace and retries.
-     * @returns the answer as text, not yet validated
+     * Requests the window of the task, or its one product. The caller keeps the pace, retries, and validates the answer.
      * @throws CatchwordError SOURCE_*, SERVICE_TOKEN, INTERRUPTED
      */
     read: async (task: FetchTask, signal: AbortSignal): Promise<PageResponse> => {

@@ -60,10 +60,7 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
     },
     /** Accounts that the API key created (interface, 4.3). A 601 or 603 of an account is its result, not an exception. */
     credentials: {
-      /**
-       * Verifies any number of accounts, 10,000 per request. A string is a reference.
-       * @returns one result for each submission, in the same order
-       */
+      /** Verifies any number of accounts, 10,000 per request; the results have their order. A string is a reference. */
       verify: async (
         submissions: readonly (string | CredentialSubmission)[],
         options?: VerifyOptions,
@@ -90,10 +87,7 @@ export function clientOf(settings: ClientSettings, clock: Clock) {
       },
       /** @param id guid, reference or email */
       read: users.read,
-      /**
-       * Resets the access token of this client, which then uses the new one: from the answer, or else by verifying the user.
-       * @returns the new access token
-       */
+      /** Resets the access token of this client, which then uses the new one: from the answer, or by verifying the user. */
       resetAccess: async (options?: CallOptions): Promise<string> =>
         await tokens.reset(signalOf(options)).catch(rethrowWithOption),
     },

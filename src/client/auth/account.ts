@@ -68,7 +68,6 @@ export async function resetToken(account: Account, old: string) {
 /**
  * Fetches the token that replaces a rejected one, and resets it only if the user is verified with the rejected one.
  * @param failed the rejected token; undefined if there was none, so that a reset cannot be sent
- * @returns the new token, and whether it comes from a reset of this process
  */
 export async function fetchAnother(account: Account, failed: string | undefined) {
   const found = await account.verify();

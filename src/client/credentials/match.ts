@@ -69,10 +69,7 @@ function withoutRepetitions(elements: readonly Element[]): Element[] {
   });
 }
 
-/**
- * Whether each element is at the place of its submission, as far as keys show.
- * @param answered all keys in the answer
- */
+/** Whether each element is at the place of its submission, as far as keys show; `answered` are all keys of the answer. */
 function isInOrder(
   elements: readonly Element[],
   submissions: readonly CredentialSubmission[],
@@ -106,10 +103,7 @@ function byKey(elements: readonly Element[]): Map<string, Element> {
   return index;
 }
 
-/**
- * The element of each submission, in their order; undefined if unclear.
- * @param hasPlaces whether the elements are in one list
- */
+/** The element of each submission, in their order; undefined if unclear. `hasPlaces`: the elements are in one list. */
 export function matched(
   elements: readonly Element[],
   submissions: readonly CredentialSubmission[],

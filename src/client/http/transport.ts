@@ -105,10 +105,7 @@ async function measured(answer: Promise<Answer>, knownError: (error: unknown) =>
   return answer;
 }
 
-/**
- * @param accessToken called before each request, since the token may be renewed
- * @param jsonLimits of bodies that are not XML
- */
+/** @param accessToken called before each request: it may be renewed. @param jsonLimits of bodies that are not XML */
 export function createTransport(
   settings: TransportSettings,
   accessToken: () => string | undefined,

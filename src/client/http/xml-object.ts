@@ -32,10 +32,7 @@ function fieldsOf({ attributes, children }: XmlElement): Fields {
   return Object.fromEntries([...own, ...fields]);
 }
 
-/**
- * The object in an answer: the outermost element that has one of `names` as an attribute or child element.
- * @returns undefined if there is none, or if several are siblings
- */
+/** The outermost element with one of `names` as an attribute or child; undefined if there is none, or several siblings. */
 export function objectOfXml(elements: readonly XmlElement[], names: readonly string[]): Fields | undefined {
   const isOne = ({ attributes, children }: XmlElement): boolean =>
     [...attributes.keys(), ...children.map(({ name }) => name)].some((name) => names.includes(nameOf(name)));

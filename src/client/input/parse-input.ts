@@ -73,7 +73,7 @@ export const UNCHECKED_HINT = 'Correct these fields, or send them as they are wi
 export const OBJECT = z.looseObject({}, 'must be an object');
 
 /**
- * Fields that the service is to judge: a field that fits its schema is converted, any other is left as given.
+ * Fields that the service is to judge: one that fits its schema is converted, any other is left as given.
  * @throws CatchwordError USAGE if `given` is not an object
  */
 export function uncheckedFields(what: string, shape: z.ZodRawShape, given: unknown): Readonly<Record<string, unknown>> {

@@ -14,10 +14,7 @@ export interface ItemRange {
   readonly perPage: number;
 }
 
-/**
- * Reads page after page of the catalog, each when it is requested.
- * @throws CatchwordError PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED
- */
+/** Reads page after page, each when it is requested. @throws CatchwordError PAGE_INVALID, SOURCE_*, SERVICE_TOKEN, INTERRUPTED */
 export async function* readPages(
   caller: Caller,
   settings: ProductSettings,

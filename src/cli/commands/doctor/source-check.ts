@@ -99,10 +99,7 @@ async function checkLookup(probe: SourceProbe, { lookupPath }: SourceConfig): Pr
   return found.findsUnknown ? failed('finds a product that does not exist', hint) : ok('finds what exists');
 }
 
-/**
- * Checks how the source behaves with about fifteen requests, at its rate limit.
- * @param mirror shares its rate limit; null if there is none
- */
+/** Checks how the source behaves with about fifteen requests, at the rate limit that the mirror, if any, shares. */
 export async function examineSource(
   { clock, signal, stderr }: CommandContext,
   config: SourceConfig,

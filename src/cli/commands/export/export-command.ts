@@ -65,8 +65,7 @@ async function printChunks(context: CommandContext, chunks: Chunks): Promise<voi
 
 /**
  * Writes a file that does not exist yet, and only this user can read. It gets its name when it is complete and flushed.
- * @returns its size in bytes
- * @throws CatchwordError USAGE, BACKUP_FAILED, INTERRUPTED; what `chunks` throws
+ * @returns its size in bytes. @throws CatchwordError USAGE, BACKUP_FAILED, INTERRUPTED
  */
 async function writeNewFile(file: string, db: string, chunks: Chunks, isZipped: boolean, signal: AbortSignal) {
   const target = checkedTarget(file, db);

@@ -53,10 +53,7 @@ export function tableOf(fields: string | null, withBody: boolean): Table {
 /** RFC 4180. An empty text is `""`, and null is nothing, so that the two can be told apart. */
 const CSV = { record_delimiter: '\r\n', quoted_match: /^$/, cast: { boolean: (is: boolean) => (is ? '1' : '0') } };
 
-/**
- * Writes rows as CSV, a head first.
- * @param excel Excel needs a byte order mark to read UTF-8, and runs a text that begins with `=`, `+`, `-` or `@`
- */
+/** Writes a head, then rows. Excel needs a byte order mark to read UTF-8, and runs a text that begins with `=`, `+`, `-`, `@`. */
 export function* csvChunks(batches: Iterable<readonly Row[]>, { columns }: Table, excel: boolean): Iterable<string> {
   const form = excel ? { ...CSV, delimiter: ';', escape_formulas: true } : CSV;
   const head = (): string => `${excel ? '\ufeff' : ''}${stringify([columns().map(({ name }) => name)], form)}`;

@@ -49,10 +49,7 @@ export function checkedSettings<N extends Need>(environment: Environment, need: 
   return readSettings(environment).values as ConfigFor[N];
 }
 
-/**
- * Reads the settings of a verb. Names unknown variables on stderr.
- * @throws CatchwordError CONFIG_INVALID naming everything that is wrong
- */
+/** Reads the settings of a verb, and names unknown variables on stderr. @throws CatchwordError CONFIG_INVALID */
 export function loadSettings<N extends Need>(context: CommandContext, need: N): ConfigFor[N] {
   const c = colours(context, context.stderr);
   // Before the errors: a setting that is missing may be misspelt.

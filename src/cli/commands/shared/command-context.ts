@@ -11,9 +11,7 @@ export interface ProcessContext extends Input {
   /** Without the variables of `.env`. */
   readonly environment: Environment;
   readonly clock: Clock;
-  /**
-   * Whether what serves HTTP may run in threads and processes of its own; default false. They have the system's clock.
-   */
+  /** Whether what serves HTTP may run in threads and processes of its own, which have the system's clock; default false. */
   readonly apart?: boolean;
 }
 

@@ -7,10 +7,7 @@ import { forgetPause } from '../../../sync/shared-pace.ts';
 import type { CommandContext } from './command-context.ts';
 import { isTerminal } from './output-format.ts';
 
-/**
- * How a command logs: readable if stderr is a terminal.
- * @param split writes everything but errors to stdout; for services, which print no data
- */
+/** Readable on a terminal. `split` writes all but errors to stdout, for services, which print no data. */
 export function logSettings(context: CommandContext, level: string, split = false): LogSettings {
   return { level, readable: isTerminal(context.stderr), colour: !context.environment.NO_COLOR, split };
 }

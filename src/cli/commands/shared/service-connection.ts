@@ -28,7 +28,6 @@ function openMirror(context: CommandContext, config: SourceConfig): Store | null
 /**
  * Paces the requests of a command together with those of the fetchers, if there is a Redis, and of the mirror's other
  * processes. A Redis that does not answer is named, and the command then shares the pace only through the mirror.
- * @param mirror null if there is none
  */
 export async function openPace(
   context: Pick<CommandContext, 'clock' | 'stderr'>,
