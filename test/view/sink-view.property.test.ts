@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
 import { createLog } from '../../src/base/log.ts';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
-import { replaySink } from '../../src/relay/sink-operations.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
 import { heldOf, type SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
@@ -200,7 +200,7 @@ const ACTIONS: Readonly<Record<string, (scene: Scene) => void | Promise<void>>> 
     const from = 1 + random(row.cursor + 1);
     log.push(`${from}`);
     try {
-      store.request((writer) => replaySink(writer, row, from));
+      store.request((writer) => changeSink(writer, 'replay', row.name, from, 0));
     } catch (error) {
       if (!(error instanceof CatchwordError)) throw error;
       log.push('not possible');

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
-import { replaySink } from '../../src/relay/sink-operations.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
 import { compileView, type View } from '../../src/view/view.ts';
 import { memoryReceiver, QUICK } from './memory-receiver.ts';
@@ -50,17 +50,17 @@ it('a product whose event was skipped leaves the store when a changed view leave
 });
 
 it('a store that was replayed from the first change has nothing that its next view leaves out', async () => {
-  const { store, sink, stop, viewTo, keys } = await filledStore();
+  const { store, stop, viewTo, keys } = await filledStore();
   await stop();
-  store.request((writer) => replaySink(writer, sink(), 1));
+  store.request((writer) => changeSink(writer, 'replay', SINK_NAME, 1, 0));
   await viewTo(SHOP_1);
   expect(keys()).toEqual(['A', 'C']);
 });
 
 it('a replay begins after the change at which the store got its view, or sends every product', async () => {
-  const { store, sink, change, caughtUp, viewTo, keys } = await filledStore();
+  const { store, change, caughtUp, viewTo, keys } = await filledStore();
   await viewTo(SHOP_1);
-  const replay = (from: number): void => store.request((writer) => replaySink(writer, sink(), from));
+  const replay = (from: number): string => store.request((writer) => changeSink(writer, 'replay', SINK_NAME, from, 0));
   const at = store.changes.lastSeq();
   expect(() => replay(2)).toThrow(`--from: ${SINK_NAME} got its view at ${at}`);
   change([book('D', 1), book('E', 1)]);

@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander';
 import { usageError } from '../../base/errors.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
+import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
-import { forgetSink, renameSink, requireSink } from '../../relay/sink-operations.ts';
 import { parkedJson, sinkListJson, sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';

@@ -1,5 +1,5 @@
 import { limitOf } from '../../../catalog/product-limit.ts';
-import { requireSink } from '../../../relay/sink-operations.ts';
+import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { viewAt } from '../../../relay/store-contents.ts';
 import { type Comparison, compareView, comparisonLines, sampleLines } from '../../../report/sink-preview.ts';
 import { type Colours, plural } from '../../../report/text.ts';

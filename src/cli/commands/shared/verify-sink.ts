@@ -1,8 +1,8 @@
 import { CatchwordError, EXIT, usageError } from '../../../base/errors.ts';
 import { printable } from '../../../base/printable.ts';
 import type { SinkAction } from '../../../operate/decisions/decision-types.ts';
+import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';
-import { requireSink } from '../../../relay/sink-operations.ts';
 import { checkJson } from '../../../report/sink-report.ts';
 import { type CheckRequest, checkOf, type SinkCheck, type SinkRow } from '../../../store/rows/sink-rows.ts';
 import type { Store } from '../../../store/store.ts';
