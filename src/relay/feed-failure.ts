@@ -31,27 +31,8 @@ export async function closeSession({ acks }: FeedContext, feed: Feed): Promise<v
   acks.flush();
 }
 
-/**
- * What a failed turn means.
- * - `abandoned`: the relay stops, and has abandoned a call
- * - `refused`: the store refuses one of the events in flight
- * - `final`: only an operator can help
- * - `lost`: the store ended the connection while the sink was idle, as many stores, poolers and firewalls do
- * - `passing`: to be tried again
- */
-type Meaning = 'abandoned' | 'refused' | 'final' | 'lost' | 'passing';
-
-function meaningOf(error: unknown, { signal, stopping }: FeedContext, { session, wasIdle }: Feed): Meaning {
-  if (signal.aborted || (stopping.aborted && error === stopping.reason)) return 'abandoned';
-  const failure = isSinkError(error) ? error.failure : 'unavailable';
-  // Without events in flight, it is not an event that was refused.
-  if (failure === 'refused' && session !== undefined && session.inFlight !== null) return 'refused';
-  if (failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) return 'final';
-  return session !== undefined && wasIdle && isSinkError(error) && error.connectionLost ? 'lost' : 'passing';
-}
-
 /** Makes batches smaller if the last one may have been too large for the sink. @returns what to add to the reason */
-function slowness({ batchSize }: FeedContext, { session, failures }: Feed, error: unknown): string {
+function slowness({ batchSize }: FeedContext, session: Session | undefined, failures: number, error: unknown): string {
   const events = session?.inFlight?.size ?? 0;
   if (!isSinkError(error) || !error.timedOut || events === 0) return '';
   const next = batchSize.timedOut(events);
@@ -96,46 +77,41 @@ export async function untilRetry({ row, leased, clock, stopping }: FeedContext):
   }
 }
 
-type Handler = (context: FeedContext, feed: Feed, error: unknown) => Promise<void>;
-
-const HANDLERS: Readonly<Record<Meaning, Handler>> = {
-  abandoned: async () => {},
-  refused: async (context, { session }, error) => {
-    if (session === undefined || session.inFlight === null) return;
-    const refused = context.search.narrow(session.inFlight.events());
-    session.inFlight = null;
-    if (refused !== null) parkRefused(context, session, refused, context.errorText(error));
-  },
-  final: async (context, feed, error) => {
-    const sink = context.row();
-    await closeSession(context, feed);
-    stopSink(context, sink, sinkCode(error), context.errorText(error));
-  },
-  lost: async (context, feed, error) => {
-    const { config, log } = context;
-    log.info({ sink: config.name, reason: context.errorText(error) }, 'idle connection ended, opening another one');
-    await closeSession(context, feed);
-    // A connection that ends again is a failure.
-    feed.wasIdle = false;
-  },
-  passing: async (context, feed, error) => {
-    const { config, clock, log, leased } = context;
-    const { id } = context.row();
-    const reason = `${context.errorText(error)}${slowness(context, feed, error)}`;
-    await closeSession(context, feed);
-    feed.failures++;
-    const { failures } = feed;
-    const pauseMs = retryDelayMs(context, error, failures);
-    const now = clock.now();
-    leased.write(({ sinks }) => sinks.fail(id, reason, now, now + pauseMs));
-    log.warn({ code: sinkCode(error), sink: config.name, reason, failures, pauseMs }, 'sink failed, retrying');
-    await untilRetry(context);
-  },
-};
-
 /** Handles a failed turn. Returns when the next one may start. @throws an error after which no sink can be fed */
 export async function onFailure(context: FeedContext, feed: Feed, error: unknown): Promise<void> {
   if (isFatal(error)) throw error;
-  context.acks.flush();
-  await HANDLERS[meaningOf(error, context, feed)](context, feed, error);
+  const { config, clock, log, leased, stopping, signal, search, acks } = context;
+  acks.flush();
+  // The relay stops, and has abandoned a call.
+  if (signal.aborted || (stopping.aborted && error === stopping.reason)) return;
+  const { session } = feed;
+  const known = isSinkError(error) ? error : null;
+  const text = context.errorText(error);
+  // Without events in flight, it is not an event that was refused.
+  if (known?.failure === 'refused' && session !== undefined && session.inFlight !== null) {
+    const refused = search.narrow(session.inFlight.events());
+    session.inFlight = null;
+    if (refused !== null) parkRefused(context, session, refused, text);
+    return;
+  }
+  const sink = context.row();
+  await closeSession(context, feed);
+  if (known?.failure === 'gone' || hasCode(error, 'SINK_CONFLICT')) {
+    stopSink(context, sink, sinkCode(error), text);
+    return;
+  }
+  // Many stores, poolers and firewalls end an idle connection. One that ends again is a failure.
+  if (session !== undefined && feed.wasIdle && known?.connectionLost === true) {
+    log.info({ sink: config.name, reason: text }, 'idle connection ended, opening another one');
+    feed.wasIdle = false;
+    return;
+  }
+  const reason = `${text}${slowness(context, session, feed.failures, error)}`;
+  feed.failures++;
+  const { failures } = feed;
+  const pauseMs = retryDelayMs(context, error, failures);
+  const now = clock.now();
+  leased.write(({ sinks }) => sinks.fail(sink.id, reason, now, now + pauseMs));
+  log.warn({ code: sinkCode(error), sink: config.name, reason, failures, pauseMs }, 'sink failed, retrying');
+  await untilRetry(context);
 }
