@@ -30,23 +30,19 @@ export interface FileEnd {
 async function lock(path: string): Promise<{ readonly name: string; readonly release: () => void }> {
   // Not the file itself, which is renamed; its name, however its directory is spelt.
   const name = join(await realpath(dirname(path)), basename(path));
-  const release = holdOrExplain(name);
-  if (release !== null) return { name, release };
+  try {
+    const release = holdFile(name);
+    if (release !== null) return { name, release };
+  } catch (error) {
+    if (!(error instanceof CatchwordError)) throw error;
+    throw new SinkError('misconfigured', `${error.message}. ${error.hint ?? ''}`, { cause: error });
+  }
   const holder = holderOf(name);
   if (holder === process.pid) {
     throw new SinkError('unavailable', `this process already writes ${path}: another sink does, or a call that hangs`);
   }
   const who = holder === null ? `another process (fuser ${name}.lock shows it)` : `process ${holder}`;
   throw new SinkError('unavailable', `${who} holds the lock on ${path}; if it is frozen, resume it or end it`);
-}
-
-function holdOrExplain(name: string): (() => void) | null {
-  try {
-    return holdFile(name);
-  } catch (error) {
-    if (!(error instanceof CatchwordError)) throw error;
-    throw new SinkError('misconfigured', `${error.message}. ${error.hint ?? ''}`, { cause: error });
-  }
 }
 
 function lastOf(line: Uint8Array, end: number): FileEnd['last'] {

@@ -5,30 +5,40 @@ import { incarnationOf } from '../../../catalog/event.ts';
 import { type Mark, SinkError } from '../../sink.ts';
 import { markSchema } from '../../stored-mark.ts';
 
-const STEP = 64 * 1024;
+const FIRST_STEP = 64 * 1024;
+/** More than what a relay delivers between two confirmations. Bounds the work if nothing is confirmed, as after a replay. */
+const ENOUGH = 32 * 1024 * 1024;
 const LINE_BREAK = 10;
 
 /**
- * Finds the last complete line; null if there is not one. Reads backwards: the cost depends on the length of the line, not
- * of the file.
+ * Reads the end of a file from the start of a line on, more of it until `find` returns what it looks for: the cost does not
+ * depend on the length of the file.
+ * @param find gets the end, where it starts in the file, and whether it is all of it; then it does not return null
+ */
+async function findInEnd<T>(file: FileHandle, find: (end: Buffer, at: number, isAll: boolean) => T | null): Promise<T> {
+  const { size } = await file.stat();
+  for (let step = FIRST_STEP; ; step *= 4) {
+    const from = Math.max(0, size - step);
+    const bytes = Buffer.alloc(size - from);
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
+    const skipped = from === 0 ? 0 : bytes.indexOf(LINE_BREAK) + 1;
+    const found = find(bytes.subarray(skipped, bytesRead), from + skipped, from === 0);
+    if (found !== null) return found;
+  }
+}
+
+/**
+ * Finds the last complete line; null if there is not one.
  * @returns `size`: bytes up to and including its line break; `rest`: what follows, an incomplete line
  */
-async function lastLine(file: FileHandle) {
-  let from = (await file.stat()).size;
-  let tail = Buffer.alloc(0);
-  for (;;) {
-    const lineEnd = tail.lastIndexOf(LINE_BREAK);
-    const lineStart = lineEnd <= 0 ? -1 : tail.lastIndexOf(LINE_BREAK, lineEnd - 1);
-    if (from === 0 || lineStart !== -1) {
-      const line = lineEnd === -1 ? null : tail.toString('utf8', lineStart + 1, lineEnd);
-      return { size: from + lineEnd + 1, line, rest: tail.toString('utf8', lineEnd + 1) };
-    }
-    const step = Math.min(STEP, from);
-    from -= step;
-    const piece = Buffer.alloc(step);
-    const { bytesRead } = await file.read(piece, 0, step, from);
-    tail = Buffer.concat([piece.subarray(0, bytesRead), tail]);
-  }
+function lastLine(file: FileHandle) {
+  return findInEnd(file, (tail, at, isAll) => {
+    const end = tail.lastIndexOf(LINE_BREAK);
+    if (end === -1 && !isAll) return null;
+    const start = end < 1 ? 0 : tail.lastIndexOf(LINE_BREAK, end - 1) + 1;
+    const line = end === -1 ? null : tail.toString('utf8', start, end);
+    return { size: at + end + 1, line, rest: tail.toString('utf8', end + 1) };
+  });
 }
 
 /** Position that the last event of a file names. */
@@ -116,10 +126,6 @@ export async function readEnd(path: string, file: FileHandle) {
  * cut off from the first damaged one on, written again and synced.
  */
 
-const FIRST_STEP = 64 * 1024;
-/** More than what a relay delivers between two confirmations. Bounds the work if nothing is confirmed, as after a replay. */
-const MOST = 64 * 1024 * 1024;
-
 /**
  * @param tail the end of a file, from the start of a line on
  * @returns offsets in `tail`: where the lines that are not confirmed start, and where they are damaged (or its length)
@@ -153,23 +159,16 @@ export async function secureEnd(path: string, confirmed: Mark): Promise<void> {
   });
   if (file === null) return;
   try {
-    const { size } = await file.stat();
-    for (let step = FIRST_STEP; ; step *= 4) {
-      const from = Math.max(0, size - Math.min(step, MOST));
-      const bytes = Buffer.alloc(size - from);
-      const { bytesRead } = await file.read(bytes, 0, bytes.length, from);
-      const skipped = from === 0 ? 0 : bytes.indexOf(LINE_BREAK) + 1;
-      const tail = bytes.subarray(skipped, bytesRead);
-      const { start, soundTo, hasConfirmed } = inspect(tail, confirmed);
-      if (!hasConfirmed && from > 0 && step < MOST) continue;
-      if (start === tail.length) return;
-      for (let at = start; at < soundTo; ) {
-        at += (await file.write(tail, at, soundTo - at, from + skipped + at)).bytesWritten;
-      }
-      if (soundTo < tail.length) await file.truncate(from + skipped + soundTo);
-      await file.datasync();
-      return;
+    const { at, tail, start, soundTo } = await findInEnd(file, (tail, at, isAll) => {
+      const found = inspect(tail, confirmed);
+      return found.hasConfirmed || isAll || tail.length >= ENOUGH ? { ...found, tail, at } : null;
+    });
+    if (start === tail.length) return;
+    for (let done = start; done < soundTo; ) {
+      done += (await file.write(tail, done, soundTo - done, at + done)).bytesWritten;
     }
+    if (soundTo < tail.length) await file.truncate(at + soundTo);
+    await file.datasync();
   } finally {
     await file.close();
   }
