@@ -581,8 +581,8 @@ export const SABOTAGES: readonly Sabotage[] = [
     'test/operate/scheduler.test.ts',
     'a run that could not be requested ends the check of the others',
     'src/operate/schedule/scheduler.ts',
-    '      checks.unrequested.failed(kind, { kind, ...errorFields(error) });',
-    '      throw error;',
+    '        unrequested.failed(kind, { kind, ...errorFields(error) });',
+    '        throw error;',
   ),
   bugFor(
     'test/queue/patient-worker.test.ts',

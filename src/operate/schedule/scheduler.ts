@@ -40,67 +40,50 @@ export function forgetFutureTicks(ticks: ServedTicks, kind: RunKind, nowMs: numb
   ticks.forgetAfter(kind, nowMs);
 }
 
-type Checks = ReturnType<typeof beginChecks>;
-
-/** Makes what a scheduler remembers from one check to the next; milliseconds since 1970. */
-function beginChecks({ clock, log }: Pick<ScheduleOptions, 'clock' | 'log'>) {
+/** Makes a check for due runs. A failure is only logged; the next check may come after a second. */
+function createCheck({ ticks, clock, log, onDue, ...schedule }: ScheduleOptions): () => Promise<void> {
   const since = clock.now();
-  // The schedule is checked every second at most, so that what fails may fail as often.
+  /** The newest check. */
+  let last = since;
+  /** The newest tick of each kind for which missed ones were logged. */
+  const logged = new Map<RunKind, number>();
   const place = { clock, log, level: 'error' } as const;
-  return {
-    /** When the scheduler was started, and its newest check. */
-    since,
-    last: since,
-    /** The newest tick of each kind for which missed ones were logged. */
-    logged: new Map<RunKind, number>(),
-    unrequested: createTrouble({ ...place, wrong: 'a scheduled run could not be requested' }),
-    unchecked: createTrouble({ ...place, wrong: 'the schedule could not be checked' }),
-  };
-}
+  const unrequested = createTrouble({ ...place, wrong: 'a scheduled run could not be requested' });
+  const unchecked = createTrouble({ ...place, wrong: 'the schedule could not be checked' });
 
-/** Why ticks were not served, as far as this process knows. */
-function whyMissed({ since, last }: Checks, { from, upTo }: MissedTicks): string {
-  if (upTo < since) return 'no daemon was running';
-  if (from > last) return 'this machine was suspended, or its clock was put forward';
-  const isBusy = 'another run or process kept the mirror busy';
-  return from >= since ? isBusy : `no daemon was running, or ${isBusy}`;
-}
-
-/** Calls `onDue` for each run that is due now. Logs once which ticks one run makes up for, and why it has to. */
-async function requestDueRuns({ ticks, clock, log, onDue, ...schedule }: ScheduleOptions, checks: Checks) {
-  const now = clock.now();
-  for (const kind of KINDS) forgetFutureTicks(ticks, kind, now, log);
-  const served = { full: ticks.served('full'), delta: ticks.served('delta') };
-  for (const { kind, at } of dueRuns(schedule, served, now)) {
-    const after = served[kind];
-    const missed = after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
-    if (missed !== null && checks.logged.get(kind) !== at) {
-      checks.logged.set(kind, at);
-      const { ticks: dropped, from, upTo } = missed;
-      const fields = {
-        kind,
-        missed: dropped,
-        dueAt: iso(from),
-        missedUpTo: iso(upTo),
-        reason: whyMissed(checks, missed),
-      };
-      log.warn(fields, 'scheduled runs were missed: one run makes up for all of them');
-    }
-    if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');
-    try {
-      await onDue(kind, tickName(kind, at), missed?.from ?? at);
-    } catch (error) {
-      checks.unrequested.failed(kind, { kind, ...errorFields(error) });
-    }
+  /** Why ticks were not served, as far as this process knows. */
+  function whyMissed({ from, upTo }: MissedTicks): string {
+    if (upTo < since) return 'no daemon was running';
+    if (from > last) return 'this machine was suspended, or its clock was put forward';
+    const isBusy = 'another run or process kept the mirror busy';
+    return from >= since ? isBusy : `no daemon was running, or ${isBusy}`;
   }
-  checks.last = now;
-}
 
-/** Makes what calls `requestDueRuns`; a failure is only logged. */
-function createCheck(options: ScheduleOptions): () => Promise<void> {
-  const checks = beginChecks(options);
-  return () =>
-    requestDueRuns(options, checks).catch((error: unknown) => checks.unchecked.failed('', errorFields(error)));
+  /** Calls `onDue` for each run that is due now. Logs once which ticks one run makes up for, and why it has to. */
+  async function requestDueRuns(): Promise<void> {
+    const now = clock.now();
+    for (const kind of KINDS) forgetFutureTicks(ticks, kind, now, log);
+    const served = { full: ticks.served('full'), delta: ticks.served('delta') };
+    for (const { kind, at } of dueRuns(schedule, served, now)) {
+      const after = served[kind];
+      const missed = after === null ? null : ticksBetween(schedule[`${kind}Cron`], schedule.timezone, after, at - 1);
+      if (missed !== null && logged.get(kind) !== at) {
+        logged.set(kind, at);
+        const times = { dueAt: iso(missed.from), missedUpTo: iso(missed.upTo) };
+        const fields = { kind, missed: missed.ticks, ...times, reason: whyMissed(missed) };
+        log.warn(fields, 'scheduled runs were missed: one run makes up for all of them');
+      }
+      if (now - at > LATE_MS) log.debug({ kind, dueAt: iso(at) }, 'a scheduled run was missed and starts now');
+      try {
+        await onDue(kind, tickName(kind, at), missed?.from ?? at);
+      } catch (error) {
+        unrequested.failed(kind, { kind, ...errorFields(error) });
+      }
+    }
+    last = now;
+  }
+
+  return () => requestDueRuns().catch((error: unknown) => unchecked.failed('', errorFields(error)));
 }
 
 /** Checks for due runs now, and whenever a tick may have come. */
