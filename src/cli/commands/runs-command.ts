@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { holdOf, type Run } from '../../catalog/run-types.ts';
-import { type LookUp, reviewNow } from '../../operate/decisions/carry-out-review.ts';
-import type { REVIEWS } from '../../operate/decisions/held-run-review.ts';
+import { reviewNow } from '../../operate/decisions/carry-out-review.ts';
+import type { REVIEWS, ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { heldRemovalsJson, runJson } from '../../report/run-report.ts';
 import { heldText, runSummary, settingsText, unusualText } from '../../report/run-text.ts';
@@ -66,7 +66,8 @@ function reviewCommand(context: CommandContext, action: keyof typeof REVIEWS): C
   return mirrorCommand(context, 'write', runCommand(action), async (store, config, runId: number): Promise<Result> => {
     const log = commandLog(context, 'error');
     const tell = toPerson(context);
-    const lookUp: LookUp = (id, most, stopping) => lookUpHeld({ config, clock, log, tell }, store, id, most, stopping);
+    const lookUp: ReviewOptions['lookUp'] = (id, most, stopping) =>
+      lookUpHeld({ config, clock, log, tell }, store, id, most, stopping);
     const before = store.runs.get(runId)?.restored ?? 0;
     const decision = { who: commandUser(), action, target: String(runId), argument: null };
     const { outcome } = await reviewNow({ store, clock, log, lookUp, tell }, decision, signal);

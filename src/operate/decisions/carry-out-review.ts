@@ -1,29 +1,17 @@
-import type { Clock } from '../../base/clock.ts';
 import { CatchwordError, hasCode, isMirrorLost } from '../../base/errors.ts';
-import { errorFields, type Logger, type Tell } from '../../base/log.ts';
+import { errorFields, type Tell } from '../../base/log.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import { holdLease } from '../../store/schema/hold-lease.ts';
-import type { Store } from '../../store/store.ts';
-import type { SampleAnswer } from '../../sync/recheck-held.ts';
 import { type Recorder, record, requireReviewable, whyFailed } from './decision-record.ts';
 import type { Decision } from './decision-types.ts';
-import { isReview, REVIEWS } from './held-run-review.ts';
+import { isReview, REVIEWS, type ReviewOptions } from './held-run-review.ts';
 
 /** How often a command looks whether its decision has ended; milliseconds. */
 const LOOK_MS = 250;
 
-/** Looks up at most `most` products that a run holds. @returns null without a lookup path */
-export type LookUp = (runId: number, most: number, signal: AbortSignal) => Promise<SampleAnswer | null>;
-
-export interface ReviewOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Logger;
-  readonly lookUp: LookUp;
-}
-
 /** Carries out decisions that wait, and ends them: in the daemon, or in a command if none is active. */
-export function createReviews({ store, clock, log, lookUp }: ReviewOptions) {
+export function createReviews(options: ReviewOptions) {
+  const { store, clock, log } = options;
   /** Ends a decision. @returns false if another process has ended it */
   function end({ actions }: Recorder, { id, action, target }: ActionRow, state: 'done' | 'failed', outcome: string) {
     const ended = actions.end(id, { state, outcome, endedAt: clock.now() });
@@ -46,19 +34,12 @@ export function createReviews({ store, clock, log, lookUp }: ReviewOptions) {
 
   async function perform(row: ActionRow, signal: AbortSignal, isReady = (): boolean => true): Promise<void> {
     const { id, action, target } = row;
-    const runId = Number(target);
     if (!isReview(action)) throw new Error(`${action} is not a review`);
     await holdLease(store.keeperLease, clock, log, async (leased) => {
       // Another process may have worked until now.
       if (store.actions.get(id)?.state !== 'asked' || !isReady()) return;
-      await REVIEWS[action]({
-        store,
-        leased,
-        clock,
-        runId,
-        lookUp: (most) => lookUp(runId, most, signal),
-        record: (writer, outcome) => endOnce(writer, row, outcome),
-      });
+      const decide = await REVIEWS[action]({ ...options, leased, runId: Number(target), signal });
+      leased.write((writer) => endOnce(writer, row, decide()));
     });
   }
 

@@ -6,8 +6,8 @@ import { covers, type Run, type RunKind } from '../../catalog/run-types.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { KeeperWriter } from '../../store/schema/writers.ts';
 import type { Keeper } from '../../sync/keeper.ts';
-import { createReviews, type ReviewOptions } from './carry-out-review.ts';
-import { isReview } from './held-run-review.ts';
+import { createReviews } from './carry-out-review.ts';
+import { isReview, type ReviewOptions } from './held-run-review.ts';
 
 /*
  * Decisions that the process which keeps the mirror carries out, in the order of asking:

@@ -1,24 +1,30 @@
 import type { Clock } from '../../base/clock.ts';
 import { CatchwordError } from '../../base/errors.ts';
+import type { Logger } from '../../base/log.ts';
 import { printable } from '../../base/printable.ts';
 import { plural } from '../../report/text.ts';
 import type { LeasedKeeper } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';
 import { approveRun, rejectRun, requireHeld, undoRun } from '../../sync/approve-held-run.ts';
 import type { SampleAnswer } from '../../sync/recheck-held.ts';
-import type { Recorder } from './decision-record.ts';
+
+export interface ReviewOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Looks up at most `most` products that a run holds. @returns null without a lookup path */
+  readonly lookUp: (runId: number, most: number, signal: AbortSignal) => Promise<SampleAnswer | null>;
+}
 
 /** A run to review. The lease of its mirror is held, so that no run writes meanwhile. */
-export interface Review {
-  readonly store: Store;
+interface Review extends ReviewOptions {
   readonly leased: LeasedKeeper;
-  readonly clock: Clock;
   readonly runId: number;
-  /** Looks up at most `most` products that the run would remove. @returns null without a lookup path */
-  readonly lookUp: (most: number) => Promise<SampleAnswer | null>;
-  /** Called in the transaction that makes the decision. @param outcome one sentence */
-  readonly record: (recorder: Recorder, outcome: string) => void;
+  readonly signal: AbortSignal;
 }
+
+/** Makes a decision within the write transaction of its caller. @returns the outcome, one sentence */
+type Decide = () => string;
 
 /** Products that are looked up for an operator who has not decided yet, and before they are removed. */
 const [FEW, MOST] = [20, 200];
@@ -28,31 +34,6 @@ function sparedBy({ held, asked, living }: SampleAnswer): number[] {
   if (living.length === 0 || asked === held) return living.map(({ id }) => id);
   const hint = 'The list is outdated and too long to look up: make a new one with npx catchword sync --full.';
   throw new CatchwordError('RUN_NOT_ACTIVE', `of ${asked} products looked up, ${living.length} still exist`, { hint });
-}
-
-/**
- * Applies the removals that a run holds, after looking up whether the source has the products again.
- * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `lookUp` throws
- */
-async function approve({ store, leased, clock, runId, lookUp, record }: Review): Promise<void> {
-  const before = requireHeld(store, runId);
-  const held = store.removals.heldCount(runId);
-  const answer = await lookUp(MOST);
-  const spared = answer === null ? [] : sparedBy(answer);
-  return leased.write((writer) => {
-    const run = approveRun(leased, runId, clock.now(), spared);
-    const removed = run.removed - before.removed;
-    const kept = held > removed ? `; ${plural(held - removed, 'product')} kept because the source still has them` : '';
-    record(writer, `run ${runId} is approved: ${plural(removed, 'product')} removed${kept}`);
-  });
-}
-
-/** Drops the removals that a run holds. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-async function reject({ leased, runId, record }: Review): Promise<void> {
-  return leased.write((writer) => {
-    rejectRun(leased, runId);
-    record(writer, `run ${runId} is rejected: nothing is removed`);
-  });
 }
 
 /** What the source said of a sample, product by product. */
@@ -67,30 +48,46 @@ function sampleText({ held, asked, living, withdrawn, gone }: SampleAnswer): str
 }
 
 /**
- * Asks the source about a sample of what a run would remove; the answer is the outcome, and nothing else is changed.
- * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; CONFIG_INVALID without a lookup path; what `lookUp` throws
+ * Reviews by the names of their actions. Each asks the source what it needs, and leaves what it changes to `Decide`.
+ * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE; what `lookUp` throws
  */
-async function check({ store, leased, runId, lookUp, record }: Review): Promise<void> {
-  requireHeld(store, runId);
-  const answer = await lookUp(FEW);
-  if (answer === null) {
+export const REVIEWS = {
+  /** Applies the removals that a run holds, unless the source has the products again. */
+  approve: async ({ store, leased, clock, runId, lookUp, signal }: Review): Promise<Decide> => {
+    const before = requireHeld(store, runId);
+    const held = store.removals.heldCount(runId);
+    const answer = await lookUp(runId, MOST, signal);
+    const spared = answer === null ? [] : sparedBy(answer);
+    return () => {
+      const removed = approveRun(leased, runId, clock.now(), spared).removed - before.removed;
+      const kept = `; ${plural(held - removed, 'product')} kept because the source still has them`;
+      return `run ${runId} is approved: ${plural(removed, 'product')} removed${held > removed ? kept : ''}`;
+    };
+  },
+  /** Drops the removals that a run holds. */
+  reject:
+    async ({ leased, runId }: Review): Promise<Decide> =>
+    () => {
+      rejectRun(leased, runId);
+      return `run ${runId} is rejected: nothing is removed`;
+    },
+  /** Asks the source about a sample of what a run would remove; the answer is the outcome, and nothing is changed. */
+  check: async ({ store, runId, lookUp, signal }: Review): Promise<Decide> => {
+    requireHeld(store, runId);
+    const answer = await lookUp(runId, FEW, signal);
+    if (answer !== null) return () => sampleText(answer);
     const hint = 'Set it to the path that reads one product, or look at some products in the shop.';
     throw new CatchwordError('CONFIG_INVALID', 'CATCHWORD_LOOKUP_PATH is not set', { hint });
-  }
-  leased.write((writer) => record(writer, sampleText(answer)));
-}
-
-/** Restores what a run removed. @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE */
-async function undo({ leased, clock, runId, record }: Review): Promise<void> {
-  return leased.write((writer) => {
-    const restored = undoRun(leased, runId, clock.now());
-    const none = `run ${runId} removed nothing that could be restored`;
-    record(writer, restored === 0 ? none : `restored ${plural(restored, 'product')} that run ${runId} removed`);
-  });
-}
-
-/** Reviews by the names of their actions. */
-export const REVIEWS = { approve, reject, check, undo } as const;
+  },
+  /** Restores what a run removed. */
+  undo:
+    async ({ leased, clock, runId }: Review): Promise<Decide> =>
+    () => {
+      const restored = undoRun(leased, runId, clock.now());
+      if (restored === 0) return `run ${runId} removed nothing that could be restored`;
+      return `restored ${plural(restored, 'product')} that run ${runId} removed`;
+    },
+};
 
 export function isReview(action: string): action is keyof typeof REVIEWS {
   return Object.hasOwn(REVIEWS, action);
