@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
 import { statusCommand } from '../../src/cli/commands/status-command.ts';
-import { showPresence } from '../../src/operate/schedule/presence.ts';
+import { showPresence } from '../../src/operate/schedule/standby.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { openStore } from '../../src/store/store.ts';

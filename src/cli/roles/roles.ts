@@ -10,7 +10,6 @@ import { createAskedDecisions, watchDecisions } from '../../operate/decisions/de
 import type { ReviewOptions } from '../../operate/decisions/held-run-review.ts';
 import { channelConfig } from '../../operate/incidents/channel-config.ts';
 import { notifierSettings, startNotifier } from '../../operate/incidents/notifier.ts';
-import { showPresence } from '../../operate/schedule/presence.ts';
 import { startRunQueue } from '../../operate/schedule/run-queue.ts';
 import {
   createRequestedTicks,
@@ -18,7 +17,7 @@ import {
   startRequestedRuns,
   startScheduler,
 } from '../../operate/schedule/scheduler.ts';
-import { startStandby } from '../../operate/schedule/standby.ts';
+import { showPresence, startStandby } from '../../operate/schedule/standby.ts';
 import { startRelay } from '../../relay/relay.ts';
 import { SinkError } from '../../relay/sink.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
@@ -154,7 +153,7 @@ export const startKeeperRole = withMetrics<SourceConfig>(async (options, service
   await checkChannels(config);
   const kept = await startKeeper({ ...options, fetching: false, threads: options.apart !== undefined });
   const { store } = kept;
-  const presence = showPresence({ store, clock, log, start: (leased) => [notifierOf(store, leased, options)] });
+  const presence = showPresence({ store, clock, log }, (leased) => [notifierOf(store, leased, options)]);
   services.push(kept, presence, watchMirror(store, clock));
   const { services: runs, schedule } = startRuns(kept, options);
   const requested = startRequestedRuns(schedule);

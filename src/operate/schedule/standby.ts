@@ -94,3 +94,27 @@ export async function startStandby({ role, db, mode, clock, log, start }: Standb
   });
   return { ...trying, stop };
 }
+
+/** How often to check whether the daemon that is recorded is gone. */
+const PRESENCE_CHECK_MS = 10_000;
+
+/**
+ * Records in the mirror that a daemon is running. If several run, one is recorded, and another when it ends.
+ * @param start starts services that only the recorded daemon runs
+ */
+export function showPresence(
+  { store, clock, log }: Pick<StandbyOptions, 'clock' | 'log'> & { readonly store: Store },
+  start: (leased: LeasedDaemon) => Service[] = () => [],
+): Service {
+  async function turn(stopping: AbortSignal): Promise<void> {
+    try {
+      await holdLease(store.daemonLease, clock, log, (leased, lost) =>
+        withAbort([stopping, lost], (over) => serveUntil(over, start(leased))),
+      );
+    } catch (error) {
+      log.debug({ reason: messageOf(error) }, 'another daemon is recorded as the one of this mirror');
+    }
+  }
+
+  return repeat({ name: 'presence', clock, everyMs: PRESENCE_CHECK_MS, turn });
+}
