@@ -16,12 +16,19 @@ import { mysqlLabel, mysqlProblem } from './sinks/mysql/mysql-address.ts';
 import { parsable, placeProblem, postgresLabel } from './sinks/postgres/postgres-address.ts';
 import { s3Place } from './sinks/s3/s3-place.ts';
 
-/** A configured sink. */
-export interface SinkConfig {
+/** A sink or a channel, as it is configured. */
+export interface Configured<Made> {
   readonly name: string;
   readonly kind: string;
   /** Where it is, for people, without credentials. */
   readonly address: string;
+  /** The message of an error without secrets. */
+  readonly errorText: (error: unknown) => string;
+  /** @throws CatchwordError CONFIG_INVALID if an option or the secret is not valid */
+  make(): Promise<Made>;
+}
+
+export interface SinkConfig extends Configured<Sink> {
   /** Identifies the store: a sink with a new one is filled from the beginning. */
   readonly identity: string;
   /** Whether an event that the store refuses for good is parked, or stops the sink. */
@@ -30,28 +37,29 @@ export interface SinkConfig {
   readonly verifyEveryMs?: number | undefined;
   /** What it gets of each product; null: every product whole. */
   readonly view: View | null;
-  /** The message of an error without secrets. */
-  readonly errorText: (error: unknown) => string;
-  make(): Promise<Sink>;
 }
 
-interface Kind {
+/** A kind of sinks or channels. */
+export interface Kind<Factory> {
   /** How its addresses start. */
   readonly schemes: readonly string[];
+  address(url: URL, urls: readonly URL[]): string;
+  /** Imports its module on demand: loading all kinds takes longer than a small delta. */
+  load(url: URL): Promise<Factory>;
+}
+
+interface SinkKind extends Kind<SinkFactory> {
   /** Whether its address is `<kind>:PATH`, not a URL with a host. */
   readonly isPath?: boolean;
-  address(url: URL, urls: readonly URL[]): string;
   /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
-  /** Imports the sink's module on demand: loading all kinds takes longer than a small delta. */
-  load(url: URL): Promise<SinkFactory>;
 }
 
 function hostsOf(urls: readonly URL[], port: string): string {
   return urls.map((url) => `${url.hostname}:${url.port || port}`).join(',');
 }
 
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, SinkKind>> = {
   jsonl: {
     schemes: ['jsonl:'],
     isPath: true,
@@ -180,13 +188,19 @@ function problemOf(url: URL, kind: string, isPath: boolean): [string, string] | 
   return !isPath && url.hostname === '' ? ['the host is missing', `Use ${kind}://HOST….`] : null;
 }
 
+/** Finds the kind of an address. @returns it, and what makes errors that name the variable but do not repeat its value */
+export function kindOf<K extends Kind<unknown>>(kinds: Readonly<Record<string, K>>, { env, url }: SinkSetting) {
+  const invalid = (message: string, hint?: string): CatchwordError =>
+    new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
+  const scheme = /^[a-z0-9+]+:/.exec(url)?.[0] ?? '';
+  const [kind = '', found] = Object.entries(kinds).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
+  return { invalid, scheme, kind, found };
+}
+
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function sinkConfig(setting: SinkSetting): SinkConfig {
   const { env, name, url: text, secret, headers, proxies, again } = setting;
-  const invalid = (message: string, hint?: string): CatchwordError =>
-    new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
-  const scheme = /^[a-z0-9+]+:/.exec(text)?.[0] ?? '';
-  const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
+  const { invalid, kind, found } = kindOf(KINDS, setting);
   // The URL class parses host and path of known protocols only.
   const urls = hostUrls(parsable(text.replace(/^webhook\+/, '')));
   const [url] = urls;

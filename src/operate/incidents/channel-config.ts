@@ -3,31 +3,14 @@ import { decoded } from '../../base/percent-decode.ts';
 import { printable } from '../../base/printable.ts';
 import { hiding } from '../../base/redact.ts';
 import { createConfinement } from '../../relay/error-boundary.ts';
-import { errorTextOf, isMisparsed, secretsOf } from '../../relay/sink-config.ts';
+import { type Configured, errorTextOf, isMisparsed, type Kind, kindOf, secretsOf } from '../../relay/sink-config.ts';
 import { addressHint, ENCODE } from '../../relay/sink-options.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import type { ChannelFactory, Send } from './channel.ts';
 
-/** A configured channel. */
-export interface ChannelConfig {
-  readonly name: string;
-  readonly kind: string;
-  /** Where it is, for people, without credentials. */
-  readonly address: string;
-  /** Describes an error without the credentials of the address. */
-  readonly errorText: (error: unknown) => string;
-  /** Loads what sends. @throws CatchwordError CONFIG_INVALID if an option or the secret is not valid */
-  make(): Promise<Send>;
-}
+export type ChannelConfig = Configured<Send>;
 
-interface Kind {
-  readonly schemes: readonly string[];
-  address(url: URL): string;
-  /** Imports the module on demand: a daemon without such a channel does not load it. */
-  load(): Promise<ChannelFactory>;
-}
-
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, Kind<ChannelFactory>>> = {
   webhook: {
     schemes: ['webhook+https:', 'webhook+http:'],
     // The path and query of a webhook are often secret.
@@ -49,10 +32,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 /** @throws CatchwordError CONFIG_INVALID, which names the variable but does not repeat its value */
 export function channelConfig(setting: SinkSetting): ChannelConfig {
   const { env, name, url: text, secret, headers, proxies, again } = setting;
-  const invalid = (message: string, hint?: string): CatchwordError =>
-    new CatchwordError('CONFIG_INVALID', `${env}: ${message}`, hint === undefined ? {} : { hint });
-  const scheme = /^[a-z+]+:/.exec(text)?.[0] ?? '';
-  const [kind = '', found] = Object.entries(KINDS).find(([, { schemes }]) => schemes.includes(scheme)) ?? [];
+  const { invalid, scheme, kind, found } = kindOf(KINDS, setting);
   // The URL class parses host and path of known protocols only.
   const plain = text.replace(/^(webhook|slack)\+/, '');
   if (found === undefined || !URL.canParse(plain)) {
@@ -70,7 +50,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
   return {
     name,
     kind,
-    address: found.address(url),
+    address: found.address(url, [url]),
     errorText: (error) => errorText(error),
     make: async () => {
       const now = again?.();
@@ -85,7 +65,7 @@ export function channelConfig(setting: SinkSetting): ChannelConfig {
         throw invalid('only webhooks are signed, so this channel has no secret', `Remove ${env}_SECRET.`);
       }
       try {
-        const send = (await found.load())({ url, secret, headers, proxies, hide });
+        const send = (await found.load(url))({ url, secret, headers, proxies, hide });
         const { confined } = createConfinement(() => {}, hide);
         return (message, signal) => confined(() => send(message, signal));
       } catch (error) {
