@@ -141,7 +141,7 @@ async function killOne(world: World, role: Role, random: () => number, follow: (
   const watched = realpathSync(role === 'relay' && random() < 0.5 ? world.targets.jsonl.directory : directory);
   const more = isNamed ? shimEnvironment({ directory: watched, fault }) : {};
   const before = openStore(db);
-  const lastAction = before.actions.lastId();
+  const lastAction = before.actions.list(1)[0]?.id ?? 0;
   before.close();
   const args = role === 'sync' && random() < 0.5 ? ['sync', '--full'] : [role];
   const running = start(args, { ...envs[role], ...more }, directory);
@@ -161,7 +161,7 @@ async function killOne(world: World, role: Role, random: () => number, follow: (
   const name = `${role} ${existsSync(hit) ? `${what} ${kind}` : 'at random'}`;
   if (signal === 'SIGKILL') killed[name] = (killed[name] ?? 0) + 1;
   const store = openStore(db);
-  const actions = store.actions.list(store.actions.lastId() - lastAction);
+  const actions = store.actions.list((store.actions.list(1)[0]?.id ?? 0) - lastAction);
   const [newest] = actions;
   const state = store.sinks.list().find((sink) => sink.name === 'webhook')?.state;
   store.close();

@@ -66,7 +66,7 @@ export async function post(url: string, fields: Fields, headers: Fields = {}): P
 export async function decideOn(store: Store, url: string, fields: Fields): Promise<ActionRow> {
   const response = await post(url, fields);
   expect(response.status, await response.text()).toBe(303);
-  return await endOf(store, store.actions.lastId());
+  return await endOf(store, store.actions.list(1)[0]?.id ?? 0);
 }
 
 /** Decides on the page, and reads the mirror. */

@@ -86,7 +86,7 @@ describe('what an operator decides about a run on the page', () => {
     await until('run 3 reads', () => (store.runs.get(3)?.pages ?? 0) > 0);
     expect(await decided('start', 'delta')).toEqual(['done', 'run 3, which is under way, covers it']);
     await post(url, { action: 'undo', target: '1' });
-    const waiting = store.actions.lastId();
+    const waiting = store.actions.list(1)[0]?.id ?? 0;
     expect(await (await fetch(`${url}/actions`)).text()).toContain('waits until run 3 ends');
     expect(store.actions.get(waiting)).toMatchObject({ state: 'asked' });
     expect(await decided('cancel', '3')).toEqual([
@@ -154,7 +154,7 @@ describe('without a daemon', () => {
     // The active one dies after a decision was asked: the other takes over, and acts.
     active.child.kill('SIGSTOP');
     await post(url, { action: 'undo', target: '2' });
-    const id = store.actions.lastId();
+    const id = store.actions.list(1)[0]?.id ?? 0;
     expect(store.actions.get(id)).toMatchObject({ state: 'asked' });
     await active.stop('SIGKILL');
     await other.shows('"msg":"took over"');

@@ -24,10 +24,10 @@ it('carries decisions out when the run under way has ended', async () => {
   ask('undo', '1');
   ask('start', 'full');
   await clock.pass(MINUTE);
-  expect(store.actions.asked(0)).toHaveLength(2);
+  expect(store.actions.asked()).toHaveLength(2);
   release();
   await clock.pass(10);
-  expect(store.actions.asked(0)).toEqual([]);
+  expect(store.actions.asked()).toEqual([]);
   expect(store.actions.get(1)).toMatchObject({ outcome: 'run 1 removed nothing that could be restored' });
   expect(made).toEqual([tickName('delta', START), 'full']);
 });

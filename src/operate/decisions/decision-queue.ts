@@ -38,16 +38,6 @@ export type AskedDecisions = ReturnType<typeof createAskedDecisions>;
 
 export function createAskedDecisions({ store, keeper, clock, log, lookUp }: AskedOptions) {
   const reviews = createReviews({ store, clock, log, lookUp });
-  /** No decision up to this id is asked any more. */
-  let endedUpTo = 0;
-
-  function asked(): ActionRow[] {
-    const last = store.actions.lastId();
-    const rows = store.actions.asked(endedUpTo);
-    endedUpTo = (rows[0]?.id ?? last + 1) - 1;
-    return rows;
-  }
-
   const fail = (row: ActionRow, why: string) => store.request((writer) => reviews.end(writer, row, 'failed', why));
 
   async function start(row: ActionRow, kind: RunKind, signal: AbortSignal): Promise<Run | null> {
@@ -73,7 +63,7 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
      * there is none. Call it while this process makes no run.
      */
     next: () => {
-      for (const row of asked()) {
+      for (const row of store.actions.asked()) {
         // A time in the future shows that the clock was put back.
         if (Math.abs(clock.now() - row.at) > LONGEST_WAIT_MS) {
           fail(row, 'it waited longer than an hour, and was not carried out');
@@ -93,7 +83,7 @@ export function createAskedDecisions({ store, keeper, clock, log, lookUp }: Aske
     },
     /** Ends each decision to start a run that the current one covers. @returns whether a decision waited */
     look: (): boolean => {
-      const rows = asked();
+      const rows = store.actions.asked();
       const starts = rows.filter(({ action }) => action === 'start');
       if (starts.length === 0 || store.keeperLease.holder(clock.now()) === null) return rows.length > 0;
       const run = store.runs.unfinished();

@@ -18,7 +18,7 @@ const COLUMNS = 'id, at, who, action, target, argument, state, outcome, ended_at
 type ActionReader = ReturnType<typeof createActionReader>;
 
 /** Reads decisions. The table is small and has no index: `list` and `of` stop at the last row that they return. */
-export function createActionReader({ row, rows, number }: Queries) {
+export function createActionReader({ row, rows }: Queries) {
   const list = rows<[{ before: number; limit: number }], ActionRow>(
     `SELECT ${COLUMNS} FROM actions WHERE id < :before ORDER BY id DESC LIMIT :limit`,
   );
@@ -31,11 +31,8 @@ export function createActionReader({ row, rows, number }: Queries) {
     list: (limit: number, before = Number.MAX_SAFE_INTEGER) => list({ limit, before }),
     /** The newest first, about one target and with one of these actions. */
     of: (target: string, names: readonly string[], limit: number) => of(target, JSON.stringify(names), limit),
-    /** Decisions after the one with this id that wait to be carried out, in the order of asking. */
-    asked: rows<[after: number], ActionRow>(
-      `SELECT ${COLUMNS} FROM actions WHERE id > ? AND state = 'asked' ORDER BY id`,
-    ),
-    lastId: number('SELECT max(id) FROM actions'),
+    /** Decisions that wait to be carried out, in the order of asking. */
+    asked: rows<[], ActionRow>(`SELECT ${COLUMNS} FROM actions WHERE state = 'asked' ORDER BY id`),
   };
 }
 
