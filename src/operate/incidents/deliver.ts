@@ -7,6 +7,7 @@ import { answerWithin } from '../../relay/with-timeout.ts';
 import type { WaitingNotice } from '../../store/rows/incident-rows.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';
+import type { Message } from './channel.ts';
 import type { ChannelConfig } from './channel-config.ts';
 import { messageOf, type Sender } from './message-text.ts';
 
@@ -44,7 +45,7 @@ function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions)
 /** Sends one message, within a time that no channel exceeds. */
 export async function sendWithin(
   channel: ChannelConfig,
-  message: ReturnType<typeof messageOf>,
+  message: Message,
   signal: AbortSignal,
 ): Promise<string | null> {
   return await answerWithin(TIMEOUT_MS, async (deadline) => (await channel.make())(message, deadline), signal);
@@ -60,7 +61,8 @@ export async function deliver(channel: ChannelConfig, options: DeliverOptions, s
   const { name } = channel;
   const waiting = store.episodes.waiting(name);
   if (waiting.length === 0 || isPaused(waiting, clock.now())) return;
-  const topics = [...new Set(waiting.map(({ topic }) => topic))].join(', ');
+  const topicsOf = (notices: readonly WaitingNotice[]) => [...new Set(notices.map(({ topic }) => topic))].join(', ');
+  const topics = topicsOf(waiting);
   let failure: unknown;
   try {
     // Another process may have taken over since.
@@ -92,10 +94,8 @@ export async function deliver(channel: ChannelConfig, options: DeliverOptions, s
     }
   });
   const given = waiting.filter(isOver);
-  if (given.length > 0) {
-    const lost = [...new Set(given.map(({ topic }) => topic))].join(', ');
-    log.error({ channel: name, topic: lost, reason, failures }, 'notification given up');
-  }
+  const lost = { channel: name, topic: topicsOf(given), reason, failures };
+  if (given.length > 0) log.error(lost, 'notification given up');
   if (given.length === waiting.length) return;
   const fields = { channel: name, topic: topics, reason, failures, pauseMs, nextTryAt: iso(now + pauseMs) };
   log.warn(fields, 'notification failed, retrying');

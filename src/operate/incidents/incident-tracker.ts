@@ -29,16 +29,12 @@ export interface WatchOptions extends StateLimits, Omit<DeliverOptions, 'sender'
   readonly channels: readonly string[];
 }
 
-/** Counts for how long something has been so, from one check to the next. */
-function createCount() {
-  let counts = new Map<string, number>();
-  return {
-    /** Goes on counting these topics, and forgets all others. @returns milliseconds by topic; 0 the first time */
-    next: (topics: readonly string[]): ReadonlyMap<string, number> => {
-      counts = new Map(topics.map((topic) => [topic, (counts.get(topic) ?? -CHECK_MS) + CHECK_MS]));
-      return counts;
-    },
-  };
+/** For how long topics have been so, milliseconds. */
+type Ages = ReadonlyMap<string, number>;
+
+/** The ages of these topics at the next check; 0 the first time. */
+function older(ages: Ages, topics: readonly { readonly topic: string }[]): Ages {
+  return new Map(topics.map(({ topic }) => [topic, (ages.get(topic) ?? -CHECK_MS) + CHECK_MS]));
 }
 
 /**
@@ -46,8 +42,8 @@ function createCount() {
  * @throws CatchwordError LEASE_LOST, or another error of the mirror; nothing was written
  */
 export function createWatch({ store, leased, clock, log, channels, ...options }: WatchOptions): () => void {
-  const present = createCount();
-  const absent = createCount();
+  let present: Ages = new Map();
+  let absent: Ages = new Map();
 
   function quietMs(topic: string, nowMs: number): number {
     const recent = store.episodes.countSince(topic, nowMs - DAY_MS);
@@ -60,19 +56,19 @@ export function createWatch({ store, leased, clock, log, channels, ...options }:
     const found = problemsOf(state).map((problem) => ({ ...problem, topic: nameOf(problem), problem }));
     const open = store.episodes.open();
     const fresh = found.filter(({ topic, begins }) => begins && !open.some((one) => one.topic === topic));
-    const foundFor = present.next(fresh.map(({ topic }) => topic));
+    present = older(present, fresh);
     const gone = open.filter(({ topic }) => !found.some((one) => one.topic === topic));
-    const goneFor = absent.next(gone.map(({ topic }) => topic));
+    absent = older(absent, gone);
 
     for (const { topic, forMs, problem } of fresh) {
-      const ms = foundFor.get(topic) ?? 0;
+      const ms = present.get(topic) ?? 0;
       if (ms < forMs) continue;
       const text = episodeText(problemText(problem, state, store));
       leased.write(({ episodes }) => episodes.begin(topic, text, now - ms, channels));
       log.warn({ topic, reason: text.replace('\n', ' ') }, 'something is wrong');
     }
     for (const { id, topic, beganAt } of gone) {
-      const ms = goneFor.get(topic) ?? 0;
+      const ms = absent.get(topic) ?? 0;
       if (ms < quietMs(topic, now)) continue;
       // The clock may have been set back meanwhile.
       leased.write(({ episodes }) => {

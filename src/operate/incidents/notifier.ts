@@ -37,7 +37,8 @@ export function startNotifier(options: NotifierOptions): Service {
     problem = reason;
   }
 
-  function look(): void {
+  function turn(stopping: AbortSignal): void {
+    if (isLost) return;
     try {
       if (!hasChannels) leased.write(({ episodes }) => episodes.setChannels(names, clock.now()));
       hasChannels = true;
@@ -46,11 +47,6 @@ export function startNotifier(options: NotifierOptions): Service {
     } catch (error) {
       onError(error);
     }
-  }
-
-  function turn(stopping: AbortSignal): void {
-    if (isLost) return;
-    look();
     for (const channel of channels) {
       // A channel that does not answer holds up no other one.
       if (delivering.has(channel.name)) continue;
