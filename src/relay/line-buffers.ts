@@ -28,13 +28,11 @@ export function createLineBuffer() {
 
 /** @returns a function that returns two buffers in turn: for the batch that is delivered, and for the next one */
 export function createLineBuffers(): () => LineBuffer {
-  const buffers = [createLineBuffer(), createLineBuffer()] as const;
-  let next = 0;
+  let [next, other] = [createLineBuffer(), createLineBuffer()];
   return () => {
-    const buffer = buffers[next % 2 === 0 ? 0 : 1];
-    next++;
-    buffer.clear();
-    return buffer;
+    [next, other] = [other, next];
+    next.clear();
+    return next;
   };
 }
 

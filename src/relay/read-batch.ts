@@ -90,7 +90,7 @@ interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo',
 }
 
 /**
- * Reads the next batch after `cursor`.
+ * Reads the next batch after `cursor`, in steps, so that other work can go on between them.
  *
  * Up to `backfillTo` it has only each product's newest change as of then: together, every product once. After that, it has
  * every change. A sink that is being filled and a live one have the same kind of cursor, so both resume alike.
@@ -98,7 +98,6 @@ interface Wanted extends Readonly<Record<'cursor' | 'events' | 'chars' | 'upTo',
  * @param blocked products with a parked event, and its number: this event and later ones wait
  * @param skipped events not to deliver
  * @param viewed what the sink sees; null: every change as it is
- * Reads in steps, so that other work can go on between them.
  * @returns null if there is nothing after `cursor`
  */
 function* readBatch(
@@ -205,13 +204,7 @@ export interface ReadTarget {
   readonly nextBuffer: (() => LineBuffer) | null;
 }
 
-/**
- * Reads what one sink gets next.
- * @param source the `source` of events if the mirror has not stored its own
- * @param search limits batches while a refused event is searched for
- * @param batchSize limits batches of a slow store
- * @param prepare prepares its views
- */
+/** Reads what one sink gets next. @param source the `source` of events if the mirror has not stored its own */
 export function createBatchReader(
   store: Reader,
   source: string,

@@ -44,10 +44,8 @@ export const hastyClock: Clock = {
 export async function until(
   what: string,
   condition: () => boolean | Promise<boolean>,
-  {
-    signal,
-    reason = () => null,
-  }: { readonly signal?: AbortSignal | undefined; readonly reason?: () => string | null } = {},
+  signal?: AbortSignal,
+  reason: () => string | null = () => null,
 ): Promise<void> {
   const giveUpAt = Date.now() + TIMEOUT_MS;
   while (!(await condition())) {
@@ -141,12 +139,8 @@ export function openHarness({ isComplete = true, signal }: { isComplete?: boolea
   /** Starts a relay; one at a time. */
   function start(config: SinkConfig, more: Partial<RelayOptions> = {}): void {
     const source = 'http://service.example/v4/products';
-    const usual = {
-      clock: hastyClock,
-      log: createLog('silent'),
-      source,
-      removalLimit: () => Number.POSITIVE_INFINITY,
-    };
+    const removalLimit = (): number => Number.POSITIVE_INFINITY;
+    const usual = { clock: hastyClock, log: createLog('silent'), source, removalLimit };
     relay = startRelay({ store, sinks: [config], ...usual, ...more });
   }
 
@@ -156,7 +150,7 @@ export function openHarness({ isComplete = true, signal }: { isComplete?: boolea
   }
 
   function wait(what: string, condition: () => boolean): Promise<void> {
-    return until(what, condition, { signal, reason: () => store.sinks.get(SINK_NAME)?.error ?? null });
+    return until(what, condition, signal, () => store.sinks.get(SINK_NAME)?.error ?? null);
   }
 
   /** Creates, updates or (with null) removes products, in one transaction. */
