@@ -1,6 +1,6 @@
 import { withAbort } from '../base/abort.ts';
-import { CatchwordError, isMirrorLost, messageOf } from '../base/errors.ts';
-import { failureOf, type Service } from '../base/lifecycle.ts';
+import { hasCode, isMirrorLost, messageOf } from '../base/errors.ts';
+import { repeat, type Service } from '../base/lifecycle.ts';
 import { createTrouble } from '../base/trouble.ts';
 import { holdLease } from '../store/schema/hold-lease.ts';
 import type { Leased } from '../store/schema/lease.ts';
@@ -22,10 +22,13 @@ const GRACE_MS = 5_000;
 
 /** Delivers the change log to every configured sink. One relay of a mirror is active; others stand by and take over. */
 export function startRelay({ store, sinks, clock, log, source, removalLimit }: RelayOptions): Service {
-  const stopping = new AbortController();
   const givingUp = new AbortController();
+  const trouble = createTrouble({ clock, log, level: 'error', wrong: 'the relay failed, retrying' });
+  let isStandby = false;
+  let hasEnded = false;
 
-  async function feedAll(leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> {
+  async function feedAll(leased: Leased<RelayWriter>, stopping: AbortSignal, lost: AbortSignal): Promise<void> {
+    isStandby = false;
     leased.write((writer) => {
       writer.sinks.configureOnly(sinks);
       for (const sink of sinks) writer.sinks.configure(sink);
@@ -37,7 +40,7 @@ export function startRelay({ store, sinks, clock, log, source, removalLimit }: R
     }
     // A sink's loop throws only when no sink can be fed, as when the lease is lost: then the others end as well.
     const failed = new AbortController();
-    await withAbort([stopping.signal, failed.signal, lost], (stop) =>
+    await withAbort([stopping, failed.signal, lost], (stop) =>
       withAbort([givingUp.signal, failed.signal, lost], async (signal) => {
         const loops = sinks.map((config) =>
           feedSink({ store, config, clock, log, source, removalLimit, leased, stopping: stop, signal }).catch(
@@ -50,39 +53,29 @@ export function startRelay({ store, sinks, clock, log, source, removalLimit }: R
     failed.signal.throwIfAborted();
   }
 
-  async function run(): Promise<void> {
-    let isStandby = false;
-    const trouble = createTrouble({ clock, log, level: 'error', wrong: 'the relay failed, retrying' });
-    const becomeActive = (leased: Leased<RelayWriter>, lost: AbortSignal): Promise<void> => {
-      isStandby = false;
-      return feedAll(leased, lost);
-    };
-    while (!stopping.signal.aborted) {
-      try {
-        await holdLease(store.relayLease, clock, log, becomeActive);
-        // Without sinks it has only marked them as not configured; another relay may have some, and takes the lease.
-        if (sinks.length === 0) return;
-      } catch (error) {
-        if (stopping.signal.aborted) return;
-        if (isMirrorLost(error)) throw error;
-        const isLeaseTaken = error instanceof CatchwordError && ['MIRROR_BUSY', 'LEASE_LOST'].includes(error.code);
-        const fields = { role: 'relay', reason: messageOf(error) };
-        if (isLeaseTaken) log[isStandby || sinks.length === 0 ? 'debug' : 'info'](fields, 'standing by');
-        else trouble.failed('', fields);
-        isStandby = isLeaseTaken;
-        await clock.sleep(STAND_BY_MS, stopping.signal).catch(() => {});
-      }
+  async function turn(stopping: AbortSignal): Promise<void> {
+    if (hasEnded) return;
+    try {
+      await holdLease(store.relayLease, clock, log, (leased, lost) => feedAll(leased, stopping, lost));
+      // Without sinks it has only marked them as not configured; another relay may have some, and takes the lease.
+      hasEnded = sinks.length === 0;
+    } catch (error) {
+      if (stopping.aborted) return;
+      if (isMirrorLost(error)) throw error;
+      const isLeaseTaken = hasCode(error, 'MIRROR_BUSY', 'LEASE_LOST');
+      const fields = { role: 'relay', reason: messageOf(error) };
+      if (isLeaseTaken) log[isStandby || sinks.length === 0 ? 'debug' : 'info'](fields, 'standing by');
+      else trouble.failed('', fields);
+      isStandby = isLeaseTaken;
     }
   }
 
-  const running = run();
+  const service = repeat({ name: 'relay', clock, everyMs: STAND_BY_MS, turn });
   return {
-    name: 'relay',
-    failed: failureOf(running),
+    ...service,
     stop: async () => {
-      stopping.abort();
       const timer = setTimeout(() => givingUp.abort(), GRACE_MS);
-      await running.catch(() => {});
+      await service.stop();
       clearTimeout(timer);
     },
   };
