@@ -12,8 +12,9 @@ import type { ChangeOp } from '../catalog/run-types.ts';
  *
  *   open ─► (fillBegins) ─► deliver ─► deliver ─► … (fillEnds) … ─► close     (after an error: close, a pause, open again)
  *
- * Events arrive in the order of their `seq`; with a view, only those that it shows. After a crash, an event may arrive again. A sink that stores the
- * `Mark` with the events, in one atomic step, and returns it from `open`, gets every event effectively once.
+ * Events arrive in the order of their `seq`; with a view, only those that it shows. After a crash, an event may arrive
+ * again. A sink that stores the `Mark` with the events, in one atomic step, and returns it from `open`, gets every event
+ * effectively once.
  */
 
 /** One change of one product. */
@@ -124,8 +125,7 @@ export interface Sink {
   open(mark: Mark, newest: number, signal: AbortSignal): Promise<Opened | null>;
   /**
    * Optional. Called after `open`, before the first delivery of a fill, which delivers every living product once (with a
-   * view: every one that it shows). The store
-   * may have rows of an earlier fill or of another mirror; keep them until `fillEnds`.
+   * view: every one that it shows). Keep rows of an earlier fill, or of another mirror, until `fillEnds`.
    * @param mark the position before the first delivery, with the cursor 0
    */
   fillBegins?(mark: Mark, signal: AbortSignal): Promise<void>;
@@ -147,19 +147,14 @@ export interface Sink {
    * @param events at least one, in order
    * @param mark the position once they are stored
    * @throws SinkError `refused` if one of these events can never be stored: the relay finds it by sending smaller batches,
-   *   and parks it. After any other error, the relay retries; after one with `timedOut`, with fewer events at once; after
-   *   one with `connectionLost` that follows a pause between calls, at once and without a warning.
+   *   and parks it. After any other error, the relay retries; see SinkError for what its members change
    */
   deliver(events: readonly SinkEvent[], mark: Mark, signal: AbortSignal): Promise<void>;
-  /**
-   * Optional, for a store of texts. As `deliver`, which gets all other events: those that were parked or that are near one
-   * that was refused.
-   */
+  /** Optional, for a store of texts. As `deliver`, which then gets only events that were parked, or are near a refused one. */
   deliverLines?(lines: EventLines, mark: Mark, signal: AbortSignal): Promise<void>;
   /**
-   * Optional. Called while `deliver` waits for the store, with the events that its next call probably gets, as the same
-   * array: to start now what they need. Nothing waits for it: `deliver` or `close` may be called before it has ended. It is
-   * not called again before. If it fails, nothing happens.
+   * Optional. Called while `deliver` waits for the store, with the same array that its next call probably gets, to start now
+   * what those need. `deliver` or `close` may be called before it has ended, but not this. If it fails, nothing happens.
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
   /**
@@ -169,16 +164,14 @@ export interface Sink {
    */
   verify?(positions: boolean): Verifier;
   /**
-   * Optional. For `catchword sink contract`: removes the store, with everything that this sink has made there. May be called
-   * without `open`.
+   * Optional. For `catchword sink contract`: removes everything that this sink has made, also without `open`.
    * @returns what stays, for people; empty: nothing
    */
   drop?(signal: AbortSignal): Promise<string>;
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**
-   * For `catchword doctor`: checks that deliveries would succeed, without changing anything, and without sending anything
-   * that the receiver could take for an event.
+   * For `catchword doctor`: checks that deliveries would succeed. Changes nothing, and sends nothing like an event.
    * @param found call it with the mark of the store, if it has one: it throws if another mirror has fed the store
    * @returns one line about what was found and what was not checked
    * @throws SinkError, or anything: why deliveries would fail
@@ -215,12 +208,7 @@ export type SinkFailure = (typeof FAILURES)[number];
 
 const FAILURES = ['unavailable', 'refused', 'gone', 'misconfigured'] as const;
 
-export interface SinkErrorOptions {
-  readonly cause?: unknown;
-  readonly retryAfterMs?: number;
-  readonly timedOut?: boolean;
-  readonly connectionLost?: boolean;
-}
+export type SinkErrorOptions = ErrorOptions & Partial<Pick<SinkError, 'retryAfterMs' | 'timedOut' | 'connectionLost'>>;
 
 /** The error of a sink. Its message goes into logs and `sink list`: leave out credentials and bodies. */
 export class SinkError extends Error {
@@ -229,7 +217,10 @@ export class SinkError extends Error {
   readonly retryAfterMs: number | undefined;
   /** Whether the store may have got too much at once, as one that did not answer in time: the relay delivers fewer events. */
   readonly timedOut: boolean;
-  /** Whether the other side has ended the connection, maybe before the call, instead of answering. */
+  /**
+   * Whether the other side has ended the connection, maybe before the call, instead of answering: after a pause between
+   * calls, the relay retries at once and without a warning.
+   */
   readonly connectionLost: boolean;
 
   constructor(failure: SinkFailure, message: string, options: SinkErrorOptions = {}) {

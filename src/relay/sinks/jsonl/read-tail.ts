@@ -121,9 +121,8 @@ export async function readEnd(path: string, file: FileHandle) {
 
 /*
  * Lines that were written but never confirmed may be in the kernel's memory only: the process ended before their sync, or
- * the sync failed, and then the kernel may never write them. After a power failure, some of
- * their sectors may be zeros, also in the middle, although later ones are there. So before such lines count, they are read,
- * cut off from the first damaged one on, written again and synced.
+ * the sync failed, and then the kernel may never write them. After a power failure, some of their sectors may be zeros, also
+ * in the middle. So before such lines count, they are read, cut off from the first damaged one on, written again and synced.
  */
 
 /**
