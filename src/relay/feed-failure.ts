@@ -48,30 +48,24 @@ function retryDelayMs({ clock }: FeedContext, error: unknown, failures: number):
   return Math.round(Math.max(askedMs, backoff));
 }
 
-/** Logs the end of a pause that an earlier process started. */
-export function announcePause({ row, clock, log }: FeedContext): void {
-  const { name, error, errorAt, retryAt } = row();
-  const now = clock.now();
-  const pause = retryAt === null ? null : pauseAt({ since: errorAt ?? now, until: retryAt }, now);
-  if (pause === null || pause.until - now <= LONG_PAUSE_MS) return;
-  const until = new Date(Math.min(pause.until, now + LONGEST_PAUSE_MS)).toISOString();
-  log.warn({ sink: name, reason: error, until }, 'sink is paused after a failure');
-}
-
 /**
- * Waits until a failing sink may be tried again, also after a pause that an earlier process started. `resume` and `replay`
- * end the pause. A pause written by a clock that was ahead is written again, or it would start over at every restart.
+ * Waits until a failing sink may be tried again. `resume` and `replay` end the pause. A pause written by a clock that was
+ * ahead is written again, or it would start over at every restart.
+ * @param isEarlier whether an earlier process started the pause, so that its end is logged
  */
-export async function untilRetry({ row, leased, clock, stopping }: FeedContext): Promise<void> {
-  while (!stopping.aborted) {
-    const sink = row();
-    if (sink.retryAt === null) return;
+export async function untilRetry({ row, leased, clock, log, stopping }: FeedContext, isEarlier = false): Promise<void> {
+  for (let isNews = isEarlier; !stopping.aborted; isNews = false) {
+    const { id, name, error, errorAt, retryAt } = row();
+    if (retryAt === null) return;
     const now = clock.now();
-    const since = sink.errorAt ?? now;
-    const pause = pauseAt({ since, until: Math.min(sink.retryAt, since + LONGEST_PAUSE_MS) }, now);
+    const since = errorAt ?? now;
+    const pause = pauseAt({ since, until: Math.min(retryAt, since + LONGEST_PAUSE_MS) }, now);
     if (pause === null) return;
-    if (pause.since !== sink.errorAt || pause.until !== sink.retryAt) {
-      leased.write(({ sinks }) => sinks.fail(sink.id, sink.error ?? '', pause.since, pause.until));
+    const until = new Date(pause.until).toISOString();
+    const isLong = pause.until - now > LONG_PAUSE_MS;
+    if (isNews && isLong) log.warn({ sink: name, reason: error, until }, 'sink is paused after a failure');
+    if (pause.since !== errorAt || pause.until !== retryAt) {
+      leased.write(({ sinks }) => sinks.fail(id, error ?? '', pause.since, pause.until));
     }
     await clock.sleep(Math.min(POLL_MS, pause.until - now), stopping).catch(() => {});
   }

@@ -2,7 +2,7 @@ import { withAbort } from '../base/abort.ts';
 import { createTrouble } from '../base/trouble.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { createFeedContext, type FeedContext, type FeedOptions, sinkCode } from './feed-context.ts';
-import { announcePause, closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';
+import { closeSession, type Feed, isFatal, onFailure, untilRetry } from './feed-failure.ts';
 import { deliverReady, parkWaiting } from './parked-events.ts';
 import { holdForRun, settleView } from './settle-view.ts';
 import { openSession, type Session } from './sink-session.ts';
@@ -110,8 +110,7 @@ export async function feedSink(options: FeedOptions): Promise<void> {
   }
 
   try {
-    announcePause(context);
-    await untilRetry(context);
+    await untilRetry(context, true);
     while (!stopping.aborted) {
       try {
         // Before the turn reads the log, so that no change is missed.
