@@ -61,9 +61,9 @@ async function rename(context: CommandContext, name: string, to: string | null):
   await onMirror(context, 'write', (store, { sinks }) => {
     store.request((writer) => {
       const sink = requireSink(writer, name);
-      const isRelayRunning = store.relayLease.holder(context.clock.now()) !== null;
-      if (to === null) forgetSink(writer, sink, sinks, isRelayRunning);
-      else renameSink(writer, sink, to, sinks, isRelayRunning);
+      const feeding = { settings: sinks, isRelayRunning: store.relayLease.holder(context.clock.now()) !== null };
+      if (to === null) forgetSink(writer, sink, feeding);
+      else renameSink(writer, sink, to, feeding);
     });
     if (to === null) return printLine(context, `${name} is forgotten; what it stored is kept there`);
     printLine(context, `${name} is ${to} now, with its position and parked events`);

@@ -164,28 +164,25 @@ export function changeSink(
   }
 }
 
-/** A relay reads its settings only when it starts, so it feeds a sink under the name that it knows. */
-function requireUnfed({ name, configured }: SinkRow, isRelayRunning: boolean, hint: string): void {
-  if (configured && isRelayRunning) {
-    throw usageError(`a running daemon (or relay) still feeds ${name}`, hint);
-  }
+/** What feeds sinks. A relay reads its settings only when it starts, so it feeds a sink under the name that it knows. */
+interface Feeding {
+  readonly settings: readonly SinkSetting[];
+  readonly isRelayRunning: boolean;
+}
+
+function requireUnfed({ name, configured }: SinkRow, { isRelayRunning }: Feeding, hint: string): void {
+  if (configured && isRelayRunning) throw usageError(`a running daemon (or relay) still feeds ${name}`, hint);
 }
 
 /** Gives a sink another name, with its position, parked events and gaps. No running relay may feed either name. */
-export function renameSink(
-  { sinks }: RequestWriter,
-  sink: SinkRow,
-  to: string,
-  settings: readonly SinkSetting[],
-  isRelayRunning: boolean,
-): void {
+export function renameSink({ sinks }: RequestWriter, sink: SinkRow, to: string, feeding: Feeding): void {
   if (!/^[a-z0-9][a-z0-9_]*$/.test(to)) {
     const hint = 'Use what follows CATCHWORD_SINK_ in its variable, in lower case: letters, digits and underscores.';
     throw usageError(`${to} cannot be the name of a sink`, hint);
   }
   const replaced = sinks.get(to);
   for (const one of [sink, ...(replaced === undefined ? [] : [replaced])]) {
-    requireUnfed(one, isRelayRunning, 'Stop it first. Start it again when the settings have the new name.');
+    requireUnfed(one, feeding, 'Stop it first. Start it again when the settings have the new name.');
   }
   if (replaced !== undefined && (replaced.opened || sinks.parkedCount(replaced.id) > 0)) {
     throw usageError(
@@ -193,7 +190,7 @@ export function renameSink(
       `To keep that one, rename it first: npx catchword sink rename ${to} OTHER.`,
     );
   }
-  const setting = settings.find(({ name }) => name === to);
+  const setting = feeding.settings.find(({ name }) => name === to);
   // The relay would take the name from this store again, and leave its parked events behind.
   if (setting !== undefined && sinkConfig(setting).identity !== sink.identity) {
     throw usageError(
@@ -206,20 +203,15 @@ export function renameSink(
 }
 
 /** Removes a sink whose setting was removed, and that no running relay feeds. */
-export function forgetSink(
-  { sinks }: RequestWriter,
-  sink: SinkRow,
-  settings: readonly SinkSetting[],
-  isRelayRunning: boolean,
-): void {
+export function forgetSink({ sinks }: RequestWriter, sink: SinkRow, feeding: Feeding): void {
   const { id, name } = sink;
-  const setting = settings.find((one) => one.name === name);
+  const setting = feeding.settings.find((one) => one.name === name);
   if (setting !== undefined) {
     throw usageError(
       `${name} is configured by ${setting.env}`,
       'Remove that setting and restart the daemon (or relay) first. To fill a sink again: sink replay.',
     );
   }
-  requireUnfed(sink, isRelayRunning, 'Restart it without the setting of this sink first.');
+  requireUnfed(sink, feeding, 'Restart it without the setting of this sink first.');
   sinks.forget(id);
 }
