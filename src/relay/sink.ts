@@ -154,7 +154,7 @@ export interface Sink {
   deliverLines?(lines: EventLines, mark: Mark, signal: AbortSignal): Promise<void>;
   /**
    * Optional. Called while `deliver` waits for the store, with the same array that its next call probably gets, to start now
-   * what those need. `deliver` or `close` may be called before it has ended, but not this. If it fails, nothing happens.
+   * what those need. `deliver` or `close` may be called before it has ended, but not `prepareNext`. If it fails, nothing happens.
    */
   prepareNext?(events: readonly SinkEvent[]): Promise<void>;
   /**
@@ -171,7 +171,7 @@ export interface Sink {
   /** Releases everything; also called after errors. Not called during another call, unless that one ignores its signal. */
   close(): Promise<void>;
   /**
-   * For `catchword doctor`: checks that deliveries would succeed. Changes nothing, and sends nothing like an event.
+   * For `catchword doctor`: checks that deliveries would succeed. Changes nothing, and sends nothing that looks like an event.
    * @param found call it with the mark of the store, if it has one: it throws if another mirror has fed the store
    * @returns one line about what was found and what was not checked
    * @throws SinkError, or anything: why deliveries would fail

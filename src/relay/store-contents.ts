@@ -29,15 +29,11 @@ export function transitionAt(views: readonly SinkView[], sink: SinkRow, cursor =
 /** Prepares each view once. */
 export function createPreparedViews(name: string) {
   const prepared = new Map<string, View | null>();
+  const what = `the view of sink ${name}`;
   return ({ where, fields }: ViewText): View | null => {
     const key = JSON.stringify([where, fields]);
-    let view = prepared.get(key);
-    if (view === undefined) {
-      const what = `the view of sink ${name}`;
-      view = viewOrNull({ where, fields }, { where: what, fields: what });
-      prepared.set(key, view);
-    }
-    return view;
+    if (!prepared.has(key)) prepared.set(key, viewOrNull({ where, fields }, { where: what, fields: what }));
+    return prepared.get(key) ?? null;
   };
 }
 

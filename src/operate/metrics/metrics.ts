@@ -35,23 +35,20 @@ function observeProcess(meter: Meter, figures: () => Promise<ThreadFigures>): vo
       'nodejs_eventloop_delay_seconds',
       'How late timers of the process fired since the previous scrape, by percentile.',
     ),
+    cpu: meter.createObservableCounter('process_cpu_seconds_total', {
+      description: 'Processor time that the process has used.',
+    }),
   };
-  const cpu = meter.createObservableCounter('process_cpu_seconds_total', {
-    description: 'Processor time that the process has used.',
-  });
-  meter.addBatchObservableCallback(
-    async (result) => {
-      const { heapBytes, late } = await figures();
-      const { user, system } = process.cpuUsage();
-      result.observe(observed.build, 1, { version: VERSION, node: process.versions.node });
-      result.observe(observed.start, Math.round(Date.now() / 1000 - process.uptime()));
-      result.observe(observed.rss, process.memoryUsage().rss);
-      result.observe(observed.heap, heapBytes);
-      result.observe(cpu, (user + system) / 1e6);
-      for (const { percentile, seconds } of late) result.observe(observed.delay, seconds, { percentile });
-    },
-    [...Object.values(observed), cpu],
-  );
+  meter.addBatchObservableCallback(async (result) => {
+    const { heapBytes, late } = await figures();
+    const { user, system } = process.cpuUsage();
+    result.observe(observed.build, 1, { version: VERSION, node: process.versions.node });
+    result.observe(observed.start, Math.round(Date.now() / 1000 - process.uptime()));
+    result.observe(observed.rss, process.memoryUsage().rss);
+    result.observe(observed.heap, heapBytes);
+    result.observe(observed.cpu, (user + system) / 1e6);
+    for (const { percentile, seconds } of late) result.observe(observed.delay, seconds, { percentile });
+  }, Object.values(observed));
 }
 
 export type Metrics = ReturnType<typeof startMetrics>;

@@ -92,7 +92,7 @@ export function startRunQueue(options: RunQueueOptions) {
   const stopping = new AbortController();
   const { signal } = stopping;
   const pause = createRetryPause(store.schedule, clock);
-  const waiting = createWantedRuns({ store, clock, log, pauseFields: pause.fields });
+  const waiting = createWantedRuns(store, clock, log, pause.fields);
   const { attempt, current } = createAttempts(options, pause, waiting, signal);
   /** Ends the pause of the current turn. */
   let turn = new AbortController();

@@ -6,14 +6,6 @@ import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import { forgetFutureTicks } from './scheduler.ts';
 
-interface WantedRunsOptions {
-  readonly store: Store;
-  readonly clock: Clock;
-  readonly log: Logger;
-  /** Returns fields for the log: when the next run may start. */
-  readonly pauseFields: () => Record<string, unknown>;
-}
-
 /** Why a tick needs no run of its own; null if it needs one. The reasons still hold after a crash of this process. */
 function coveredBy(store: Store, current: RunKind | null, wanted: RunKind, nowMs: number): string | null {
   if (current !== null && covers(current, wanted)) return 'the current run covers it';
@@ -33,8 +25,8 @@ function dueAt({ tick = '' }: RunRequest): number | null {
 
 export type WantedRuns = ReturnType<typeof createWantedRuns>;
 
-/** Keeps the requested runs that wait for their turn. */
-export function createWantedRuns({ store, clock, log, pauseFields }: WantedRunsOptions) {
+/** Keeps the requested runs that wait for their turn. @param pauseFields fields for the log: when the next run may start */
+export function createWantedRuns(store: Store, clock: Clock, log: Logger, pauseFields: () => Record<string, unknown>) {
   let waiting: RunRequest[] = [];
   return {
     /**
