@@ -11,6 +11,7 @@ import type { StreamLimits } from './stream-limits.ts';
 const PIECE = 65_536;
 /** Pause of an EventSource before it reconnects, milliseconds. */
 export const RETRY_MS = 3_000;
+const RETRY_AFTER_ERROR_MS = 10_000;
 
 /** Reasons why a stream ends. Readers match on the code. */
 const MESSAGES = {
@@ -27,8 +28,8 @@ const MESSAGES = {
 
 export type EndCode = keyof typeof MESSAGES;
 
-/** The last message of a stream. */
-export function endBlock(code: EndCode, retryMs = RETRY_MS): string {
+/** The last message of a stream. After a failure, its reader comes back later. */
+export function endBlock(code: EndCode, retryMs = code === 'INTERNAL' ? RETRY_AFTER_ERROR_MS : RETRY_MS): string {
   const data = JSON.stringify({ code, message: MESSAGES[code] });
   return `retry: ${Math.round(retryMs)}\nevent: end\ndata: ${data}\n\n`;
 }
@@ -36,7 +37,7 @@ export function endBlock(code: EndCode, retryMs = RETRY_MS): string {
 export interface WriterParts {
   readonly clock: Clock;
   readonly waiting: Pick<Waiting, 'watch' | 'turn'>;
-  readonly limits: Pick<StreamLimits, 'slowReaderMs' | 'graceMs'>;
+  readonly limits: StreamLimits;
 }
 
 /** The same for a route, which starts nothing large while too much waits. */
@@ -50,7 +51,7 @@ export interface RouteParts extends WriterParts {
  * @param ending aborted with an EndCode to end the response. The writer aborts it itself: GONE when the connection
  *   closes; SLOW_READER if one piece takes too long, or if all readers together keep too much waiting
  */
-export function createWriter(response: ServerResponse, ending: AbortController, parts: WriterParts) {
+function createWriter(response: ServerResponse, ending: AbortController, parts: WriterParts) {
   const { clock, waiting, limits } = parts;
   const { signal } = ending;
   const { socket } = response.req;
@@ -83,7 +84,7 @@ export function createWriter(response: ServerResponse, ending: AbortController, 
   }
 
   return {
-    /** Writes the whole text, even if `ending` aborts meanwhile: no message is cut off. */
+    /** Writes the whole text, even if `ending` aborts meanwhile: no message is cut off. Then others have their turn. */
     write: async (text: string | Buffer): Promise<void> => {
       const bytes = typeof text === 'string' ? Buffer.from(text) : text;
       pending = bytes;
@@ -92,6 +93,11 @@ export function createWriter(response: ServerResponse, ending: AbortController, 
         if (isFull && !signal.aborted) await drained();
       }
       pending = null;
+      await waiting.turn();
+    },
+    /** Sends a comment of a stream between two messages, so that proxies keep the connection. */
+    beat: (): void => {
+      if (pending === null && isOpen()) response.write(': still here\n\n');
     },
     /** Sends the last message of a stream, and destroys the connection if the reader does not take it. */
     end: async (last: string): Promise<void> => {
@@ -103,6 +109,44 @@ export function createWriter(response: ServerResponse, ending: AbortController, 
       if (!closed.signal.aborted) socket.destroy();
     },
   };
+}
+
+export interface Messages {
+  /** Writes messages until `ending` aborts. */
+  readonly write: (write: (text: string | Buffer) => Promise<void>, ending: AbortController) => Promise<void>;
+  /** Names the reason why what `write` threw ends the stream. */
+  readonly failed: (error: unknown) => EndCode;
+}
+
+/**
+ * Streams messages into a response whose headers were sent, and a comment now and then.
+ * @param ending aborted with an EndCode to end the stream; the stream aborts it when it ends by itself
+ * @returns when it is done with the connection
+ */
+export async function writeStream(
+  response: ServerResponse,
+  ending: AbortController,
+  parts: WriterParts,
+  messages: Messages,
+): Promise<EndCode> {
+  const { clock, limits } = parts;
+  const { signal } = ending;
+  const { write, beat, end } = createWriter(response, ending, parts);
+  const keepAlive = async (): Promise<void> => {
+    for (;;) {
+      await clock.sleep(limits.heartbeatMs, signal);
+      beat();
+    }
+  };
+  keepAlive().catch(() => {});
+  try {
+    if (!signal.aborted) await messages.write(write, ending);
+  } catch (error) {
+    if (!signal.aborted) ending.abort(messages.failed(error));
+  }
+  const code = signal.reason as EndCode;
+  if (code !== 'GONE') await end(endBlock(code));
+  return code;
 }
 
 /**
@@ -126,7 +170,6 @@ export async function sendPieces(
   try {
     while (!piece.done && !signal.aborted && request.method !== 'HEAD') {
       await writer.write(piece.value);
-      await parts.waiting.turn();
       if (!signal.aborted) piece = pieces.next();
     }
   } catch (error) {

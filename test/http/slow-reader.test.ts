@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import type { EndCode } from '../../src/http/response-writer.ts';
-import { streamChanges } from '../../src/http/sse/sse-stream.ts';
+import { type EndCode, writeStream } from '../../src/http/response-writer.ts';
+import { changeMessages } from '../../src/http/sse/sse-route.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
 import { serveHttp } from '../support/listen.ts';
 import { filled } from '../support/place.ts';
@@ -70,19 +70,20 @@ async function endless(text: string, slowReaderMs: number) {
     batches++;
     return { to: seq + 1, bytes: Buffer.from(`id: ${seq + 1}\ndata: ${text}\n\n`) };
   };
+  const changes = { batch, polled: () => Promise.reject(new Error('the log has no end')) };
   const parts = {
-    changes: { batch, polled: () => Promise.reject(new Error('the log has no end')) },
     waiting: { watch: () => {}, turn: () => setImmediate() },
     clock: systemClock,
     limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
   };
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });
-    const failed = (error: unknown): void => {
+    const failed = (error: unknown): never => {
       throw error;
     };
     const start = () => ({ from: 0, block: 'id: 0\n\n', reset: null });
-    void streamChanges(response, start, ending, parts, failed).then((code) => ended.push(code));
+    const messages = { write: changeMessages(start, changes), failed };
+    void writeStream(response, ending, parts, messages).then((code) => ended.push(code));
   });
   onTestFinished(() => ending.abort('SHUTDOWN'));
   return { url: `${url}/`, ending, ended, batches: () => batches };

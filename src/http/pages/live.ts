@@ -1,11 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { CatchwordError } from '../../base/errors.ts';
+import type { Clock } from '../../base/clock.ts';
+import { hasCode } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
 import { underPrefix } from '../path-prefix.ts';
-import { createWriter, type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
+import { type EndCode, type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { createOpenStreams, refuse } from '../sse/open-streams.ts';
+import { sectionHtml } from './layout.tsx';
 import type { Content } from './page-view.ts';
-import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rendering.ts';
 
 /*
  * Each browser that shows a page follows its live sections:
@@ -15,64 +16,84 @@ import { createRendering, RENDER_EVERY_MS, type SharedPage } from './shared-rend
  *     send the sections that have changed ──► none is live any more: OVER, and the browser loads the page once more
  *          │
  *     wait a second, and again …
+ *
+ * Pages are rendered one after another, with a pause after each, so that however many different pages are open, all of
+ * them together take a small part of the time. With many pages open, each is updated less often.
  */
 
-/** A comment is sent if nothing changed for this long, so that proxies keep the connection. */
-const HEARTBEAT_MS = 15_000;
+/** Pause between two renderings of live sections, milliseconds. */
+const RENDER_EVERY_MS = 1_000;
+/** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
+const PAUSE = 60;
 /** Pages that may be followed at once. For safety. */
 const MAX_LIVE = 100;
-/** Pause of a browser before it connects again, milliseconds. */
-const RETRY_MS = 2_000;
-/** The same if the page could not be rendered. */
-const RETRY_AFTER_ERROR_MS = 10_000;
 
-/** Whether the page itself is the error, so that it does not pass. */
-function isGone(error: unknown): boolean {
-  return error instanceof CatchwordError && (error.code === 'NOT_FOUND' || error.code === 'USAGE');
+/** The inside of each section, by its id. */
+type Html = ReadonlyMap<string, string>;
+
+/** A page that browsers follow. */
+interface SharedPage {
+  /** The number of browsers that follow it. A page without followers is not rendered. */
+  followers: number;
+  /** Whether any section is live. A page that is over changes no more. */
+  isLive: boolean;
+  /** Its live sections as of now, or less than half a second ago. @throws what rendering threw */
+  readonly current: () => Promise<Html>;
 }
 
-/** Writes the live sections of a page until `ending` aborts; it aborts `ending` itself when the page is over or fails. */
-async function streamSections(
-  reply: FastifyReply,
-  ending: AbortController,
-  page: SharedPage,
-  parts: RouteParts,
-): Promise<void> {
-  const { clock, log } = parts;
-  const { signal } = ending;
-  const writer = createWriter(reply.raw, ending, parts);
-  const sent = new Map<string, string>();
-  let sentAt = clock.now();
-  let retryMs = RETRY_MS;
+/**
+ * @param stopping aborted when nothing is to be rendered any more
+ * @returns a function that renders a page at once; it throws what `show` throws
+ */
+function createRendering(clock: Clock, stopping: AbortSignal) {
+  /** The end of the rendering before, and of the pause after it. */
+  let turn: Promise<void> = Promise.resolve();
 
-  async function write(text: string): Promise<void> {
-    await writer.write(text);
-    sentAt = clock.now();
-  }
+  return (show: () => Content): SharedPage => {
+    /** Sections that were live once: their last state is sent as well. */
+    const followed = new Set<string>();
+    let rendered = { html: new Map<string, string>(), at: 0 };
+    let rendering: Promise<Html> | null = null;
 
-  async function update(): Promise<void> {
-    for (const [id, html] of await page.current()) {
-      if (signal.aborted || sent.get(id) === html) continue;
-      sent.set(id, html);
-      await write(`event: section\ndata: ${JSON.stringify({ id, html: underPrefix(reply.request, html) })}\n\n`);
+    function render(): Html {
+      const { sections } = show();
+      const live = sections.filter((section) => section.live);
+      for (const { id } of live) followed.add(id);
+      const shown = sections.filter(({ id }) => followed.has(id));
+      page.isLive = live.length > 0;
+      rendered = { html: new Map(shown.map((section) => [section.id, sectionHtml(section)])), at: clock.now() };
+      return rendered.html;
     }
-    if (!page.isLive) ending.abort('OVER' satisfies EndCode);
-    // Also if the clock was set back.
-    else if (Math.abs(clock.now() - sentAt) >= HEARTBEAT_MS) await write(': still here\n\n');
-  }
 
-  try {
-    await write(`retry: ${RETRY_MS}\n\n`);
-    while (!signal.aborted) {
-      await update();
-      await clock.sleep(RENDER_EVERY_MS, signal).catch(() => {});
+    function renderInTurn(): Promise<Html> {
+      let tookMs = 0;
+      const html = turn.then(() => {
+        const startedAt = performance.now();
+        try {
+          return page.followers === 0 || stopping.aborted ? rendered.html : render();
+        } finally {
+          tookMs = performance.now() - startedAt;
+        }
+      });
+      const pause = () => clock.sleep(tookMs * PAUSE, stopping).catch(() => {});
+      turn = html.then(pause, pause);
+      return html;
     }
-  } catch (error) {
-    retryMs = RETRY_AFTER_ERROR_MS;
-    if (!isGone(error)) log.error(errorFields(error), 'a live page could not be rendered');
-    ending.abort((isGone(error) ? 'NOT_FOUND' : 'INTERNAL') satisfies EndCode);
-  }
-  if (signal.reason !== 'GONE') await writer.end(endBlock(signal.reason as EndCode, retryMs));
+
+    const page: SharedPage = {
+      followers: 0,
+      isLive: true,
+      current: async () => {
+        if (Math.abs(clock.now() - rendered.at) < RENDER_EVERY_MS / 2) return rendered.html;
+        rendering ??= renderInTurn().finally(() => {
+          rendering = null;
+        });
+        return await rendering;
+      },
+    };
+    render();
+    return page;
+  };
 }
 
 /** Sends browsers the live sections of what they show. */
@@ -88,15 +109,37 @@ export function createLivePages(parts: RouteParts) {
   const stopping = new AbortController();
   const render = createRendering(clock, stopping.signal);
 
-  async function begin(reply: FastifyReply, key: string, page: SharedPage): Promise<void> {
+  /** Writes the live sections of a page; the stream ends by itself when the page is over. */
+  function sectionsOf(page: SharedPage, request: FastifyRequest): Messages['write'] {
+    return async (write, ending) => {
+      const sent = new Map<string, string>();
+      await write(`retry: ${RETRY_MS}\n\n`);
+      while (!ending.signal.aborted) {
+        for (const [id, html] of await page.current()) {
+          if (ending.signal.aborted || sent.get(id) === html) continue;
+          sent.set(id, html);
+          await write(`event: section\ndata: ${JSON.stringify({ id, html: underPrefix(request, html) })}\n\n`);
+        }
+        if (!page.isLive) ending.abort('OVER' satisfies EndCode);
+        await clock.sleep(RENDER_EVERY_MS, ending.signal);
+      }
+    };
+  }
+
+  /** Names the reason why a page could not be rendered. If the page itself is the error, it does not pass. */
+  function failed(error: unknown): 'NOT_FOUND' | 'INTERNAL' {
+    if (hasCode(error, 'NOT_FOUND', 'USAGE')) return 'NOT_FOUND';
+    log.error(errorFields(error), 'a live page could not be rendered');
+    return 'INTERNAL';
+  }
+
+  async function begin(reply: FastifyReply, page: SharedPage): Promise<void> {
+    const { url } = reply.request;
     page.followers++;
-    pages.set(key, page);
-    try {
-      await streams.begin(reply, (_, ending) => streamSections(reply, ending, page, parts));
-    } finally {
-      page.followers--;
-      if (page.followers === 0) pages.delete(key);
-    }
+    pages.set(url, page);
+    await streams.begin(reply, { write: sectionsOf(page, reply.request), failed });
+    page.followers--;
+    if (page.followers === 0) pages.delete(url);
   }
 
   return {
@@ -109,13 +152,13 @@ export function createLivePages(parts: RouteParts) {
       const refusal = streams.refusal(request, reply);
       if (refusal !== null) return refusal;
       try {
-        void begin(reply, request.url, pages.get(request.url) ?? render(show));
+        void begin(reply, pages.get(request.url) ?? render(show));
         return reply;
       } catch (error) {
-        if (isGone(error)) throw error;
-        log.error(errorFields(error), 'a live page could not be rendered');
+        const code = failed(error);
+        if (code === 'NOT_FOUND') throw error;
         const hint = "See catchword's log.";
-        return refuse(request, reply, clock, { code: 'INTERNAL', message: 'the page could not be rendered', hint });
+        return refuse(request, reply, clock, { code, message: 'the page could not be rendered', hint });
       }
     },
     /** Ends all streams, later ones too. */

@@ -1,8 +1,8 @@
-import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../../base/clock.ts';
 import { type HttpError, sendError } from '../http-error.ts';
-import { type EndCode, endBlock, type RouteParts } from '../response-writer.ts';
+import { type EndCode, endBlock, type Messages, type RouteParts, writeStream } from '../response-writer.ts';
 import { OVERLOADED } from '../slow-readers.ts';
 
 /** Path of the stream of the change log. */
@@ -53,8 +53,8 @@ interface Limit {
 }
 
 /** The open streams of one kind. */
-export function createOpenStreams({ clock, waiting }: Pick<RouteParts, 'clock' | 'waiting'>, limit: Limit) {
-  const { most, message, hint } = limit;
+export function createOpenStreams(parts: RouteParts, { most, message, hint }: Limit) {
+  const { clock, waiting } = parts;
   /** The end of each stream, by the controller that ends it. */
   const open = new Map<AbortController, Promise<unknown>>();
   let stopping = false;
@@ -68,22 +68,15 @@ export function createOpenStreams({ clock, waiting }: Pick<RouteParts, 'clock' |
       const headers = { 'retry-after': '10' };
       return refuse(request, reply, clock, { code: 'TOO_MANY_STREAMS', message, hint, headers });
     },
-    /**
-     * Opens a stream, and sends its headers.
-     * @param write writes the stream until `ending` aborts, which it already has if catchword stops
-     * @returns what `write` returns, when the stream is not open any more
-     */
-    begin: <T>(
-      reply: FastifyReply,
-      write: (response: ServerResponse, ending: AbortController) => Promise<T>,
-    ): Promise<T> => {
+    /** Opens a stream, and sends its headers; the rest is as `writeStream` does it. */
+    begin: (reply: FastifyReply, messages: Messages): Promise<EndCode> => {
       const { raw } = reply.headers(STREAM_HEADERS).hijack();
       raw.writeHead(200, reply.getHeaders() as Record<string, string>);
-      // `createWriter` ends a reader that takes too little; a silent one may wait for changes.
+      // A reader that takes too little is ended; a silent one may wait for changes.
       raw.socket?.setTimeout(0);
       const ending = new AbortController();
       if (stopping) ending.abort('SHUTDOWN' satisfies EndCode);
-      const done = write(raw, ending).finally(() => open.delete(ending));
+      const done = writeStream(raw, ending, parts, messages).finally(() => open.delete(ending));
       open.set(ending, done);
       return done;
     },

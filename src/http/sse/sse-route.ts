@@ -4,17 +4,14 @@ import * as z from 'zod';
 import { errorFields } from '../../base/log.ts';
 import { requireKnownSeq } from '../../store/history/history.ts';
 import { isPosition } from '../../store/history/log-position.ts';
-import type { ChangeFeed } from '../change-feed.ts';
+import type { ChangeFeed, streamStart } from '../change-feed.ts';
 import { parameters, textParameter } from '../parameters.ts';
 import { type ReaderViews, TOO_MANY_VIEWS, VIEW_PARAMETERS } from '../reader-views.ts';
-import type { RouteParts } from '../response-writer.ts';
+import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { body, sending } from '../route-schema.ts';
-import type { StreamLimits } from '../stream-limits.ts';
 import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
-import { streamChanges } from './sse-stream.ts';
 
 interface SseOptions extends RouteParts {
-  readonly limits: StreamLimits;
   readonly changes: ChangeFeed;
   readonly views: ReaderViews;
 }
@@ -43,14 +40,49 @@ const SCHEMA = sending(BODY, {
   errors: [400],
 });
 
+/*
+ * One reader of the change log, from a position on:
+ *
+ *     send the start
+ *          │
+ *     read a batch ──► write it, piece by piece ──► read the next …
+ *          │ nothing new          │ the socket is full
+ *     wait for a change       wait until it drains; if one piece takes 30 s: SLOW_READER
+ *
+ * At most one batch is read ahead, and nothing is read while written data waits. An event that was started is always
+ * written to its end before the stream ends.
+ */
+
+/** @param start reads where to start; if it throws, the stream ends */
+export function changeMessages(
+  start: () => ReturnType<typeof streamStart>,
+  { batch, polled }: Pick<ChangeFeed, 'batch' | 'polled'>,
+): Messages['write'] {
+  return async (write, { signal }) => {
+    const { from, block } = start();
+    let seq = from;
+    // A reader that was refused before has been told to wait longer.
+    await write(`retry: ${RETRY_MS}\n${block}`);
+    while (!signal.aborted) {
+      const found = batch(seq);
+      if (found === null) {
+        while ((await polled(signal)) <= seq);
+      } else {
+        await write(found.bytes);
+        seq = found.to;
+      }
+    }
+  };
+}
+
 /**
  * Serves the change log as server-sent events.
  * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
  *   message, or are gone
  */
-export function addSseRoute(app: FastifyInstance, { log, views, ...parts }: SseOptions): () => Promise<void> {
-  const { changes, limits } = parts;
-  const streams = createOpenStreams(parts, {
+export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Promise<void> {
+  const { changes, clock, limits, log, views } = options;
+  const streams = createOpenStreams(options, {
     most: limits.maxStreams,
     message: `${limits.maxStreams} streams are open, which is the limit`,
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
@@ -74,19 +106,24 @@ export function addSseRoute(app: FastifyInstance, { log, views, ...parts }: SseO
   async function open(reply: FastifyReply, given: ReturnType<typeof readRequest>): Promise<void> {
     const { position, wantsPast, reading } = given;
     const after = position.slice(0, MAX_LOGGED);
-    const onError = (error: unknown) => log.error(errorFields(error), 'a stream could not read the mirror');
-    const begin = () => {
-      const start = changes.start(position, wantsPast);
-      if (start.reset !== null) log.warn({ code: start.reset, after, seq: start.from }, 'stream reset');
-      return start;
+    const start = () => {
+      const found = changes.start(position, wantsPast);
+      if (found.reset !== null) log.warn({ code: found.reset, after, seq: found.from }, 'stream reset');
+      return found;
     };
-    const own = { ...parts, changes: { ...changes, batch: (seq: number) => changes.batch(seq, reading.view) } };
-    const ended = streams.begin(reply, (response, ending) => {
-      reading.streams++;
-      return streamChanges(response, begin, ending, own, onError).finally(() => reading.streams--);
+    const batch = (seq: number) => changes.batch(seq, reading.view);
+    reading.streams++;
+    const ended = streams.begin(reply, {
+      write: changeMessages(start, { ...changes, batch }),
+      failed: (error) => {
+        log.error(errorFields(error), 'a stream could not read the mirror');
+        return 'INTERNAL';
+      },
     });
     log.info({ after, streams: streams.count() }, 'stream started');
-    log.info({ code: await ended, after, streams: streams.count() }, 'stream ended');
+    const code = await ended;
+    reading.streams--;
+    log.info({ code, after, streams: streams.count() }, 'stream ended');
   }
 
   const routes = app.withTypeProvider<ZodTypeProvider>();
@@ -100,7 +137,7 @@ export function addSseRoute(app: FastifyInstance, { log, views, ...parts }: SseO
         const given = readRequest(request.query, request.headers);
         const refusal = streams.refusal(request, reply);
         if (refusal !== null) return refusal;
-        if (!views.mayStream(given.reading)) return refuse(request, reply, parts.clock, TOO_MANY_VIEWS);
+        if (!views.mayStream(given.reading)) return refuse(request, reply, clock, TOO_MANY_VIEWS);
         if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
         void open(reply, given);
         return reply;
