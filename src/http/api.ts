@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
-import { CatchwordError, usageError } from '../base/errors.ts';
+import { usageError } from '../base/errors.ts';
 import { parseIsoTime } from '../base/iso-time.ts';
 import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 import { hitJson, productJson } from '../report/product-report.ts';
 import { runJson } from '../report/run-report.ts';
 import { statusOf } from '../report/status-report.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
-import { findProduct } from '../store/rows/find-product.ts';
+import { requireProduct } from '../store/rows/find-product.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
 import type { ChangeFeed } from './change-feed.ts';
 import { sendError } from './http-error.ts';
@@ -28,7 +28,6 @@ const STATUS_ROUTE = answering(STATUS, {
   description: 'How fresh the mirror is, which processes are active, and what waits for a decision.',
   tags: ['mirror'],
   querystring: NO_PARAMETERS,
-  errors: [400],
 });
 const RUNS_ROUTE = answering(RUNS, {
   operationId: 'listRuns',
@@ -36,7 +35,6 @@ const RUNS_ROUTE = answering(RUNS, {
   description: 'The loads of the catalog, the newest first, with what each has proven.',
   tags: ['mirror'],
   querystring: parameters({ limit: LIMIT }),
-  errors: [400],
 });
 const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
   operationId: 'searchProducts',
@@ -56,7 +54,6 @@ const PRODUCTS_ROUTE = sending(z.union([HITS, PRODUCTS]), {
     after: z.string().optional().meta({ description: 'With `where` or `fields`: only products after this key.' }),
     limit: LIMIT,
   }),
-  errors: [400],
 });
 const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
   operationId: 'getProduct',
@@ -67,7 +64,7 @@ const PRODUCT_ROUTE = sending(MIRRORED_PRODUCT, {
     vbid: z.string().meta({ description: 'The key, or an ISBN.', example: '9788074089008' }),
   }),
   querystring: NO_PARAMETERS,
-  errors: [400, 404],
+  errors: [404],
 });
 const isTime = (text: string): boolean => parseIsoTime(text) !== null;
 const areOps = (text: string): boolean => text.split(',').every((one) => CHANGE_OPS.some((op) => op === one));
@@ -97,7 +94,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
     ...VIEW_PARAMETERS,
     limit: wholeNumber('How many to return at most. A page of large products has fewer.', 1000, 1, 10_000),
   }),
-  errors: [400, 409],
+  errors: [409],
 });
 
 interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans' | 'search'> {
@@ -134,11 +131,7 @@ export function addApi(app: FastifyInstance, options: ApiOptions): void {
   });
 
   routes.get('/api/products/:vbid', { schema: PRODUCT_ROUTE }, async ({ params: { vbid } }, reply) => {
-    const row = findProduct(store, vbid);
-    if (row === undefined) {
-      const message = `the mirror has no product ${JSON.stringify(vbid)}`;
-      throw new CatchwordError('NOT_FOUND', message, { hint: 'Search with /api/products?q=words.' });
-    }
+    const row = requireProduct(store, vbid, 'Search with /api/products?q=words.');
     // As text: numbers of the source must not be rounded.
     return reply.type('application/json; charset=utf-8').send(productJson(row));
   });

@@ -48,22 +48,6 @@ function override({ zodSchema, jsonSchema }: Part): void {
   if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue;
 }
 
-/** Drops the components that nothing refers to: the library adds each one twice, for requests and for answers. */
-function withoutUnused(document: OpenAPIV3_1.Document): OpenAPIV3_1.Document {
-  const { schemas = {}, ...components } = document.components ?? {};
-  const used = new Set<string>();
-  const use = (part: unknown): void => {
-    for (const [, name = ''] of JSON.stringify(part).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      if (used.has(name)) continue;
-      used.add(name);
-      use(schemas[name]);
-    }
-  };
-  use(document.paths);
-  const kept = Object.entries(schemas).filter(([name]) => used.has(name));
-  return { ...document, components: { ...components, schemas: Object.fromEntries(kept) } };
-}
-
 /**
  * Describes routes from their schemas.
  * @param addRoutes adds the routes to an instance that never listens
@@ -76,6 +60,7 @@ async function describe(addRoutes: (app: FastifyInstance) => unknown): Promise<s
     import('fastify-type-provider-zod'),
   ]);
   const zodToJsonConfig = { override };
+  const addSchemas = createJsonSchemaTransformObject({ zodToJsonConfig });
   const app = Fastify();
   await app.register(swagger, {
     openapi: {
@@ -88,13 +73,18 @@ async function describe(addRoutes: (app: FastifyInstance) => unknown): Promise<s
     },
     hideUntagged: true,
     transform: createJsonSchemaTransform({ zodToJsonConfig }),
-    transformObject: createJsonSchemaTransformObject({ zodToJsonConfig }),
+    transformObject: (document) => {
+      const { components, ...rest } = addSchemas(document) as OpenAPIV3_1.Document;
+      // The library adds each schema twice: what parameters refer to ends in `Input`, and there is no such parameter.
+      const schemas = Object.entries(components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
+      return { ...rest, components: { ...components, schemas: Object.fromEntries(schemas) } };
+    },
   });
   acceptZodSchemas(app);
   addRoutes(app);
   await app.ready();
   try {
-    return JSON.stringify(withoutUnused(app.swagger() as OpenAPIV3_1.Document));
+    return JSON.stringify(app.swagger());
   } finally {
     await app.close();
   }

@@ -18,7 +18,7 @@ interface About {
   readonly tags: readonly ['mirror' | 'changes' | 'operation' | 'description'];
   /** Empty for a route that needs no token. */
   readonly security?: readonly [] | undefined;
-  /** Statuses that the route may answer besides 401, 403, 429, 500 and 503. */
+  /** Statuses that the route may answer besides 401, 403, 429, 500, 503, and 400 if it has parameters. */
   readonly errors?: readonly Status[] | undefined;
   readonly querystring?: z.ZodType;
   readonly params?: z.ZodType;
@@ -61,7 +61,8 @@ export function answering<T extends z.ZodType | ReturnType<typeof body>, A exten
   { errors = [], ...about }: A,
 ) {
   const token: readonly Status[] = about.security === undefined ? [401, 429] : [];
-  const statuses: readonly Status[] = [...token, 403, 500, 503, ...errors];
+  const parameters: readonly Status[] = about.querystring === undefined ? [] : [400];
+  const statuses: readonly Status[] = [...token, ...parameters, 403, 500, 503, ...errors];
   const failures: object = Object.fromEntries(statuses.map((status) => [status, ERRORS[status]]));
   return { ...about, response: { 200: answer, ...failures } };
 }

@@ -44,13 +44,17 @@ export interface SearchApartOptions {
   readonly program?: URL;
 }
 
-/** The process that searches: it starts with the first request, and ends after one that fails or when it is idle. */
-function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, stopping: AbortSignal) {
+/** Searches in a process that starts with the first request, and ends after one that fails or when it is idle. */
+export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
+  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
+  const limits = { ...LIMITS, ...options.limits };
   const late = new CatchwordError('SEARCH_TIMEOUT', `the search took longer than ${limits.runMs / 1000} seconds`, {
     hint: 'Search for fewer words; a beginning of one letter, such as a*, matches much.',
   });
+  const stopping = new AbortController();
   let running: ChildProcess | undefined;
   let idle: NodeJS.Timeout | undefined;
+  let turn: Promise<unknown> = Promise.resolve();
 
   function end(): void {
     clearTimeout(idle);
@@ -68,21 +72,18 @@ function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, st
     const ended = once(child, 'exit', until).then(([code, signal]) => {
       throw new Error(`the process that searches has ended (${signal ?? code})`);
     });
+    const limit = { timeoutMs, reason: () => late };
     try {
-      return await withDeadline(stopping, { timeoutMs, reason: () => late }, () => Promise.race([message, ended]));
+      return await withDeadline(stopping.signal, limit, () => Promise.race([message, ended]));
     } finally {
       over.abort();
     }
   }
 
-  async function ready(): Promise<ChildProcess> {
-    if (running !== undefined) return running;
-    const child = fork(fileURLToPath(program), [db], {
-      execArgv: [],
-      // It needs no setting, and gets no secret.
-      env: {},
-      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
-    });
+  async function started(): Promise<ChildProcess> {
+    // It needs no setting, and gets no secret.
+    const alone = { execArgv: [], env: {} };
+    const child = fork(fileURLToPath(program), [db], { ...alone, stdio: ['ignore', 'ignore', 'ignore', 'ipc'] });
     running = child;
     // Writing to a process that has just ended is not a failure by itself: `exit` follows.
     child.on('error', () => {});
@@ -93,31 +94,20 @@ function createSearchProcess(program: URL, db: string, limits: typeof LIMITS, st
     return child;
   }
 
-  return {
-    end,
-    run: async (request: SearchRequest): Promise<readonly SearchHit[]> => {
-      clearTimeout(idle);
-      try {
-        const child = await ready();
-        child.send(request);
-        return await nextHits(child, limits.runMs);
-      } catch (error) {
-        if (!hasCode(error, 'USAGE')) end();
-        throw error;
-      } finally {
-        idle = setTimeout(end, limits.idleMs).unref();
-      }
-    },
-  };
-}
+  async function run(request: SearchRequest): Promise<readonly SearchHit[]> {
+    clearTimeout(idle);
+    try {
+      const child = running ?? (await started());
+      child.send(request);
+      return await nextHits(child, limits.runMs);
+    } catch (error) {
+      if (!hasCode(error, 'USAGE')) end();
+      throw error;
+    } finally {
+      idle = setTimeout(end, limits.idleMs).unref();
+    }
+  }
 
-/** Searches outside this process. */
-export function createSearchApart(options: SearchApartOptions): Service & { readonly search: Search } {
-  const { db, clock, program = new URL('./search-program.js', import.meta.url) } = options;
-  const limits = { ...LIMITS, ...options.limits };
-  const stopping = new AbortController();
-  const { run, end } = createSearchProcess(program, db, limits, stopping.signal);
-  let turn: Promise<unknown> = Promise.resolve();
   return {
     name: 'search',
     search: (text, limit) => {

@@ -1,5 +1,4 @@
 import { Command } from 'commander';
-import { CatchwordError } from '../../base/errors.ts';
 import { printable } from '../../base/printable.ts';
 import { configuredSource, eventText } from '../../catalog/event.ts';
 import { SUMMARY } from '../../catalog/fields.ts';
@@ -10,7 +9,7 @@ import { type SinkProduct, sinkProduct } from '../../report/sink-product.ts';
 import { moment, plural, table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import { createHistory, productAsOf, productChanges } from '../../store/history/history.ts';
-import { findProduct } from '../../store/rows/find-product.ts';
+import { requireProduct } from '../../store/rows/find-product.ts';
 import { eventSource } from '../../store/rows/source-state.ts';
 import type { Store } from '../../store/store.ts';
 import type { CommandContext } from './shared/command-context.ts';
@@ -35,11 +34,7 @@ function sinkLines({ sink, position, known, has, gets, why }: SinkProduct): stri
 
 function printProduct(context: CommandContext, key: string, options: Options, store: Store, config: Config) {
   const { history, at, json } = options;
-  const found = findProduct(store, key);
-  if (found === undefined) {
-    const hint = 'Search for it with: npx catchword search <words>.';
-    throw new CatchwordError('NOT_FOUND', `the mirror has no product ${key}`, { hint });
-  }
+  const found = requireProduct(store, key, 'Search for it with: npx catchword search <words>.');
   const row = at === undefined ? found : productAsOf(store, found, at);
   const { vbid, title, removedAt, changedSeq } = row;
   const name = options.sink;

@@ -1,12 +1,11 @@
 import type { ComponentChildren } from 'preact';
-import { CatchwordError } from '../../base/errors.ts';
 import { printableLines } from '../../base/printable.ts';
 import { PRICE_FIELDS } from '../../catalog/fields.ts';
 import { indentedJson } from '../../catalog/json-text.ts';
 import { excerpt, productText } from '../../report/product-text.ts';
 import { count, plural } from '../../report/text.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
-import { findProduct } from '../../store/rows/find-product.ts';
+import { requireProduct } from '../../store/rows/find-product.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
 import { Facts, type Known } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
@@ -169,12 +168,8 @@ function State(props: StateProps) {
 export const product: View = {
   path: '/products/:vbid',
   show: ({ store }, { params: { vbid = '' }, query }) => {
-    const newest = findProduct(store, vbid);
-    if (newest === undefined) {
-      throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(vbid)}`, {
-        hint: 'Check the vbid, or search for words of its title on the page Products (/products).',
-      });
-    }
+    const searched = 'Check the vbid, or search for words of its title on the page Products (/products).';
+    const newest = requireProduct(store, vbid, searched);
     const at = numberIn(query, 'at');
     const hint = 'Choose a change in the history of this product.';
     const row =

@@ -37,7 +37,7 @@ const SCHEMA = sending(BODY, {
   description:
     'Sends the changes after a position, then new ones as they are recorded. An EventSource resumes by itself. Comments keep a silent connection alive. A reader that accepts `text/event-stream` is never refused with 503: it gets an `end` that says when to come back.',
   tags: ['changes'],
-  errors: [400],
+  querystring: QUERY,
 });
 
 /*
@@ -132,7 +132,7 @@ export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Pr
       method,
       url: STREAM_PATH,
       exposeHeadRoute: false,
-      schema: { ...(method === 'GET' && SCHEMA), querystring: QUERY },
+      schema: method === 'GET' ? SCHEMA : { querystring: QUERY },
       handler: async (request, reply) => {
         const given = readRequest(request.query, request.headers);
         const refusal = streams.refusal(request, reply);

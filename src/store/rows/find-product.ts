@@ -20,3 +20,10 @@ export function findProduct(store: Reader, text: string): ProductRow | undefined
   const hint = 'Use the vbid of one of them.';
   throw new CatchwordError('USAGE', `${named.length} products have the ISBN ${text}: ${names}`, { hint });
 }
+
+/** The same. @throws CatchwordError NOT_FOUND with the hint if there is none */
+export function requireProduct(store: Reader, text: string, hint: string): ProductRow {
+  const found = findProduct(store, text);
+  if (found !== undefined) return found;
+  throw new CatchwordError('NOT_FOUND', `the mirror has no product ${JSON.stringify(text)}`, { hint });
+}
