@@ -9,7 +9,7 @@ const CELLS_MOST = 3_000;
 
 /** The worst first. */
 const WINDOW_RANK = ['d', 'x', '.', 'a', 'w'] as const satisfies readonly WindowState[];
-const SEAM_RANK = ['o', '.', 'r', 'j', ' '] as const satisfies readonly SeamState[];
+export const SEAM_RANK = ['o', '.', 'r', 'j', ' '] as const satisfies readonly SeamState[];
 
 /** All windows of a list that a run reads, and the seams between them. */
 export type ListPicture = Readonly<ReturnType<typeof draw>>;
@@ -20,12 +20,11 @@ function tally<S extends string>(rank: readonly S[], states: readonly S[]): Reco
   return counts;
 }
 
-/** Joins neighbours, so that at most CELLS_MOST cells remain. */
-function shared<S extends string>(rank: readonly S[], states: readonly S[], perCell: number, fallback: S): string {
-  if (perCell === 1) return states.join('');
+/** One letter for each `perCell` neighbours: that of the worst of them. */
+export function cellsOf<S extends string>(rank: readonly S[], states: readonly S[], perCell: number): string {
   const cells = Array.from({ length: Math.ceil(states.length / perCell) }, (_, at) => {
     const own = states.slice(at * perCell, (at + 1) * perCell);
-    return rank.find((state) => own.includes(state)) ?? fallback;
+    return rank.find((state) => own.includes(state));
   });
   return cells.join('');
 }
@@ -50,9 +49,9 @@ function draw(facts: Facts, states: readonly WindowState[], letters: string, win
   return {
     ...facts,
     /** One letter for each cell, in list order. */
-    cells: shared(WINDOW_RANK, states, perCell, '.'),
+    cells: cellsOf(WINDOW_RANK, states, perCell),
     /** One letter for each cell: the seams within it, and the one after it. The last window has no seam after it. */
-    seams: shared(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell, ' '),
+    seams: cellsOf(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell),
     /** Windows that share a cell; 1 for most lists. */
     perCell,
     places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',

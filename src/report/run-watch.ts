@@ -5,8 +5,6 @@ import { previewSeam } from '../proof/seams.ts';
 import type { Pass, ReadWindow } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 
-/** Checkpoints that one rendering reads: the thread may be the loader's. To compare 500 windows takes about 40 ms. */
-const READ_MOST = 500;
 /** Runs that are followed at once. */
 const RUNS_MOST = 4;
 
@@ -96,8 +94,6 @@ const nothing = () => ({
   /** The newest checkpoint, and how many there were. */
   upTo: 0,
   noted: 0,
-  /** Whether no later checkpoint was there. */
-  isCurrent: false,
 });
 
 export function createRunWatch(store: Reader, runId: number) {
@@ -119,8 +115,8 @@ export function createRunWatch(store: Reader, runId: number) {
   }
 
   return {
-    /** Reads what the run has noted of its seams, and the checkpoints that are new. @returns whether all of them were read */
-    update: (): boolean => {
+    /** Reads what the run has noted of its seams, and the checkpoints that are new. */
+    update: (): void => {
       const now = store.runs.passes(runId);
       // The source ignored the page size: the pass has other windows now.
       if (!layoutOf(now).startsWith(layoutOf(passes))) seen = nothing();
@@ -130,18 +126,17 @@ export function createRunWatch(store: Reader, runId: number) {
         const isList = pass.kind !== 'repair' && pass.kind !== 'lookup';
         if (isList && !seen.lists.has(pass.pass)) seen.lists.set(pass.pass, createListWatch(store, pass));
       }
-      const batch = store.runs.after(runId, seen.upTo, READ_MOST);
-      for (const read of batch) note(read);
-      const upTo = batch.at(-1)?.rowid ?? seen.upTo;
-      seen = { ...seen, upTo, noted: seen.noted + batch.length, isCurrent: batch.length < READ_MOST };
-      return seen.isCurrent;
+      const fresh = store.runs.after(runId, seen.upTo);
+      for (const read of fresh) note(read);
+      seen.upTo = fresh.at(-1)?.rowid ?? seen.upTo;
+      seen.noted += fresh.length;
     },
     /**
      * Whether a run that has ended made requests that are not known here: a later run has completed, and their
      * checkpoints were dropped before they were read.
      */
     isGone: ({ finishedAt, pages }: Pick<Run, 'finishedAt' | 'pages'>): boolean =>
-      finishedAt !== null && seen.isCurrent && seen.noted < pages,
+      finishedAt !== null && seen.noted < pages,
     passes: () => passes,
     /** The seams of a list as the run judged them last, one letter each; undefined before. */
     judged: (pass: number) => judged.get(pass),

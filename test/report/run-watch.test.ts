@@ -18,7 +18,7 @@ const UNFINISHED = { evidence: null, finishedAt: null, pages: 0 };
 
 /** The letters of the seams of each list of several windows, by its pass, without what follows the list's end. */
 function seamsIn(store: Reader, id: number, watch = createRunWatch(store, id)): Map<number, string> {
-  while (!watch.update());
+  watch.update();
   return new Map(picturesOf(watch, UNFINISHED).map(({ pass, seams }) => [pass, seams.trimEnd()]));
 }
 
@@ -110,11 +110,11 @@ it.each([
 it('the picture is the same whether checkpoints are read one by one or all at once', async () => {
   const here = await filled({ items: 6_000, details: false });
   const store = reading(here.db);
-  const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid, 1);
+  const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid).slice(0, 1);
   const runs = { ...store.runs, after, notedSeams: () => [] };
   const watch = createRunWatch({ ...store, runs }, 1);
   const closed: number[] = [];
-  for (const _row of store.runs.after(1, 0, 100)) {
+  for (const _row of store.runs.after(1, 0)) {
     watch.update();
     closed.push(picturesOf(watch, UNFINISHED)[0]?.joints.j ?? 0);
   }
@@ -126,13 +126,13 @@ it('the picture is the same whether checkpoints are read one by one or all at on
 it('the picture is drawn from its record when a later run has completed', async () => {
   const here = await filled({ items: 6_000, details: false, churnPerSecond: 0 });
   const store = reading(here.db);
-  const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid, 1);
+  const after: typeof store.runs.after = (run, rowid) => store.runs.after(run, rowid).slice(0, 1);
   const watch = createRunWatch({ ...store, runs: { ...store.runs, after } }, 1);
   watch.update();
   expect(picturesOf(watch, UNFINISHED)[0]).toMatchObject({ read: 1 });
   const run = store.runs.get(1) ?? expect.fail();
   await load(here.settings, 'full');
-  expect(watch.update()).toBe(true);
+  watch.update();
   const seams = run.evidence?.lists[0]?.seams ?? '';
   expect(seams).toMatch(/^j{5,}$/);
   const expected = { read: seams.length + 1, planned: seams.length + 1, seams: `${seams} ` };
@@ -168,7 +168,7 @@ it('the picture of a long list shows the worst of the windows that share a cell'
   }));
   const { store, run } = sketchRun({ products: 1, passes: [{ windows, perPage: 1, seam: 0 }] });
   const watch = watchRun(store, run.id);
-  while (!watch.update());
+  watch.update();
   const [picture] = picturesOf(watch, UNFINISHED);
   expect(picture).toMatchObject({ perCell: 3, planned: 6_501, read: 4_000, places: '' });
   expect(picture?.cells).toBe(`${'w'.repeat(667)}x${'w'.repeat(665)}${'.'.repeat(834)}`);

@@ -228,9 +228,9 @@ function Decide({ parts: { store }, run, isOver }: Scene) {
   );
 }
 
-function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComplete: boolean) {
+function windowsContent(scene: Scene, pictures: readonly ListPicture[]) {
   const { run, watch, isOver } = scene;
-  if (pictures.length > 0) return <Picture pictures={pictures} run={run} isComplete={isComplete} />;
+  if (pictures.length > 0) return <Picture pictures={pictures} run={run} />;
   if (isOver && run.evidence === null && watch.isGone(run)) {
     return <p>Which windows it read is kept only until a later run completes.</p>;
   }
@@ -241,9 +241,9 @@ function windowsContent(scene: Scene, pictures: readonly ListPicture[], isComple
 }
 
 /** Pictures of the lists; empty for a run that has ended and has no seams, which its proof says. */
-function windowsSection(scene: Scene, isComplete: boolean): Section {
+function windowsSection(scene: Scene): Section {
   const pictures = picturesOf(scene.watch, scene.run).filter(({ read, planned }) => read > 0 && planned > 1);
-  const content = windowsContent(scene, pictures, isComplete);
+  const content = windowsContent(scene, pictures);
   return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
 }
 
@@ -285,9 +285,7 @@ export const run: View = {
   show: (parts, visit) => {
     const found = runOf(parts, visit);
     const watch = watchRun(parts.store, found.id);
-    let isComplete = watch.update();
-    // The evidence has the seams, so no windows are compared, and the rest is read at once.
-    while (!isComplete && found.evidence !== null) isComplete = watch.update();
+    watch.update();
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
     // Live after its end, too: a tab in the background may return when it is over.
@@ -295,7 +293,7 @@ export const run: View = {
     const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
       heldSection(parts.store, found, numberIn(visit.query, 'held')),
-      windowsSection(scene, isComplete),
+      windowsSection(scene),
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       { id: 'pace', title: 'Requests a minute', live, content: <Pace scene={scene} /> },
       rejectedSection(parts.store, found, numberIn(visit.query, 'rejected') ?? 0),

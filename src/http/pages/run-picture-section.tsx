@@ -74,26 +74,21 @@ function List({ picture, run }: { readonly picture: ListPicture; readonly run: R
   );
 }
 
+/** Says why the seams are not proven. */
+function previewWords({ finishedAt }: Run): string {
+  return finishedAt === null
+    ? 'This is a preview. A seam seems closed if both neighbours hold a product, until the run judges it after a delta. What the run has proven is decided at its end.'
+    : 'This run stopped before its seams could be proven: they are drawn as it judged them last, or from what neighbours hold.';
+}
+
 interface PictureProps {
   /** Not of a list of one response. */
   readonly pictures: readonly ListPicture[];
   readonly run: Run;
-  /** Whether everything that was read is in the picture. */
-  readonly isComplete: boolean;
-}
-
-/** Says why the seams are not proven. */
-function previewWords({ run, isComplete }: PictureProps): string {
-  const what =
-    run.finishedAt === null
-      ? 'This is a preview. A seam seems closed if both neighbours hold a product, until the run judges it after a delta. What the run has proven is decided at its end.'
-      : 'This run stopped before its seams could be proven: they are drawn as it judged them last, or from what neighbours hold.';
-  return isComplete ? what : `${what} Some windows that were read are not compared yet.`;
 }
 
 /** All windows of the lists that a run reads. The script draws them; the captions and the legend say the same. */
-export function Picture(props: PictureProps) {
-  const { pictures, run } = props;
+export function Picture({ pictures, run }: PictureProps) {
   return (
     <>
       <p>
@@ -103,7 +98,7 @@ export function Picture(props: PictureProps) {
       {pictures.map((picture) => (
         <List picture={picture} run={run} />
       ))}
-      {run.evidence === null && <p class="soft">{previewWords(props)}</p>}
+      {run.evidence === null && <p class="soft">{previewWords(run)}</p>}
     </>
   );
 }

@@ -39,18 +39,6 @@ const COLUMNS = {
   Body,
 };
 
-const kept = new WeakMap<Store, { readonly key: string; readonly rows: readonly RejectedRow[] }>();
-
-/** Items are only added, so they are read again only if their number has changed: bodies may have megabytes. */
-function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly RejectedRow[] {
-  const key = `${id}/${from}/${rejected}`;
-  const known = kept.get(store);
-  if (known?.key === key) return known.rows;
-  const rows = store.runs.rejectedFrom(OPENED, id, LISTED, from);
-  kept.set(store, { key, rows });
-  return rows;
-}
-
 /**
  * Items of the source that are not valid products; empty if there are none.
  * @param from items before the first one that is listed
@@ -58,7 +46,7 @@ function rowsOf(store: Store, { id, rejected }: Run, from: number): readonly Rej
 export function rejectedSection(store: Store, run: Run, from: number): Section {
   const section = { id: 'rejected', live: true } as const;
   if (run.rejected === 0) return { ...section, content: null };
-  const rows = rowsOf(store, run, from);
+  const rows = store.runs.rejectedFrom(OPENED, run.id, LISTED, from);
   const next = from + rows.length;
   const content =
     rows.length === 0 ? (
@@ -70,7 +58,6 @@ export function rejectedSection(store: Store, run: Run, from: number): Section {
           mirror before stays as it was.
         </p>
         <Table
-          label="Rejected items, a table"
           caption={`${count(from + 1)} to ${count(next)} of ${plural(run.rejected, 'item')}`}
           columns={COLUMNS}
           numbers={['Item']}
