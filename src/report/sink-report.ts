@@ -108,9 +108,11 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   };
 }
 
+export type SinkSummary = ReturnType<typeof sinkSummary>;
+
 /** Sinks as `sink list --json` prints them. @param fresh configured ones that have not been fed yet */
 export function sinkListJson(
-  known: readonly ReturnType<typeof sinkSummary>[],
+  known: readonly SinkSummary[],
   fresh: readonly SinkConfig[],
   sizes: ReadonlyMap<string, StoredSize | null>,
 ): Record<string, unknown>[] {
@@ -123,14 +125,32 @@ export function sinkListJson(
 }
 
 /** The last error of a sink, and when it happened. */
-export function errorText({ error, error_at: at }: Pick<ReturnType<typeof sinkSummary>, 'error' | 'error_at'>): string {
+export function errorText({ error, error_at: at }: Pick<SinkSummary, 'error' | 'error_at'>): string {
   return `${error ?? ''}${at === null ? '' : ` (${time(at)})`}`;
+}
+
+/** What a person should know of a sink, the most urgent first. */
+function notesOf(sink: SinkSummary): string[] {
+  const { name, state, held, verified, cursor, load_to: to, view_failures: failed, view_failure: last } = sink;
+  const notes = held === null ? [] : [`${name} is held: ${held.reason}`, `  ${held.advice}`];
+  if (state === 'reconciling') {
+    notes.push(`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`);
+  }
+  if (verified !== null && verified.advice !== '') {
+    notes.push(`${name}: ${verified.found} (${verified.at})`, `  ${verified.advice}`);
+  }
+  if (failed > 0) notes.push(`${name}: an expression of its view failed ${failed} times, last on ${last}`);
+  if (sink.error !== null) notes.push(`${name}: ${errorText(sink)}`);
+  const gaps = sink.gaps.map(({ after, up_to: upTo }) => {
+    return `${name}: superseded changes after ${after} up to ${upTo} were not delivered`;
+  });
+  return [...notes, ...gaps];
 }
 
 /** Sinks as `sink list` prints them for a person. */
 export function sinkListLines(
   c: Colours,
-  sinks: readonly ReturnType<typeof sinkSummary>[],
+  sinks: readonly SinkSummary[],
   fresh: readonly SinkConfig[],
   sizes: ReadonlyMap<string, StoredSize | null>,
 ): string[] {
@@ -144,32 +164,11 @@ export function sinkListLines(
     return [name, kind, address, cursor, lag_records, behindFor, state, `${count(Math.round(sink.rate))}/s`, parked];
   });
   const freshRows = fresh.map(({ name, kind, address }) => [name, kind, address, 0, '–', '–', 'new', '–', 0]);
-  const errors = sinks.flatMap((sink) => (sink.error === null ? [] : [`${sink.name}: ${errorText(sink)}`]));
-  const gaps = sinks.flatMap(({ name, gaps }) =>
-    gaps.map(({ after, up_to }) => `${name}: superseded changes after ${after} up to ${up_to} were not delivered`),
-  );
-  const held = sinks.flatMap(({ name, held }) =>
-    held === null ? [] : [`${name} is held: ${held.reason}`, `  ${held.advice}`],
-  );
-  const moving = sinks.flatMap(({ name, state, cursor, load_to: to }) =>
-    state === 'reconciling' ? [`${name} gets only what differs from what its store has: up to ${cursor} of ${to}`] : [],
-  );
-  const differing = sinks.flatMap(({ name, verified }) =>
-    verified === null || verified.advice === ''
-      ? []
-      : [`${name}: ${verified.found} (${verified.at})`, `  ${verified.advice}`],
-  );
-  const failures = sinks.flatMap(({ name, view_failures: failed, view_failure: last }) =>
-    failed === 0 ? [] : [`${name}: an expression of its view failed ${failed} times, last on ${last}`],
-  );
   const growing = [...sizes].flatMap(([name, size]) => {
     if (size === null || size.limit !== null) return [];
     return [`${name}: keeps every event (${size.text} now); to limit it, add ${size.option}`];
   });
-  return [
-    table(head, [...rows, ...freshRows]),
-    ...[...held, ...moving, ...differing, ...failures, ...errors, ...gaps, ...growing].map(c.yellow),
-  ];
+  return [table(head, [...rows, ...freshRows]), ...[...sinks.flatMap(notesOf), ...growing].map(c.yellow)];
 }
 
 /** The sinks that the mirror knows, and configured ones that have not been fed yet, as `status --json` prints them. */

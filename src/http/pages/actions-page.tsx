@@ -93,7 +93,8 @@ interface DecisionTableProps {
 function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
   return (
     <Table
-      label="Decisions, a table"
+      caption="Decisions, a table"
+      isCaptionHidden
       isNamed={false}
       columns={{
         When: ({ at }) => <When at={at} />,

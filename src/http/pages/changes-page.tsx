@@ -68,7 +68,6 @@ export const changes: View = {
         {head}
         {shown.length > 0 && (
           <Table
-            label="Changes"
             caption="Changes, the newest first. A title leads to the product as it was right after the change."
             columns={COLUMNS}
             rows={shown}

@@ -65,7 +65,8 @@ export function History({ store, overview }: { readonly store: Store; readonly o
       <details class="figures" open>
         <summary>The figures of the charts</summary>
         <Table
-          label="Figures of the charts, a table"
+          caption="Figures of the charts, a table"
+          isCaptionHidden
           columns={{ 'Day (UTC)': day, ...Object.fromEntries(columns) }}
           numbers={columns.map(([name]) => name)}
           rows={[...days.keys()].reverse()}

@@ -153,7 +153,6 @@ function Sinks({ store, overview: { sinks, nowMs } }: OverviewProps & Pick<PageP
     <>
       <NoRelay store={store} nowMs={nowMs} />
       <Table
-        label="Sinks, a table"
         caption="Stores that receive the changes of the mirror"
         columns={{
           Sink: ({ name }) => <a href={sinkPath(name)}>{name}</a>,

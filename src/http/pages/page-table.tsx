@@ -1,8 +1,9 @@
 import type { ComponentChildren } from 'preact';
 
 interface TableProps<Row> {
-  readonly label: string;
-  readonly caption?: string;
+  readonly caption: string;
+  /** Whether only screen readers get the caption, because the heading above says the same. */
+  readonly isCaptionHidden?: boolean;
   readonly class?: string;
   /** Columns by their heads: the content of a row's cell. */
   readonly columns: Readonly<Record<string, (row: Row) => ComponentChildren>>;
@@ -17,13 +18,13 @@ interface TableProps<Row> {
 
 /** A table: on a phone its cells stand one below the other, each with its head; on paper and elsewhere it scrolls by itself. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, caption, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
+  const { caption, isCaptionHidden = false, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
   const cells = Object.entries(columns);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section of the page is something else
-    <div class="wide" tabindex={0} role="region" aria-label={label}>
+    <div class="wide" tabindex={0} role="region" aria-label={caption}>
       <table {...more}>
-        {caption !== undefined && <caption>{caption}</caption>}
+        {!isCaptionHidden && <caption>{caption}</caption>}
         <thead>
           <tr>
             {cells.map(([head]) => (

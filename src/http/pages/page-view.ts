@@ -1,12 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import type { Clock } from '../../base/clock.ts';
-import { type CatchwordError, usageError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import { wholeNumber } from '../../base/whole-number.ts';
 import type { Plans } from '../../catalog/tick.ts';
 import type { Rate } from '../../pace/pace.ts';
-import type { Comparison } from '../../report/sink-preview.ts';
 import type { MirrorState } from '../../state/mirror-state.ts';
-import type { SearchHit } from '../../store/rows/product-rows.ts';
 import type { Store } from '../../store/store.ts';
 import type { Search } from '../search-subprocess.ts';
 
@@ -40,16 +38,12 @@ export function numberIn(query: URLSearchParams, name: string): number | null {
   throw usageError(`${name} is not a whole number`, `Remove ${name} from the address.`);
 }
 
-/** What a view would change in the store of a sink. */
-export interface Preview {
-  readonly comparison: Comparison;
-  readonly judged: number;
-}
-
 /** A page that is asked for. */
 export interface Visit extends Address {
-  /** What the view has found, or the error that says why it has not; undefined if it looked for nothing. */
-  readonly found?: readonly SearchHit[] | Preview | CatchwordError | undefined;
+  /** What the view has found; undefined if it looked for nothing, or could not. */
+  readonly found?: ComponentChildren;
+  /** Says why it could not. */
+  readonly problem?: string;
 }
 
 export interface Section {
@@ -73,8 +67,8 @@ export interface Content {
 export interface View {
   /** Path as fastify matches it: `/runs/:id`. */
   readonly path: string;
-  /** Searches or compares before the page is shown; null for nothing. Live sections are rendered without what it finds. */
-  readonly find?: (parts: PageParts, address: Address) => Promise<readonly SearchHit[] | Preview | null>;
+  /** Searches or compares before the page is shown. Live sections are rendered without what it finds. */
+  readonly find?: (parts: PageParts, address: Address) => Promise<ComponentChildren>;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;
 }

@@ -31,10 +31,10 @@ type PageOptions = PageParts & RouteParts;
 async function visitOf({ find }: View, request: FastifyRequest, parts: PageOptions): Promise<Visit> {
   const address = addressOf(request);
   try {
-    return { ...address, found: (await find?.(parts, address)) ?? undefined };
+    return { ...address, found: await find?.(parts, address) };
   } catch (error) {
     if (!(error instanceof CatchwordError)) throw error;
-    return { ...address, found: error };
+    return { ...address, problem: `${error.message}. ${error.hint ?? ''}` };
   }
 }
 

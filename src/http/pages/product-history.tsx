@@ -84,7 +84,6 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
       <p>The log has no older change of this product.</p>
     ) : (
       <Table
-        label="Changes of this product"
         caption="Changes, the newest first. A change leads to the product as it was right after it."
         class="history"
         columns={{

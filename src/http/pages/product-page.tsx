@@ -59,7 +59,6 @@ function Prices({ prices }: { readonly prices: readonly Price[] }) {
   return (
     <>
       <Table
-        label="Prices"
         caption="Prices, exactly as the service wrote them"
         isNamed={false}
         columns={PRICE_COLUMNS}
@@ -106,21 +105,20 @@ interface StateProps {
   readonly withdrawn: boolean;
 }
 
-function Versions({ row: { vbid }, at, newest, earlier, later }: StateProps) {
-  return (
-    <nav class="pages" aria-label="Versions of this product">
-      {earlier !== null && <a href={productPath(vbid, earlier)}>{`Earlier version (change ${count(earlier)})`}</a>}
-      {later !== null && later !== newest.changedSeq && (
-        <a href={productPath(vbid, later)}>{`Later version (change ${count(later)})`}</a>
-      )}
-      {at !== null && <a href={productPath(vbid)}>As it is now</a>}
-    </nav>
+function State({ row, at, newest, earlier, later, withdrawn }: StateProps) {
+  const { vbid } = row;
+  const removed = (
+    <>
+      The service no longer lists it; noticed <When at={row.changedAt} />. Its last known fields are shown.
+    </>
   );
-}
-
-function State(props: StateProps) {
-  const { row, at, newest, withdrawn } = props;
-  const isRemoved = row.removedAt !== null;
+  const marked = 'The service still lists it, but marks it as not to be sold any more.';
+  const [word, tone, meaning] =
+    row.removedAt !== null
+      ? ['removed', 'bad', removed]
+      : withdrawn
+        ? ['withdrawn', 'warn', marked]
+        : ['living', 'good', 'The service lists it.'];
   return (
     <>
       {at !== null && (
@@ -131,25 +129,11 @@ function State(props: StateProps) {
         </p>
       )}
       <p>
-        {isRemoved ? (
-          <>
-            <strong class="mark bad">removed</strong> The service no longer lists it; noticed{' '}
-            <When at={row.changedAt} />. Its last known fields are shown.
-          </>
-        ) : withdrawn ? (
-          <>
-            <strong class="mark warn">withdrawn</strong> The service still lists it, but marks it as not to be sold any
-            more.
-          </>
-        ) : (
-          <>
-            <strong class="mark good">living</strong> The service lists it.
-          </>
-        )}
+        <strong class={`mark ${tone}`}>{word}</strong> {meaning}
       </p>
       <Facts
         known={{
-          vbid: <Shown text={row.vbid} />,
+          vbid: <Shown text={vbid} />,
           'First seen': <When at={row.firstSeenAt} />,
           'Last changed': (
             <>
@@ -159,7 +143,13 @@ function State(props: StateProps) {
           ),
         }}
       />
-      <Versions {...props} />
+      <nav class="pages" aria-label="Versions of this product">
+        {earlier !== null && <a href={productPath(vbid, earlier)}>{`Earlier version (change ${count(earlier)})`}</a>}
+        {later !== null && later !== newest.changedSeq && (
+          <a href={productPath(vbid, later)}>{`Later version (change ${count(later)})`}</a>
+        )}
+        {at !== null && <a href={productPath(vbid)}>As it is now</a>}
+      </nav>
     </>
   );
 }

@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import { CatchwordError } from '../../base/errors.ts';
 import { SUMMARY } from '../../catalog/fields.ts';
 import type { NewestProduct, SearchHit } from '../../store/rows/product-rows.ts';
 import { Table } from './page-table.tsx';
@@ -10,7 +9,7 @@ import { ProductLink, Shown } from './untrusted-text.tsx';
 /** Products that a list shows. */
 const MOST = 50;
 
-function SearchForm({ words, error }: { readonly words: string; readonly error: string | null }) {
+function SearchForm({ words, problem }: { readonly words: string; readonly problem: string | undefined }) {
   return (
     <form class="search" method="get" action="/products">
       <label for="q">Words to search for</label>
@@ -20,13 +19,13 @@ function SearchForm({ words, error }: { readonly words: string; readonly error: 
         type="search"
         value={words}
         aria-describedby="q-help"
-        aria-invalid={error === null ? undefined : true}
-        aria-errormessage={error === null ? undefined : 'q-error'}
+        aria-invalid={problem === undefined ? undefined : true}
+        aria-errormessage={problem && 'q-error'}
       />
       <button type="submit">Search</button>
-      {error !== null && (
+      {problem !== undefined && (
         <p id="q-error" class="bad" role="alert">
-          {error}
+          {problem}
         </p>
       )}
       <p id="q-help" class="soft">
@@ -66,12 +65,7 @@ function Hits({ hits, words }: { readonly hits: readonly SearchHit[]; readonly w
       {hits.length > MOST && (
         <p>{`More than ${MOST} products match; these ${MOST} match best. Add a word to narrow the search.`}</p>
       )}
-      <Table
-        label="Products found"
-        caption="Products found, the best match first"
-        columns={COLUMNS}
-        rows={hits.slice(0, MOST)}
-      />
+      <Table caption="Products found, the best match first" columns={COLUMNS} rows={hits.slice(0, MOST)} />
     </>
   );
 }
@@ -81,7 +75,6 @@ function Newest({ products }: { readonly products: readonly NewestProduct[] }) {
     return <p>The mirror has no products yet. They appear here while the first run reads them.</p>;
   return (
     <Table
-      label="Products that changed last"
       caption={`The ${MOST} products that changed last`}
       columns={{
         ...COLUMNS,
@@ -104,17 +97,16 @@ export const products: View = {
   path: '/products',
   find: async ({ search }, address) => {
     const words = wordsOf(address);
-    return words === '' ? null : await search(words, MOST + 1);
+    return words !== '' && <Hits hits={await search(words, MOST + 1)} words={words} />;
   },
-  show: ({ store }, { found, ...address }) => {
+  show: ({ store }, { found, problem, ...address }) => {
     const words = wordsOf(address);
-    const error = found instanceof CatchwordError ? `${found.message}. ${found.hint ?? ''}` : null;
-    const search = { id: 'search', content: <SearchForm words={words} error={error} /> };
+    const search = { id: 'search', content: <SearchForm words={words} problem={problem} /> };
     if (words === '') {
       const newest = <Newest products={store.products.newest(MOST)} />;
       return { title: 'Products', sections: [search, { id: 'newest', title: 'Changed last', content: newest }] };
     }
-    const results = Array.isArray(found) ? <Hits hits={found} words={words} /> : <p>Nothing was searched for.</p>;
+    const results = found ?? <p>Nothing was searched for.</p>;
     return { title: 'Products', sections: [search, { id: 'results', title: 'Found', content: results }] };
   },
 };

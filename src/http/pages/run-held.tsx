@@ -68,7 +68,6 @@ export function heldSection(store: Store, run: Run, after: number | null): Secti
         explanation="All of them stay in the mirror. If the next full load does not find them either, it asks again."
       />
       <Table
-        label="Products that would be removed, a table"
         caption={`${count(rows.length)} of ${plural(total, 'product')} that would be removed`}
         columns={COLUMNS}
         rows={rows}

@@ -42,7 +42,6 @@ export function ProofMark({ run }: { readonly run: Run }) {
 function RunTable({ runs, nowMs }: { readonly runs: readonly Run[]; readonly nowMs: number }) {
   return (
     <Table
-      label="Runs, a table"
       caption="Runs that wait for a decision, then the newest first. A sealed run has proven that it missed nothing."
       columns={{
         Run: ({ id }) => <a href={`/runs/${id}`}>{`Run ${id}`}</a>,

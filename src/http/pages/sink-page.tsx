@@ -1,5 +1,5 @@
 import { CatchwordError } from '../../base/errors.ts';
-import { sinkSummary } from '../../report/sink-report.ts';
+import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import { heldOf, type SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
@@ -9,8 +9,8 @@ import { Facts } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
 import { CommaWhen, When } from './page-time.tsx';
 import { numberIn, type Section, type View } from './page-view.ts';
-import { previewOf, previewSection } from './sink-preview-section.tsx';
-import { LastError, lagText, NoRelay, SinkMark, type SinkSummary, sinkPath, wordsOf } from './sinks-page.tsx';
+import { findPreview, previewSection } from './sink-preview-section.tsx';
+import { LastError, lagText, NoRelay, SinkMark, sinkPath, wordsOf } from './sinks-page.tsx';
 import { ProductLink, Shown } from './untrusted-text.tsx';
 
 /** Parked events on one page. */
@@ -189,7 +189,6 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
         <p>{nothing}</p>
       ) : (
         <Table
-          label="Parked events"
           caption="Parked events, the oldest first"
           columns={{
             Event: ({ seq }) => count(seq),
@@ -223,7 +222,7 @@ function parkedSection(store: Store, { id, name }: SinkRow, given: number | null
 /** One sink: its state, what may be decided about it, and its parked events. */
 export const sink: View = {
   path: '/sinks/:name',
-  find: previewOf,
+  find: findPreview,
   show: ({ store, clock }, visit) => {
     const { params, query } = visit;
     const { name = '' } = params;

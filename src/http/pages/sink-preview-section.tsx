@@ -1,15 +1,14 @@
-import { CatchwordError } from '../../base/errors.ts';
-import { compareView, comparisonLines, sampleLines } from '../../report/sink-preview.ts';
+import { type Comparison, compareView, comparisonLines, sampleLines } from '../../report/sink-preview.ts';
 import { count } from '../../report/text.ts';
 import { readerView } from '../../view/view.ts';
-import type { Address, PageParts, Preview, Section, Visit } from './page-view.ts';
+import type { Section, View, Visit } from './page-view.ts';
 import { Shown } from './untrusted-text.tsx';
 
 /** How long a preview may take, milliseconds: other requests wait for each of its steps. */
 const MOST_MS = 5_000;
 
 /** Compares at `?preview=1`. @throws CatchwordError USAGE */
-export async function previewOf({ store, clock }: PageParts, { params, query }: Address): Promise<Preview | null> {
+export const findPreview: NonNullable<View['find']> = async ({ store, clock }, { params, query }) => {
   const { name = '' } = params;
   const row = store.sinks.get(name);
   if (!query.has('preview') || row === undefined) return null;
@@ -22,10 +21,11 @@ export async function previewOf({ store, clock }: PageParts, { params, query }: 
     return clock.now() < until;
   };
   const { signal } = new AbortController();
-  return { comparison: await compareView(store, name, row, view, signal, goOn), judged };
-}
+  const comparison = await compareView(store, name, row, view, signal, goOn);
+  return <Found comparison={comparison} judged={judged} />;
+};
 
-function Found({ comparison, judged }: Preview) {
+function Found({ comparison, judged }: { readonly comparison: Comparison; readonly judged: number }) {
   return (
     <>
       <p>{`Judged ${count(judged)} products. Nothing was sent.`}</p>
@@ -57,7 +57,7 @@ function Found({ comparison, judged }: Preview) {
 
 /** A form that shows what another view would change, for at most some seconds. @param now the view that the sink has */
 export function previewSection(
-  { query, found }: Visit,
+  { query, found, problem }: Visit,
   now: { readonly where: string | null; readonly fields: string | null },
 ): Section {
   const content = (
@@ -73,12 +73,12 @@ export function previewSection(
         ))}
         <button type="submit">Preview</button>
       </form>
-      {found instanceof CatchwordError && (
+      {problem !== undefined && (
         <p class="warn" role="alert">
-          <Shown text={`${found.message}. ${found.hint ?? ''}`} most={1_000} />
+          <Shown text={problem} most={1_000} />
         </p>
       )}
-      {found !== undefined && 'comparison' in found && <Found {...found} />}
+      {found}
     </>
   );
   return { id: 'preview', title: 'Another view', content };

@@ -1,12 +1,10 @@
-import { sinkSummary } from '../../report/sink-report.ts';
+import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 import { Table } from './page-table.tsx';
 import { roughly, When } from './page-time.tsx';
 import type { View } from './page-view.ts';
 import { Shown } from './untrusted-text.tsx';
-
-export type SinkSummary = ReturnType<typeof sinkSummary>;
 
 type Tone = 'good' | 'warn' | 'bad' | 'soft';
 
@@ -121,7 +119,6 @@ export const sinks: View = {
       <>
         <NoRelay store={store} nowMs={nowMs} />
         <Table
-          label="Sinks"
           caption="The stores that the change log feeds"
           columns={COLUMNS}
           numbers={['Rate', 'Parked', 'Gaps']}
