@@ -63,6 +63,14 @@ export function updatesText({ updated, evidence, emptied }: Pick<Run, 'updated' 
   return texts.join('; ') || null;
 }
 
+/** Warns of what a run updated: that it is unusual, or else that it updated nearly every product; null if neither. */
+export function warningText({ evidence, unusual, updated }: Run): string | null {
+  const field = evidence?.commonChange;
+  if (unusual === null && field === undefined) return null;
+  const told = unusual === null ? restlessText({ updated, field: field ?? null }) : unusualText(unusual);
+  return `It ${Object.values(told).join('. ')}`;
+}
+
 /** Says that other settings may be why a run updated products; empty if they did not change. */
 export function settingsText({ evidence }: Run): string[] {
   const changes = evidence?.changedSettings;
@@ -83,10 +91,8 @@ export function runSummary(c: Colours, run: Run, nowMs: number): string {
   ];
   const updates = updatesText(run);
   if (updates !== null) lines.push(`  updated  ${updates}`);
-  if (run.unusual !== null) lines.push(`  ${c.yellow(`It ${Object.values(unusualText(run.unusual)).join('. ')}`)}`);
-  const field = run.evidence?.commonChange;
-  if (field !== undefined && run.unusual === null)
-    lines.push(`  ${c.yellow(Object.values(restlessText({ ...run, field })).join('. '))}`);
+  const warning = warningText(run);
+  if (warning !== null) lines.push(`  ${c.yellow(warning)}`);
   lines.push(...settingsText(run).map((text) => `  ${text}`));
   if (settling !== null) lines.push(`  ${settling}`);
   if (run.rejected > 0) lines.push(`  rejected ${plural(run.rejected, 'item')}: npx catchword run ${run.id}`);

@@ -31,7 +31,6 @@ function createListWatch({ runs }: Reader, pass: Pass) {
 
   const stateOf = (at: number): WindowState => states[at] ?? '.';
   const idsOf = (at: number): number[] => runs.idsOf(pass.runId, pass.pass, windowAt(at));
-  /** Windows planned so far, and any that were read after them. */
   const size = (): number => Math.max(plan.size, states.length);
   const windows = (): Window[] => Array.from({ length: size() }, (_, at) => windowAt(at));
 

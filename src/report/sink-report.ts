@@ -5,14 +5,7 @@ import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import {
-  checkOf,
-  heldOf,
-  type ParkedEvent,
-  remaining,
-  type SinkRow,
-  type ViewForecast,
-} from '../store/rows/sink-rows.ts';
+import { checkOf, heldOf, remaining, type SinkRow, type ViewForecast } from '../store/rows/sink-rows.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
 
@@ -26,7 +19,6 @@ export function approvalText(name: string): string {
   return `To send its changes: npx catchword sink approve ${name}. Once the source is right again, send only what still differs: npx catchword sink approve ${name} --newest`;
 }
 
-/** What a view would change in a store. */
 export function forecastText({ has, matching, created, updated, removed, failed }: ViewForecast): string {
   const change = `create ${plural(created, 'product')}, update ${count(updated)} and remove ${count(removed)} of the ${count(has)} that the store has`;
   const failing = failed === 0 ? '' : `; an expression fails on ${count(failed)}`;
@@ -54,7 +46,6 @@ function stateOf({ sinks }: Store, row: SinkRow): string {
   return transitionAt(sinks.views(id), row) === undefined ? 'backfill' : 'reconciling';
 }
 
-/** The state of a sink in a word, and how far it is behind. */
 export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState) {
   return { state: stateOf(store, row), lag_records: lagRecords, lag_seconds: lagSeconds };
 }
@@ -73,7 +64,6 @@ export function checkJson(sink: Pick<SinkRow, 'name' | 'checked'>) {
   };
 }
 
-/** The position and state of a sink. */
 export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
   const { id, name, kind, address, identity, cursor, delivered, error, backfillTo } = sink;
   const { state, lag_records, lag_seconds } = sinkLag(store, sinkState(store, sink, nowMs));
@@ -109,20 +99,6 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
 }
 
 export type SinkSummary = ReturnType<typeof sinkSummary>;
-
-/** Sinks as `sink list --json` prints them. @param fresh configured ones that have not been fed yet */
-export function sinkListJson(
-  known: readonly SinkSummary[],
-  fresh: readonly SinkConfig[],
-  sizes: ReadonlyMap<string, StoredSize | null>,
-): Record<string, unknown>[] {
-  const knownJson = known.map((sink) => {
-    const { text = null, limit = null } = sizes.get(sink.name) ?? {};
-    return { ...sink, size: text, limit };
-  });
-  const freshJson = fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' }));
-  return [...knownJson, ...freshJson];
-}
 
 /** The last error of a sink, and when it happened. */
 export function errorText({ error, error_at: at }: Pick<SinkSummary, 'error' | 'error_at'>): string {
@@ -181,11 +157,6 @@ export function sinkStatuses(store: Store, configured: readonly { name: string }
   const fresh = configured.filter(({ name }) => !known.some((sink) => sink.name === name));
   const none = { lag_records: null, lag_seconds: null, parked: 0, error: null, error_at: null, retry_at: null };
   return [...known, ...fresh.map(({ name }) => ({ name, state: 'new', held: null, ...none }))];
-}
-
-/** A parked event as `sink parked --json` prints it. */
-export function parkedJson({ change, at, ...event }: ParkedEvent): Record<string, unknown> {
-  return { ...event, op: change.op, at: iso(at) };
 }
 
 /** Names sinks that get no changes; null if all do. A paused sink is paused on purpose, and a failing one is retried. */

@@ -1,10 +1,11 @@
 import { Command, Option } from 'commander';
 import { usageError } from '../../base/errors.ts';
+import { iso } from '../../base/iso-time.ts';
 import type { SinkAction } from '../../operate/decisions/decision-types.ts';
 import { forgetSink, renameSink, requireSink } from '../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../operate/decisions/submit-decision.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
-import { parkedJson, sinkListJson, sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
+import { sinkListLines, sinkSummary, storedSizes } from '../../report/sink-report.ts';
 import { table, time } from '../../report/text.ts';
 import type { Config } from '../../settings/config.ts';
 import type { ParkedState } from '../../store/rows/sink-rows.ts';
@@ -24,8 +25,12 @@ async function list(context: CommandContext, store: Store, config: Config): Prom
   const configs = config.sinks.map(sinkConfig);
   const fresh = configs.filter(({ name }) => !sinks.some((sink) => sink.name === name));
   const sizes = await storedSizes(configs.filter((one) => !fresh.includes(one)));
-  const text = sinkListLines(colours(context), sinks, fresh, sizes);
-  return { json: sinkListJson(sinks, fresh, sizes), text };
+  const knownJson = sinks.map((sink) => {
+    const { text = null, limit = null } = sizes.get(sink.name) ?? {};
+    return { ...sink, size: text, limit };
+  });
+  const freshJson = fresh.map(({ name, kind, address, identity }) => ({ name, kind, address, identity, state: 'new' }));
+  return { json: [...knownJson, ...freshJson], text: sinkListLines(colours(context), sinks, fresh, sizes) };
 }
 
 /** Events that wait for a decision, or for their delivery. */
@@ -40,7 +45,8 @@ function listParked(store: Store, name: string): Result {
   const retry = `redeliver them: npx catchword sink retry ${name}`;
   const hint = `${retry}; skip one: npx catchword sink skip ${name} SEQ (or --all)`;
   const text = events.length === 0 ? `nothing of ${name} is parked` : [table(head, rows), hint];
-  return { json: events.map(parkedJson), text };
+  const json = events.map(({ change, at, ...event }) => ({ ...event, op: change.op, at: iso(at) }));
+  return { json, text };
 }
 
 async function decide(

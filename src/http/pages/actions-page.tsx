@@ -84,13 +84,8 @@ const STATES = {
   failed: { word: 'failed', mark: 'mark bad' },
 } as const;
 
-interface DecisionTableProps {
-  readonly store: Store;
-  readonly rows: readonly ActionRow[];
-  readonly nowMs: number;
-}
-
-function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
+function decisionTable(store: Store, rows: readonly ActionRow[], nowMs: number, none: string) {
+  if (rows.length === 0) return <p>{none}</p>;
   return (
     <Table
       caption="Decisions, a table"
@@ -116,8 +111,7 @@ function DecisionTable({ store, rows, nowMs }: DecisionTableProps) {
 export function decisionsSection(store: Store, nowMs: number, target?: number | string): Section {
   const names = typeof target === 'number' ? RUN_ACTIONS : SINK_ACTIONS;
   const rows = target === undefined ? store.actions.list(NEWEST) : store.actions.of(String(target), names, NEWEST);
-  const content =
-    rows.length === 0 ? <p>No decision yet.</p> : <DecisionTable store={store} rows={rows} nowMs={nowMs} />;
+  const content = decisionTable(store, rows, nowMs, 'No decision yet.');
   return { id: 'decisions', title: 'Decisions', live: true, content };
 }
 
@@ -129,7 +123,6 @@ export const actions: View = {
     const rows = store.actions.list(PAGE + 1, before);
     const shown = rows.slice(0, PAGE);
     const none = 'No decision yet. What operators decide on these pages, or with a command, is listed here.';
-    const list = shown.length === 0 ? <p>{none}</p> : <DecisionTable store={store} rows={shown} nowMs={clock.now()} />;
     const last = shown.at(-1);
     const links = (
       <p class="pages">
@@ -138,7 +131,7 @@ export const actions: View = {
       </p>
     );
     const sections = [
-      { id: 'decisions', live: before === undefined, content: list },
+      { id: 'decisions', live: before === undefined, content: decisionTable(store, shown, clock.now(), none) },
       { id: 'older', content: links },
     ];
     return { title: 'Decisions', sections };

@@ -41,10 +41,7 @@ interface SharedPage {
   readonly current: () => Promise<Html>;
 }
 
-/**
- * @param stopping aborted when nothing is to be rendered any more
- * @returns a function that renders a page at once; it throws what `show` throws
- */
+/** @returns a function that renders a page at once, and throws what `show` throws; later until `stopping` aborts */
 function createRendering(clock: Clock, stopping: AbortSignal) {
   /** The end of the rendering before, and of the pause after it. */
   let turn: Promise<void> = Promise.resolve();
@@ -145,8 +142,7 @@ export function createLivePages(parts: RouteParts) {
   return {
     /**
      * Answers with the stream of a page's live sections. Browsers at the same address share the rendering.
-     * @param show throws CatchwordError NOT_FOUND or USAGE for a page that does not exist
-     * @throws the same: an EventSource does not ask again for such a page
+     * @throws CatchwordError NOT_FOUND or USAGE of `show`: an EventSource does not ask again for such a page
      */
     follow: (request: FastifyRequest, reply: FastifyReply, show: () => Content): FastifyReply => {
       const refusal = streams.refusal(request, reply);

@@ -1,4 +1,3 @@
-import type { ComponentChildren } from 'preact';
 import { COUNTED, type Overview } from '../../report/overview-report.ts';
 import { count, plural, time } from '../../report/text.ts';
 import { sinkPath } from './sinks-page.tsx';
@@ -9,102 +8,86 @@ function counted(value: number, noun: string): string {
   return value > COUNTED ? `more than ${count(COUNTED)} ${noun}s` : plural(value, noun);
 }
 
-interface NoticeProps {
+/** What needs a decision, or may soon need one. */
+interface Notice {
   readonly state: 'warn' | 'bad';
   /** The problem, in one sentence. */
   readonly title: string;
-  /** The meaning of the problem, and the way to a decision. */
-  readonly children: ComponentChildren;
+  /** The meaning of the problem. */
+  readonly text?: string;
+  /** The way to a decision. */
+  readonly link?: readonly [href: string, words: string];
 }
 
-function Notice({ state, title, children }: NoticeProps) {
-  return (
-    <li class={`note ${state}`}>
-      <strong>{title}</strong> {children}
-    </li>
-  );
-}
-
-/** `97 more runs wait for a decision`, with a link to all of them. */
-function More({ words, href, name }: { readonly words: string; readonly href: string; readonly name: string }) {
-  return (
-    <li class="note bad">
-      {`${words} `}
-      <a href={href}>{name}</a>
-    </li>
-  );
-}
-
-function heldNotices({ listed, more }: Overview['held']) {
-  const notices = listed.map(({ run, removals, reason }) => (
-    <Notice state="bad" title={`Run ${run} would remove ${counted(removals, 'product')}.`}>
-      {reason !== null && `It was held back because ${clipped(reason)}. `}Nothing is removed before you decide.{' '}
-      <a href={`/runs/${run}`}>Look at them and decide</a>
-    </Notice>
-  ));
-  const words = `${plural(more, 'more run')} ${more === 1 ? 'waits' : 'wait'} for a decision about removals.`;
-  return more > 0 ? [...notices, <More words={words} href="/runs" name="Show all runs" />] : notices;
-}
-
-function sinkNotices({ troubled, moreTroubled: more }: Overview['sinks']) {
-  const notices = troubled.map(({ name, state, error, parked }) => {
-    const isHalted = state !== 'running' && state !== 'paused';
-    const title = isHalted ? `The sink ${name} is ${state}: it receives nothing.` : `The sink ${name} refused changes.`;
-    const events = `${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked.`;
-    return (
-      <Notice state={isHalted ? 'bad' : 'warn'} title={title}>
-        {isHalted ? error !== null && `${sentence(error)} ` : `${events} `}
-        <a href={sinkPath(name)}>Look at it and decide</a>
-      </Notice>
-    );
+function heldNotices({ listed, more }: Overview['held']): Notice[] {
+  const notices = listed.map(({ run, removals, reason }): Notice => {
+    const why = reason === null ? '' : `It was held back because ${clipped(reason)}. `;
+    const title = `Run ${run} would remove ${counted(removals, 'product')}.`;
+    const text = `${why}Nothing is removed before you decide.`;
+    return { state: 'bad', title, text, link: [`/runs/${run}`, 'Look at them and decide'] };
   });
-  const words = `${plural(more, 'more sink')} ${more === 1 ? 'needs' : 'need'} a decision.`;
-  return more > 0 ? [...notices, <More words={words} href="/sinks" name="Show all sinks" />] : notices;
+  const title = `${plural(more, 'more run')} ${more === 1 ? 'waits' : 'wait'} for a decision about removals.`;
+  return more > 0 ? [...notices, { state: 'bad', title, link: ['/runs', 'Show all runs'] }] : notices;
 }
 
-function runNotices({ failed, open, last, retry, daemon }: Overview) {
-  const again = daemon && retry !== null ? ` It is tried again at ${time(retry.at)}.` : '';
-  const failures = failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.';
-  const opened = `The last ${count(open)} full runs could not prove that they saw every product.`;
-  return [
-    failed > 0 && last !== null && (
-      <Notice state={failed > 1 ? 'bad' : 'warn'} title={failures}>
-        {`${sentence(last.error ?? 'the reason was not recorded')}${again} `}
-        <a href={`/runs/${last.id}`}>{`Look at run ${last.id}`}</a>
-      </Notice>
-    ),
-    open > 1 && (
-      <Notice state="warn" title={opened}>
-        Removals wait until a run can. <a href="/runs">See why</a>
-      </Notice>
-    ),
-  ];
+function sinkNotices({ troubled, moreTroubled: more }: Overview['sinks']): Notice[] {
+  const notices = troubled.map(({ name, state, error, parked }): Notice => {
+    const link = [sinkPath(name), 'Look at it and decide'] as const;
+    if (state === 'running' || state === 'paused') {
+      const text = `${counted(parked, 'event')} ${parked === 1 ? 'is' : 'are'} parked.`;
+      return { state: 'warn', title: `The sink ${name} refused changes.`, text, link };
+    }
+    const text = error === null ? '' : sentence(error);
+    return { state: 'bad', title: `The sink ${name} is ${state}: it receives nothing.`, text, link };
+  });
+  const title = `${plural(more, 'more sink')} ${more === 1 ? 'needs' : 'need'} a decision.`;
+  return more > 0 ? [...notices, { state: 'bad', title, link: ['/sinks', 'Show all sinks'] }] : notices;
 }
 
-/** Lists what needs a decision, or may soon need one; the most urgent first. */
-export function Attention({ overview }: { readonly overview: Overview }) {
+function* runNotices({ failed, open, last, retry, daemon }: Overview): Iterable<Notice> {
+  if (failed > 0 && last !== null) {
+    const again = daemon && retry !== null ? ` It is tried again at ${time(retry.at)}.` : '';
+    yield {
+      state: failed > 1 ? 'bad' : 'warn',
+      title: failed > 1 ? `The last ${count(failed)} runs failed.` : 'The last run failed.',
+      text: `${sentence(last.error ?? 'the reason was not recorded')}${again}`,
+      link: [`/runs/${last.id}`, `Look at run ${last.id}`],
+    };
+  }
+  if (open > 1) {
+    const title = `The last ${count(open)} full runs could not prove that they saw every product.`;
+    yield { state: 'warn', title, text: 'Removals wait until a run can.', link: ['/runs', 'See why'] };
+  }
+}
+
+/** The most urgent first. */
+function* noticesOf(overview: Overview): Iterable<Notice> {
   const { pause, daemon, freshness, held, sinks, others } = overview;
-  const found = [
-    ...heldNotices(held),
-    ...sinkNotices(sinks),
-    ...runNotices(overview),
-    pause !== null && (
-      <Notice state="warn" title={`The service asked for no request before ${time(pause.until)}.`}>
-        catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.
-      </Notice>
-    ),
-    ...others.map(({ title, advice }) => (
-      <Notice state="warn" title={`${title}.`}>
-        {advice}
-      </Notice>
-    )),
-    !daemon && freshness !== 'empty' && (
-      <Notice state="warn" title="No daemon is running.">
-        Nothing is read or delivered by itself. Start it with: npx catchword daemon
-      </Notice>
-    ),
-  ];
-  const notices = found.filter((notice) => notice !== false);
+  yield* heldNotices(held);
+  yield* sinkNotices(sinks);
+  yield* runNotices(overview);
+  if (pause !== null) {
+    const title = `The service asked for no request before ${time(pause.until)}.`;
+    yield { state: 'warn', title, text: 'catchword waits. If this happens often, lower CATCHWORD_RATE_LIMIT.' };
+  }
+  for (const { title, advice } of others) yield { state: 'warn', title: `${title}.`, text: advice };
+  if (!daemon && freshness !== 'empty') {
+    const text = 'Nothing is read or delivered by itself. Start it with: npx catchword daemon';
+    yield { state: 'warn', title: 'No daemon is running.', text };
+  }
+}
+
+/** Lists what needs a decision, or may soon need one. */
+export function Attention({ overview }: { readonly overview: Overview }) {
+  const notices = [...noticesOf(overview)];
   if (notices.length === 0) return <p class="good">Nothing needs a decision.</p>;
-  return <ul class="notes">{notices}</ul>;
+  return (
+    <ul class="notes">
+      {notices.map(({ state, title, text = '', link }) => (
+        <li class={`note ${state}`}>
+          <strong>{title}</strong> {text} {link && <a href={link[0]}>{link[1]}</a>}
+        </li>
+      ))}
+    </ul>
+  );
 }

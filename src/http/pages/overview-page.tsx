@@ -5,7 +5,7 @@ import { clockIn, count, plural, size, time } from '../../report/text.ts';
 import { decisionsSection } from './actions-page.tsx';
 import { Attention } from './overview-attention.tsx';
 import { History } from './overview-history.tsx';
-import { Figures } from './page-facts.tsx';
+import { Facts } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
 import { roughly } from './page-time.tsx';
 import type { PageParts, View } from './page-view.ts';
@@ -54,7 +54,8 @@ function Headline({ overview }: OverviewProps) {
   const [state, words] = FRESHNESS[freshness];
   const missedRuns = missedTexts(missed, plans.timezone);
   return (
-    <Figures
+    <Facts
+      areBoxed
       known={{
         Mirror: (
           <>

@@ -1,39 +1,30 @@
 import type { ComponentChildren } from 'preact';
 
-/** Facts by their names; null or false for a fact that is left out. A name may have several values. */
-export type Known = Readonly<Record<string, ComponentChildren | readonly ComponentChildren[]>>;
-
-const rowsOf = (known: Known) =>
-  Object.entries(known).flatMap(([name, value]) => {
-    const values = (Array.isArray(value) ? value : [value]).filter((one) => one !== null && one !== false);
-    return values.length === 0 ? [] : { name, values };
-  });
-
-export function Facts({ known }: { readonly known: Known }) {
-  return (
-    <dl>
-      {rowsOf(known).map(({ name, values }) => (
-        <>
-          <dt>{name}</dt>
-          {values.map((value) => (
-            <dd>{value}</dd>
-          ))}
-        </>
-      ))}
-    </dl>
-  );
+interface FactsProps {
+  /** Facts by their names; null or false for a fact that is left out. A name may have several values. */
+  readonly known: Readonly<Record<string, ComponentChildren | readonly ComponentChildren[]>>;
+  /** Whether they are in boxes next to each other. */
+  readonly areBoxed?: boolean;
 }
 
-/** The same, in boxes next to each other. */
-export function Figures({ known }: { readonly known: Known }) {
+export function Facts({ known, areBoxed = false }: FactsProps) {
+  const rows = Object.entries(known).map(([name, value]) => {
+    const values: readonly ComponentChildren[] = Array.isArray(value) ? value : [value];
+    return { name, values: values.filter((one) => one !== null && one !== false) };
+  });
   return (
-    <dl class="figures">
-      {rowsOf(known).map(({ name, values }) => (
-        <div>
-          <dt>{name}</dt>
-          <dd>{values}</dd>
-        </div>
-      ))}
+    <dl class={areBoxed ? 'figures' : undefined}>
+      {rows.map(
+        ({ name, values }) =>
+          values.length > 0 && (
+            <div>
+              <dt>{name}</dt>
+              {values.map((value) => (
+                <dd>{value}</dd>
+              ))}
+            </div>
+          ),
+      )}
     </dl>
   );
 }

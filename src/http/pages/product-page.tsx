@@ -7,7 +7,7 @@ import { count, plural } from '../../report/text.ts';
 import { productAsOf, requireKnownSeq } from '../../store/history/history.ts';
 import { requireProduct } from '../../store/rows/find-product.ts';
 import type { ProductRow } from '../../store/rows/product-rows.ts';
-import { Facts, type Known } from './page-facts.tsx';
+import { Facts } from './page-facts.tsx';
 import { Table } from './page-table.tsx';
 import { When } from './page-time.tsx';
 import { numberIn, type Section, type View } from './page-view.ts';
@@ -45,7 +45,7 @@ function Fields({ fields }: Pick<ReturnType<typeof productText>, 'fields'>) {
     if (texts.length > LISTED) values.push(`and ${count(texts.length - LISTED)} more: see the JSON`);
     return [label, values];
   });
-  return <Facts known={Object.fromEntries(known) as Known} />;
+  return <Facts known={Object.fromEntries(known)} />;
 }
 
 type Price = readonly (string | null)[];

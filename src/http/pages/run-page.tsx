@@ -1,14 +1,14 @@
 import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
-import { type ListPicture, picturesOf } from '../../report/run-picture.ts';
-import { restlessText, settingsText, settlingText, unusualText, updatesText } from '../../report/run-text.ts';
+import { picturesOf } from '../../report/run-picture.ts';
+import { settingsText, settlingText, updatesText, warningText } from '../../report/run-text.ts';
 import { type RunWatch, watchRun } from '../../report/run-watch.ts';
 import { kindWords, stageWords } from '../../report/run-words.ts';
 import { count, duration, plural } from '../../report/text.ts';
 import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
-import { Figures } from './page-facts.tsx';
+import { Facts } from './page-facts.tsx';
 import { When } from './page-time.tsx';
 import { numberIn, type PageParts, type Section, type View, type Visit } from './page-view.ts';
 import { heldSection } from './run-held.tsx';
@@ -56,7 +56,6 @@ function Progress({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Says why the run does not go on. */
 function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   const { store } = parts;
   const pause = store.source.pause(nowMs);
@@ -75,7 +74,6 @@ function Waiting({ scene: { parts, nowMs } }: { readonly scene: Scene }) {
   );
 }
 
-/** The expected end of the run, in words. */
 function End({ scene }: { readonly scene: Scene }) {
   const { parts, run, watch, nowMs } = scene;
   if (parts.store.keeperLease.holder(nowMs) === null) return <>not known: no process works on it</>;
@@ -136,7 +134,8 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   const known = limit === null ? 'no limit' : `of ${count(limit)} allowed`;
   const isMissing = run.missing > 0 && run.state !== 'held';
   return (
-    <Figures
+    <Facts
+      areBoxed
       known={{
         'Products read': (
           <>
@@ -170,16 +169,9 @@ function RunFigures({ scene }: { readonly scene: Scene }) {
   );
 }
 
-/** Says that the run updated nearly every product, and which field changed; not of an unusual run, which says more. */
-function Restless({ run }: { readonly run: Run }) {
-  const field = run.evidence?.commonChange;
-  if (field === undefined || run.unusual !== null) return null;
-  const { title, advice } = restlessText({ ...run, field });
-  return <p class="note warn">{`It ${title}. ${advice}`}</p>;
-}
-
 function Headline({ scene }: { readonly scene: Scene }) {
   const { run, watch, isOver } = scene;
+  const warning = warningText(run);
   return (
     <>
       <p class="verdict">
@@ -194,8 +186,7 @@ function Headline({ scene }: { readonly scene: Scene }) {
       {!isOver && <Waiting scene={scene} />}
       <RetryNote scene={scene} />
       {run.state === 'cancelled' && <p>{run.error ?? 'It was cancelled. What it had read is kept.'}</p>}
-      {run.unusual !== null && <p class="note warn">{`It ${Object.values(unusualText(run.unusual)).join('. ')}`}</p>}
-      <Restless run={run} />
+      {warning !== null && <p class="note warn">{warning}</p>}
       {settingsText(run).map((text) => (
         <p class="note">{text}</p>
       ))}
@@ -228,8 +219,10 @@ function Decide({ parts: { store }, run, isOver }: Scene) {
   );
 }
 
-function windowsContent(scene: Scene, pictures: readonly ListPicture[]) {
+/** Pictures of the lists; null for a run that has ended and has no seams, which its proof says. */
+function windowsOf(scene: Scene) {
   const { run, watch, isOver } = scene;
+  const pictures = picturesOf(watch, run).filter(({ read, planned }) => read > 0 && planned > 1);
   if (pictures.length > 0) return <Picture pictures={pictures} run={run} />;
   if (isOver && run.evidence === null && watch.isGone(run)) {
     return <p>Which windows it read is kept only until a later run completes.</p>;
@@ -238,13 +231,6 @@ function windowsContent(scene: Scene, pictures: readonly ListPicture[]) {
   if (progressOf(scene).read > 0)
     return <p>One response held everything so far. A list has seams only if it takes several.</p>;
   return <p>Nothing is read yet. The first answer tells how long the list is.</p>;
-}
-
-/** Pictures of the lists; empty for a run that has ended and has no seams, which its proof says. */
-function windowsSection(scene: Scene): Section {
-  const pictures = picturesOf(scene.watch, scene.run).filter(({ read, planned }) => read > 0 && planned > 1);
-  const content = windowsContent(scene, pictures);
-  return { id: 'windows', ...(content !== null && { title: 'Windows and seams' }), live: true, content };
 }
 
 /** Requests a minute over the time of the run, against the limit. */
@@ -290,10 +276,11 @@ export const run: View = {
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
     // Live after its end, too: a tab in the background may return when it is over.
     const live = true;
+    const windows = windowsOf(scene);
     const sections: Section[] = [
       { id: 'headline', live, content: <Headline scene={scene} /> },
       heldSection(parts.store, found, numberIn(visit.query, 'held')),
-      windowsSection(scene),
+      { id: 'windows', ...(windows !== null && { title: 'Windows and seams' }), live, content: windows },
       { id: 'proof', title: 'What it has proven', live, content: <Proof run={found} /> },
       { id: 'pace', title: 'Requests a minute', live, content: <Pace scene={scene} /> },
       rejectedSection(parts.store, found, numberIn(visit.query, 'rejected') ?? 0),

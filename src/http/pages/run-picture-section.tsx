@@ -74,7 +74,6 @@ function List({ picture, run }: { readonly picture: ListPicture; readonly run: R
   );
 }
 
-/** Says why the seams are not proven. */
 function previewWords({ finishedAt }: Run): string {
   return finishedAt === null
     ? 'This is a preview. A seam seems closed if both neighbours hold a product, until the run judges it after a delta. What the run has proven is decided at its end.'

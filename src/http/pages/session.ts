@@ -36,10 +36,9 @@ function isSecure({ headers, protocol }: FastifyRequest): boolean {
 export type Sessions = ReturnType<typeof createSessions>;
 
 /**
- * Sessions without a store: the cookie holds the session, signed with a key that is derived from the token. So a restart
- * or another process of the mirror keeps them, and another token ends them all. Only the process that a browser signs out
- * of remembers that this session has ended. Deriving the key is slow on purpose: who has a cookie could otherwise guess a
- * weak token quickly.
+ * Sessions without a store: the cookie holds the session, signed with a key that is derived from the token, slowly, so
+ * that who has a cookie cannot guess a weak token. A restart or another process of the mirror keeps them, and another
+ * token ends them all. Only the process that a browser signs out of remembers that.
  */
 export function createSessions(token: string, clock: Clock) {
   const key = scryptSync(token, 'catchword session', 32);
