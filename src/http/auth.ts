@@ -21,7 +21,6 @@ declare module 'fastify' {
   }
 }
 
-/** Checks the method, and where the request comes from. */
 function foreignError({ method, headers, routeOptions }: FastifyRequest): HttpError | null {
   const isAction = method === 'POST' && routeOptions.config.action === true;
   if (method !== 'GET' && method !== 'HEAD' && !isAction) {
@@ -49,7 +48,7 @@ function hostError({ headers }: FastifyRequest): HttpError | null {
   return { code: 'HOST_REFUSED', message: 'without a token, only local host names are allowed', hint };
 }
 
-/** Checks the bearer token, or the session of a browser, which it notes in the request. */
+/** Notes the session of a browser in the request, too. */
 function tokenError(request: FastifyRequest, check: TokenCheck, sessions: Sessions | null): HttpError | null {
   const { headers, ip, routeOptions } = request;
   request.session = sessions?.of(request) ?? null;

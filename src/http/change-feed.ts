@@ -32,11 +32,7 @@ export interface Batch {
   readonly bytes: Buffer;
 }
 
-/**
- * Keeps the batches of all views that were used last, by the view and the number that they follow. What has been recorded
- * never changes.
- * @param read makes a batch that is not kept
- */
+/** Keeps the batches that were used last, by the view and the number that they follow: what is recorded never changes. */
 function createKeptBatches(read: (seq: number, view: View | null) => Batch | null) {
   const kept = new Map<string, Batch>();
   let bytes = 0;
@@ -62,11 +58,7 @@ function createKeptBatches(read: (seq: number, view: View | null) => Batch | nul
   };
 }
 
-/**
- * Polls the mirror while a reader waits, once for all that wait.
- * @returns a function that waits for the next poll, and returns the newest change; it throws what reading the mirror
- *   threw, and the signal's reason when that aborts
- */
+/** Waits for the next poll of the mirror, which all that wait share. @returns the newest change */
 function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
   let poll: Promise<number> | null = null;
 
@@ -81,13 +73,12 @@ function createPoll({ changes }: Store, clock: Clock, pollMs: number) {
   };
 }
 
-/** Reads events after a change, as many as fit a batch. */
 function createEventReader(store: Store, fallback: string) {
   const { changes: changesOf } = createViewReader(store);
   /** Size of a change of the batch before: changes next to each other are alike. */
   let changeCharacters = BATCH_CHARACTERS / BATCH;
 
-  /** @returns the events, how far the log was searched, how many records were read, and how often a view failed */
+  /** Reads as many as fit a batch. @returns also how far the log was searched, and how many records were read for it */
   return (seq: number, view: View | null, limit = BATCH, filter: ChangeFilter = {}) =>
     store.read(() => {
       // A mirror that was restored meanwhile has other changes at the same numbers.
@@ -113,12 +104,11 @@ function createEventReader(store: Store, fallback: string) {
 }
 
 /**
- * Where a stream starts. Its ids are those of its events, and an EventSource sends the last one back. A position that is
- * not in this log cannot be rejected, because any status but 200 ends an EventSource for good: the stream then starts with
- * `event: reset`. Call inside a read transaction.
- * @param requested a position, or `latest` for changes recorded from now on
+ * Where a stream starts; with `event: reset` if the position is not in this log, because any status but 200 would end an
+ * EventSource for good. Call inside a read transaction.
+ * @param requested a position, such as the id of an event, or `latest` for changes recorded from now on
  * @param wantsPast whether a reader whose position is not in this log gets the whole log, or only new changes
- * @returns the change after which the events start, the first message, and why the position is not in this log; null if it is
+ * @returns the change after which the events start, the first message, and why the position is not in this log, if so
  */
 export function streamStart(store: Store, requested: string, wantsPast: boolean) {
   const last = store.changes.lastSeq();
@@ -138,17 +128,12 @@ export function streamStart(store: Store, requested: string, wantsPast: boolean)
 
 export type ChangeFeed = ReturnType<typeof createChangeFeed>;
 
-interface ChangeFeedOptions {
-  readonly store: Store;
-  /** The `source` of events if the mirror has not stored its own. */
-  readonly fallback: string;
-  readonly clock: Clock;
-  /** Pause between two polls of the mirror, milliseconds. */
-  readonly pollMs: number;
-}
-
-/** Reads the change log as events. */
-export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedOptions) {
+/**
+ * Reads the change log as events.
+ * @param fallback the `source` of events if the mirror has not stored its own
+ * @param pollMs pause between two polls of the mirror, milliseconds
+ */
+export function createChangeFeed(store: Store, fallback: string, clock: Clock, pollMs: number) {
   const eventsAfter = createEventReader(store, fallback);
 
   function readBatch(seq: number, view: View | null): Batch | null {
@@ -161,8 +146,7 @@ export function createChangeFeed({ store, fallback, clock, pollMs }: ChangeFeedO
   }
 
   /**
-   * JSON with the events after `after`, the number to continue after, and the newest change as of now, in pieces that are
-   * read one by one.
+   * JSON with the events after `after`, in pieces that are read one by one.
    * @throws the first piece: CatchwordError USAGE if `after` is beyond the newest change; each: MIRROR_REPLACED
    */
   function* page(after: number, limit: number, filter: ChangeFilter, view: View | null): Generator<string, void> {

@@ -21,7 +21,6 @@ export interface ReadinessOptions extends Pick<PageParts, 'store' | 'state'> {
   readonly problem?: (() => string | null) | undefined;
 }
 
-/** Says why the mirror should not be relied on; null if it may be. */
 function unreadyReason(state: MirrorState): string | null {
   const asOf = iso(state.asOf);
   switch (state.freshness) {

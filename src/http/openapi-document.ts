@@ -48,11 +48,7 @@ function override({ zodSchema, jsonSchema }: Part): void {
   if (zodSchema instanceof z.ZodDefault) jsonSchema.default = zodSchema.def.defaultValue;
 }
 
-/**
- * Describes routes from their schemas.
- * @param addRoutes adds the routes to an instance that never listens
- * @returns the text of an OpenAPI 3.1 document
- */
+/** @param addRoutes adds the routes to an instance that never listens @returns the text of an OpenAPI 3.1 document */
 async function describe(addRoutes: (app: FastifyInstance) => unknown): Promise<string> {
   // Loaded here, because few processes are ever asked for the document.
   const [{ default: swagger }, { createJsonSchemaTransform, createJsonSchemaTransformObject }] = await Promise.all([
@@ -91,9 +87,8 @@ async function describe(addRoutes: (app: FastifyInstance) => unknown): Promise<s
 }
 
 /**
- * Adds routes, and a description of them at `/openapi.json`, which is made when it is first requested; and the JSON Schema
- * of an event at `/schemas/event.json`.
- * @param addRoutes called for `app`, and for an instance that is only described
+ * Adds routes, a description of them at `/openapi.json`, and the JSON Schema of an event at `/schemas/event.json`.
+ * @param addRoutes called for `app`, and for an instance that is only described, when somebody first asks for that
  * @returns what `addRoutes` returned for `app`
  */
 export function addDescribed<T>(app: FastifyInstance, addRoutes: (app: FastifyInstance) => T): T {

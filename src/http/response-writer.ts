@@ -71,7 +71,6 @@ function createWriter(response: ServerResponse, ending: AbortController, parts: 
   const slow = () => ending.abort('SLOW_READER' satisfies EndCode);
   waiting.watch(response, { pending: () => pending, end: slow });
 
-  /** Waits until the socket drains or the response ends. */
   async function drained(): Promise<void> {
     const over = new AbortController();
     const until = { signal: over.signal };
@@ -150,8 +149,8 @@ export async function writeStream(
 }
 
 /**
- * Sends JSON that is made while it is taken, so that a client that takes nothing keeps only a piece in memory. A client
- * that is too slow, or whose page cannot be read to its end, sees a broken connection, not the end of a page.
+ * Sends JSON that is made while it is taken. A client that is too slow, or whose page cannot be read to its end, sees a
+ * broken connection, not the end of a page.
  * @throws what the first piece throws; then nothing was sent
  */
 export async function sendPieces(

@@ -72,7 +72,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
       stopped !== undefined && !isStream(request) ? sendError(reply, STOPPING) : undefined,
     );
     const waiting = addWaiting(app, { clock, log, limits });
-    const changes = createChangeFeed({ store, fallback: options.source, clock, pollMs: limits.pollMs });
+    const changes = createChangeFeed(store, options.source, clock, limits.pollMs);
     const readers = { changes, views: createReaderViews(), clock, log, limits, waiting };
     const endStreams = addDescribed(app, (to) => {
       addHealth(to, { ...options, store, state }, log);
@@ -84,10 +84,7 @@ export async function startWeb(options: WebOptions): Promise<Service & { readonl
     const url = await listen(app, options.host, options.port);
     log.info({ address: url }, 'listening');
     const watching = watchMirror(store, clock);
-    /**
-     * Stops listening, ends the streams, and waits at most `stopMs` for open responses. A client that connects now is
-     * refused, which a standard EventSource survives, unlike an error status.
-     */
+    /** A client that connects from now on is refused, which a standard EventSource survives, unlike an error status. */
     const stop = async (): Promise<void> => {
       await watching.stop();
       // Not the HTTP server's own `close`: it breaks connections whose responses are written but not yet received.

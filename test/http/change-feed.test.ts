@@ -21,7 +21,7 @@ async function feedOf(options: Parameters<typeof filled>[0]) {
       return hand.sleep(ms, signal);
     },
   };
-  const feed = createChangeFeed({ store, fallback: 'https://catalog.example/v4/products', clock, pollMs: POLL_MS });
+  const feed = createChangeFeed(store, 'https://catalog.example/v4/products', clock, POLL_MS);
   return { db, feed, pass: (ms: number) => hand.pass(ms), sleeps: () => sleeps };
 }
 

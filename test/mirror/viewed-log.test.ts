@@ -56,7 +56,7 @@ type Reader = ReturnType<typeof createReader>;
 /** One reading of each kind: at most about so many events, from the reader's position. @returns whether it has all */
 function readingOf(store: Store, options: (typeof VIEWS)[number]) {
   const view = compileView(viewText(options.where, options.fields), { where: 'w', fields: 'f' });
-  const feed = createChangeFeed({ store, fallback: 'https://catalog.example', clock: systemClock, pollMs: 1 });
+  const feed = createChangeFeed(store, 'https://catalog.example', systemClock, 1);
   const mirror = openMirror(store.path);
   const seqOf = (position: string): number => {
     const found = findPosition(store, position);

@@ -75,11 +75,7 @@ export function changeMessages(
   };
 }
 
-/**
- * Serves the change log as server-sent events.
- * @returns a function that ends every stream with SHUTDOWN, later ones too; it resolves when their readers took the last
- *   message, or are gone
- */
+/** Serves the change log as server-sent events. @returns a function that ends every stream, later ones too */
 export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Promise<void> {
   const { changes, clock, limits, log, views } = options;
   const streams = createOpenStreams(options, {
@@ -90,9 +86,7 @@ export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Pr
 
   /**
    * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
-   * @returns a position in the log, or `latest`, and whether a reader whose position is not in this log gets all of it
-   * @throws CatchwordError USAGE for a position beyond the newest change. A standard EventSource
-   *   gets `event: reset` for such a position, because it reconnects with the address it first used.
+   * @throws CatchwordError USAGE for a number beyond the newest change, which an EventSource gets as `event: reset`
    */
   function readRequest({ after, ...text }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
     const wantsPast = after !== 'latest';
