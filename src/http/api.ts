@@ -10,14 +10,14 @@ import { statusOf } from '../report/status-report.ts';
 import { isPosition, MISPLACED } from '../store/history/log-position.ts';
 import { requireProduct } from '../store/rows/find-product.ts';
 import { CHANGES, HITS, MIRRORED_PRODUCT, PRODUCTS, RUNS, STATUS } from './answers.ts';
-import type { ChangeFeed } from './change-feed.ts';
 import { sendError } from './http-error.ts';
 import type { PageParts } from './pages/page-view.ts';
 import { parameters, textParameter, wholeNumber } from './parameters.ts';
 import { productPieces } from './product-list.ts';
-import { type ReaderViews, VIEW_PARAMETERS } from './reader-views.ts';
-import { type RouteParts, sendPieces } from './response-writer.ts';
+import { VIEW_PARAMETERS } from './reader-views.ts';
+import { sendPieces } from './response-writer.ts';
 import { answering, sending } from './route-schema.ts';
+import type { ChangeParts } from './sse/sse-route.ts';
 
 const LIMIT = wholeNumber('How many to return at most.', 20, 1, 1000);
 const NO_PARAMETERS = parameters({});
@@ -97,10 +97,7 @@ const CHANGES_ROUTE = sending(CHANGES, {
   errors: [409],
 });
 
-interface ApiOptions extends RouteParts, Pick<PageParts, 'store' | 'state' | 'plans' | 'search'> {
-  readonly changes: ChangeFeed;
-  readonly views: ReaderViews;
-}
+type ApiOptions = ChangeParts & Pick<PageParts, 'store' | 'state' | 'plans' | 'search'>;
 
 /** Serves what the commands print with `--json`. Each response shows one state of the file; a page of changes is read piece by piece. */
 export function addApi(app: FastifyInstance, options: ApiOptions): void {

@@ -6,11 +6,8 @@ import { errorJson } from './http-error.ts';
 /** The first byte of a TLS handshake. */
 const TLS_HANDSHAKE = 0x16;
 
-interface BrokenRequest {
-  readonly code?: string;
-  /** The bytes that could not be read. */
-  readonly rawPacket?: unknown;
-}
+/** What could not be read, and Node's code. */
+type BrokenRequest = { readonly code?: string; readonly rawPacket?: unknown };
 
 /** Answers with an error as the API does, which quotes nothing, and closes the connection. */
 function refuse(socket: Duplex, status: number, message: string, hint: string): void {

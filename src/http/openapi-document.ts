@@ -71,7 +71,7 @@ async function describe(addRoutes: (app: FastifyInstance) => unknown): Promise<s
     transform: createJsonSchemaTransform({ zodToJsonConfig }),
     transformObject: (document) => {
       const { components, ...rest } = addSchemas(document) as OpenAPIV3_1.Document;
-      // The library adds each schema twice: what parameters refer to ends in `Input`, and there is no such parameter.
+      // The library adds each schema twice. Only parameters could refer to the one that ends in `Input`, and none does.
       const schemas = Object.entries(components?.schemas ?? {}).filter(([name]) => !name.endsWith('Input'));
       return { ...rest, components: { ...components, schemas: Object.fromEntries(schemas) } };
     },

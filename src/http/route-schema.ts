@@ -5,8 +5,7 @@ import { parseParameters } from './parameters.ts';
 
 /*
  * A route of the API says with zod what it takes and answers: fastify parses the parameters with it, TypeScript checks the
- * handler against it, and /openapi.json describes it. Routes without such a schema, such as those of pages, are not
- * affected and not described.
+ * handler against it, and /openapi.json describes it. Routes without such a schema are not described.
  */
 
 /** The description of a route in /openapi.json. */

@@ -11,10 +11,8 @@ import type { StreamLimits } from './stream-limits.ts';
  * Responses that slow readers have not received are buffered in this process. Each reader alone may keep little waiting,
  * but a thousand of them keep much, so there is one bound over all of them together:
  *
- *     below the bound    nothing happens
- *     above it           readers that have taken nothing since the last check are ended, the slowest first, until the
- *                        rest fits; a reader that is still there at the next check is cut off; new large answers get
- *                        OVERLOADED
+ *     above it, readers that have taken nothing since the last check are ended, the slowest first, until the rest fits;
+ *     a reader that is still there at the next check is cut off; new large answers get OVERLOADED
  *
  * A reader that takes its data is never ended for the others.
  */
@@ -97,10 +95,7 @@ function choose(connections: readonly Connection[], { bytes, sharers }: ReturnTy
   return chosen;
 }
 
-/**
- * Waits for the last response of a connection, because they are received in order. One that waits behind another is not
- * notified when the connection breaks.
- */
+/** Waits for the last response, because they are received in order, or for the end of the connection. */
 function received({ socket, responses }: Connection): Promise<void> {
   return new Promise((resolve) => {
     [...responses.keys()].at(-1)?.once('close', resolve);
@@ -178,8 +173,8 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
       if (responses?.has(response)) responses.set(response, reader);
     },
     /**
-     * Waits until every open response was received by its client, or its connection is gone. For Node.js a response is
-     * finished once it is handed to the socket, and closing the server then breaks the connection.
+     * Waits until every open response was received, or its connection is gone. For Node.js a response is finished once it
+     * is handed to the socket, and closing the server then breaks the connection.
      */
     received: async (): Promise<void> => {
       const open = [...connections.values()].filter(({ responses }) => responses.size > 0);
@@ -187,10 +182,7 @@ export function addWaiting(app: FastifyInstance, { clock, log, limits }: Waiting
     },
     /** Whether more waits than may, so that nothing large is started. */
     isFull,
-    /**
-     * Waits until it is this reader's turn to read. One reads between two rounds of all other work: if every reader read
-     * in each round, hundreds of them would hold up small answers for seconds.
-     */
+    /** Waits for this reader's turn: if all read between two rounds of other work, they would hold it up for seconds. */
     turn: (): Promise<void> => {
       lastTurn = lastTurn.then(() => otherWork());
       return lastTurn;

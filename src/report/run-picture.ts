@@ -29,10 +29,7 @@ export function cellsOf<S extends string>(rank: readonly S[], states: readonly S
   return cells.join('');
 }
 
-/**
- * Two numbers for each window, in two digits of base 36 each: by how many products it starts after the one before, and
- * its size. Empty if cells are shared or the places are not known.
- */
+/** Of each window, in two digits of base 36 each: by how many products it starts after the one before, and its size. */
 function placesOf(windows: readonly Window[]): string {
   const starts = windows.map(startOf);
   const numbers = windows.flatMap(({ perPage }, at) => [(starts[at] ?? 0) - (starts[at - 1] ?? 0), perPage]);
@@ -54,6 +51,7 @@ function draw(facts: Facts, states: readonly WindowState[], letters: string, win
     seams: cellsOf(SEAM_RANK, states.length === 0 ? [] : [...seams, ' ' as const], perCell),
     /** Windows that share a cell; 1 for most lists. */
     perCell,
+    /** Empty if cells are shared, or the places are not known. */
     places: perCell === 1 && windows.length === states.length ? placesOf(windows) : '',
     windows: tally(WINDOW_RANK, states),
     joints: tally(SEAM_RANK, seams),

@@ -14,8 +14,8 @@ export type WindowState = '.' | 'w' | 'a' | 'x' | 'd';
 export type SeamState = '.' | 'j' | 'r' | 'o' | ' ';
 
 /**
- * Follows a list while it is read: which of its windows are read, and which neighbours seem to join. The run itself judges
- * the seams, and notes them, once it has read the changes since the list began; until then, these are a preview.
+ * Follows a list while it is read: which of its windows are read, and which neighbours seem to join, until the run itself
+ * has judged the seams.
  */
 function createListWatch({ runs }: Reader, pass: Pass) {
   const plan = createListPlan(pass.reversed ? { ...pass, foundLength: runs.heldUpTo(pass.runId, pass.pass) } : pass);
@@ -130,10 +130,7 @@ export function createRunWatch(store: Reader, runId: number) {
       seen.upTo = fresh.at(-1)?.rowid ?? seen.upTo;
       seen.noted += fresh.length;
     },
-    /**
-     * Whether a run that has ended made requests that are not known here: a later run has completed, and their
-     * checkpoints were dropped before they were read.
-     */
+    /** Whether a later run has completed, so that checkpoints of this one were dropped before they were read. */
     isGone: ({ finishedAt, pages }: Pick<Run, 'finishedAt' | 'pages'>): boolean =>
       finishedAt !== null && seen.noted < pages,
     passes: () => passes,
@@ -148,10 +145,7 @@ export type RunWatch = ReturnType<typeof createRunWatch>;
 
 const watches = new WeakMap<Reader, Map<number, RunWatch>>();
 
-/**
- * Follows a run. Each checkpoint is read once, however often this is called; the newest RUNS_MOST runs that were asked
- * for are kept in memory (about 3 MB for a million products).
- */
+/** Follows a run. The runs that were asked for last are kept in memory, about 3 MB each for a million products. */
 export function watchRun(store: Reader, id: number): RunWatch {
   const known = watches.get(store) ?? new Map<number, RunWatch>();
   watches.set(store, known);

@@ -149,12 +149,8 @@ function backTo(request: FastifyRequest): string {
   return from.host === host && !from.pathname.startsWith('//') ? from.pathname + from.search : PATH;
 }
 
-/**
- * How often, and after how many milliseconds, a decision is looked at before the browser returns, so that the page shows
- * what came of it: the daemon takes it within a second.
- */
-const LOOKS = 40;
-const LOOK_MS = 50;
+/** How often, and after how many milliseconds, a decision is looked at, so that the page shows what the daemon made of it. */
+const [LOOKS, LOOK_MS] = [40, 50];
 
 /** The longest form, in bytes. */
 const MAX_FORM = 4_096;

@@ -43,8 +43,7 @@ export const changes: View = {
   path: '/changes',
   show: ({ store, clock }, { query }) => {
     const given = numberIn(query, 'before');
-    const before = given ?? Number.MAX_SAFE_INTEGER;
-    const found = store.changes.before(before, MOST + 1);
+    const found = store.changes.before(given ?? Number.MAX_SAFE_INTEGER, MOST + 1);
     const shown = found.slice(0, MOST);
     const last = store.changes.lastSeq();
     const lately = last - store.changes.seqAt(clock.now() - RATE_MS);

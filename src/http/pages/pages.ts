@@ -57,14 +57,9 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
       const { pathname } = new URL(request.url, 'http://localhost');
       return sendPage(reply, show(view, await visitOf(view, request, parts)), pathname);
     });
-    app.route({
-      method: 'GET',
-      url: LIVE_PATH + view.path,
-      exposeHeadRoute: false,
-      handler: async (request, reply) => {
-        const address = addressOf(request);
-        return live.follow(request, reply, () => show(view, address));
-      },
+    app.get(LIVE_PATH + view.path, { exposeHeadRoute: false }, async (request, reply) => {
+      const address = addressOf(request);
+      return live.follow(request, reply, () => show(view, address));
     });
   }
 

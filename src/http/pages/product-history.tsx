@@ -70,7 +70,7 @@ function Fields({ op, fields }: ProductChange) {
 }
 
 /**
- * The changes of a product, newest first, as of `at` if it is given, a page at a time.
+ * The changes of a product, newest first.
  * @param row the product as it is now, or as of `at`
  * @param given the change before which the page starts; null: the newest
  */

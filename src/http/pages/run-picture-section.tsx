@@ -80,14 +80,8 @@ function previewWords({ finishedAt }: Run): string {
     : 'This run stopped before its seams could be proven: they are drawn as it judged them last, or from what neighbours hold.';
 }
 
-interface PictureProps {
-  /** Not of a list of one response. */
-  readonly pictures: readonly ListPicture[];
-  readonly run: Run;
-}
-
 /** All windows of the lists that a run reads. The script draws them; the captions and the legend say the same. */
-export function Picture({ pictures, run }: PictureProps) {
+export function Picture({ pictures, run }: { readonly pictures: readonly ListPicture[]; readonly run: Run }) {
   return (
     <>
       <p>

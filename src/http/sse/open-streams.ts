@@ -45,12 +45,8 @@ export function refuse(
   return reply.headers({ ...error.headers, ...STREAM_HEADERS }).send(endBlock(error.code, retryMs));
 }
 
-interface Limit {
-  /** Streams that may be open. For safety. */
-  readonly most: number;
-  readonly message: string;
-  readonly hint: string;
-}
+/** How many streams may be open, for safety, and why the next one is refused. */
+type Limit = Pick<HttpError, 'message' | 'hint'> & { readonly most: number };
 
 /** The open streams of one kind. */
 export function createOpenStreams(parts: RouteParts, { most, message, hint }: Limit) {

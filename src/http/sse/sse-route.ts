@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import * as z from 'zod';
 import { errorFields } from '../../base/log.ts';
@@ -11,7 +11,8 @@ import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts'
 import { body, sending } from '../route-schema.ts';
 import { accepts, createOpenStreams, refuse, STREAM_HEADERS, STREAM_PATH } from './open-streams.ts';
 
-interface SseOptions extends RouteParts {
+/** The parts of routes that read the change log. */
+export interface ChangeParts extends RouteParts {
   readonly changes: ChangeFeed;
   readonly views: ReaderViews;
 }
@@ -76,7 +77,7 @@ export function changeMessages(
 }
 
 /** Serves the change log as server-sent events. @returns a function that ends every stream, later ones too */
-export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Promise<void> {
+export function addSseRoute(app: FastifyInstance, options: ChangeParts): () => Promise<void> {
   const { changes, clock, limits, log, views } = options;
   const streams = createOpenStreams(options, {
     most: limits.maxStreams,
@@ -84,21 +85,9 @@ export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Pr
     hint: 'Close streams that are not in use, retry later, or page through /api/changes.',
   });
 
-  /**
-   * Reads where to start. `Last-Event-ID` of a reader that reconnects wins over the address it first used.
-   * @throws CatchwordError USAGE for a number beyond the newest change, which an EventSource gets as `event: reset`
-   */
-  function readRequest({ after, ...text }: z.output<typeof QUERY>, headers: FastifyRequest['headers']) {
-    const wantsPast = after !== 'latest';
-    const reading = views.of(text);
-    const lastId = headers['last-event-id'];
-    if (lastId !== undefined && lastId !== '') return { position: String(lastId), wantsPast, reading };
-    if (/^\d+$/.test(after) && !accepts(headers)) requireKnownSeq('after', Number(after), changes.lastSeq());
-    return { position: after, wantsPast, reading };
-  }
+  type Reading = ReturnType<ReaderViews['of']>;
 
-  async function open(reply: FastifyReply, given: ReturnType<typeof readRequest>): Promise<void> {
-    const { position, wantsPast, reading } = given;
+  async function open(reply: FastifyReply, position: string, wantsPast: boolean, reading: Reading): Promise<void> {
     const after = position.slice(0, MAX_LOGGED);
     const start = () => {
       const found = changes.start(position, wantsPast);
@@ -128,12 +117,18 @@ export function addSseRoute(app: FastifyInstance, options: SseOptions): () => Pr
       exposeHeadRoute: false,
       schema: method === 'GET' ? SCHEMA : { querystring: QUERY },
       handler: async (request, reply) => {
-        const given = readRequest(request.query, request.headers);
+        const { after, ...text } = request.query;
+        const reading = views.of(text);
+        // That of a reader that reconnects wins over the address it first used.
+        const lastId = String(request.headers['last-event-id'] ?? '');
+        // An EventSource gets `event: reset` instead.
+        const isChecked = lastId === '' && /^\d+$/.test(after) && !accepts(request.headers);
+        if (isChecked) requireKnownSeq('after', Number(after), changes.lastSeq());
         const refusal = streams.refusal(request, reply);
         if (refusal !== null) return refusal;
-        if (!views.mayStream(given.reading)) return refuse(request, reply, clock, TOO_MANY_VIEWS);
+        if (!views.mayStream(reading)) return refuse(request, reply, clock, TOO_MANY_VIEWS);
         if (method === 'HEAD') return reply.headers(STREAM_HEADERS).send();
-        void open(reply, given);
+        void open(reply, lastId || after, after !== 'latest', reading);
         return reply;
       },
     });
