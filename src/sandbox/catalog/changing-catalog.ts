@@ -1,8 +1,6 @@
 import * as z from 'zod';
 import type { Clock } from '../../base/clock.ts';
-import { CatchwordError } from '../../base/errors.ts';
 import type { SandboxOptions } from '../options.ts';
-import { MAX_PRODUCTS } from './product-numbers.ts';
 import { createProductStates, EVERYTHING, type Product, type TimeRange } from './product-states.ts';
 import { createRandom, sample } from './random.ts';
 
@@ -12,64 +10,6 @@ export const mutation = z.strictObject({ create: count, update: count, remove: c
 export type Mutation = Readonly<z.infer<typeof mutation>>;
 
 type Options = Pick<SandboxOptions, 'items' | 'seed' | 'order' | 'withdrawnForMs'>;
-
-const INITIAL_AGE_MS = 30 * 86_400_000;
-
-function tooMany(): CatchwordError {
-  return new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
-}
-
-function isOnSale({ from, until }: TimeRange, now: number): boolean {
-  return from <= now && now < until;
-}
-
-/**
- * The states of all products now. An offered product comes and goes at exactly the moments of the offer: `catchUp` applies
- * the moments that have passed, in order, and comes before every access.
- */
-function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clock, 'now'>) {
-  /** Of the offered products that are not always on sale. */
-  const windows = new Map<number, TimeRange>();
-  let latest = clock.now();
-  const states = createProductStates(items, latest - INITIAL_AGE_MS - items, withdrawnForMs);
-
-  function touch(index: number, isLiving: boolean, versions = 0): void {
-    states.set({ index, version: states.versionOf(index) + versions, updatedAt: latest, withdrawn: !isLiving });
-  }
-
-  function advance(to: number): void {
-    latest = to;
-    states.forgetWithdrawn(to);
-  }
-
-  function catchUp(): void {
-    const now = Math.max(latest, clock.now());
-    const moments = [...windows.values()].flatMap(({ from, until }) => [from, until]);
-    const passed = new Set(moments.filter((at) => at > latest && at <= now).sort((a, b) => a - b));
-    for (const at of passed) {
-      advance(at);
-      for (const [index, window] of windows) {
-        const onSale = isOnSale(window, at);
-        if ((window.from === at || window.until === at) && onSale !== states.isLiving(index)) touch(index, onSale);
-      }
-    }
-    advance(now);
-  }
-
-  return {
-    ...states,
-    touch,
-    catchUp,
-    /** Notes an update of a product now, and when it is on sale. Its version stays. */
-    offer: (index: number, window: TimeRange): void => {
-      catchUp();
-      if (window.from === EVERYTHING.from && window.until === EVERYTHING.until) windows.delete(index);
-      else windows.set(index, window);
-      const onSale = isOnSale(window, latest);
-      if (onSale || states.isLiving(index)) touch(index, onSale);
-    },
-  };
-}
 
 /**
  * Which products exist, in which version and order. Their content is a pure function (`catalog-item.ts`).
@@ -81,18 +21,30 @@ function createCurrentStates({ items, withdrawnForMs }: Options, clock: Pick<Clo
  * @rule 2.1-25..26
  */
 export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
-  const { items, order } = options;
-  if (items > MAX_PRODUCTS) throw tooMany();
+  const { items, order, withdrawnForMs } = options;
   const ownRandom = createRandom(options.seed);
-  const { touch, catchUp, offer, ...states } = createCurrentStates(options, clock);
+  const { next, claim, skip, touch, ...states } = createProductStates(items, withdrawnForMs, clock.now());
+  /** When offered products that are not always on sale are on sale. */
+  const windows = new Map<number, TimeRange>();
 
-  /**
-   * Returns the index of a new product, which is not there until it is offered.
-   * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
-   */
-  function claim(): number {
-    if (states.total() >= MAX_PRODUCTS) throw tooMany();
-    return states.claim();
+  /** @param always whether a product that stays on sale is updated, too */
+  function settle(index: number, { from, until }: TimeRange, always: boolean): void {
+    const onSale = from <= states.latest() && states.latest() < until;
+    if (onSale !== states.isLiving(index) || (onSale && always)) touch(index, onSale);
+  }
+
+  /** An offered product comes and goes at exactly the moments of the offer. Before every access, applies those passed. */
+  function catchUp(): void {
+    const [since, now] = [states.latest(), Math.max(states.latest(), clock.now())];
+    const moments = [...windows.values()].flatMap(({ from, until }) => [from, until]);
+    const passed = new Set(moments.filter((at) => at > since && at <= now).sort((a, b) => a - b));
+    for (const at of passed) {
+      states.advance(at);
+      for (const [index, window] of windows) {
+        if (window.from === at || window.until === at) settle(index, window, false);
+      }
+    }
+    states.advance(now);
   }
 
   return {
@@ -111,7 +63,7 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
      * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
      */
     mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
-      if (states.total() + create > MAX_PRODUCTS) throw tooMany();
+      states.reserve(create);
       catchUp();
       const random = seed === undefined ? ownRandom : createRandom(seed);
       const removed = remove === 0 ? [] : sample(random, remove, states.byIndex());
@@ -141,10 +93,16 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
       catchUp();
       return states.find(index);
     },
-    next: states.next,
+    next,
     claim,
-    skip: states.skip,
-    offer,
+    skip,
+    /** Notes an update of a product now, and when it is on sale. Its version stays. */
+    offer: (index: number, window: TimeRange): void => {
+      catchUp();
+      if (window.from === EVERYTHING.from && window.until === EVERYTHING.until) windows.delete(index);
+      else windows.set(index, window);
+      settle(index, window, true);
+    },
   };
 }
 

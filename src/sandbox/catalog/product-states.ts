@@ -1,3 +1,6 @@
+import { CatchwordError } from '../../base/errors.ts';
+import { MAX_PRODUCTS } from './product-numbers.ts';
+
 export interface Product {
   readonly index: number;
   readonly version: number;
@@ -13,13 +16,16 @@ export interface TimeRange {
 }
 
 export const EVERYTHING: TimeRange = { from: Number.NEGATIVE_INFINITY, until: Number.POSITIVE_INFINITY };
+const INITIAL_AGE_MS = 30 * 86_400_000;
 
 /**
  * The version of each product, and whether it is living, withdrawn or gone. Only changed products are kept in memory. An
  * index is claimed once, or skipped because its number is taken.
  * @param items products that live from the start: product `i` was last updated at `initialTime` plus `i` milliseconds
  */
-export function createProductStates(items: number, initialTime: number, withdrawnForMs: number) {
+export function createProductStates(items: number, withdrawnForMs: number, beginning: number) {
+  let latest = beginning;
+  const initialTime = beginning - INITIAL_AGE_MS - items;
   /** Number of products that are living or were, and of indices that were claimed or skipped. */
   let total = items;
   const absent = new Set<number>();
@@ -34,6 +40,13 @@ export function createProductStates(items: number, initialTime: number, withdraw
   let updates: { readonly key: string; readonly indices: readonly number[] } | null = null;
 
   const isLiving = (index: number) => !absent.has(index);
+  reserve(0);
+
+  /** @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life */
+  function reserve(count: number): void {
+    if (total + count > MAX_PRODUCTS)
+      throw new CatchwordError('USAGE', `the sandbox holds at most ${MAX_PRODUCTS} products`);
+  }
 
   function addAbsent(): number {
     absent.add(total);
@@ -45,6 +58,34 @@ export function createProductStates(items: number, initialTime: number, withdraw
   function next(): number {
     while (skipped.delete(total)) addAbsent();
     return total;
+  }
+
+  function at(index: number): Product {
+    return changed.get(index) ?? { index, version: 0, updatedAt: initialTime + index, withdrawn: false };
+  }
+
+  /** Notes an update of a product now. */
+  function touch(index: number, lives: boolean, versions = 0): void {
+    const { version } = at(index);
+    changed.delete(index);
+    changed.set(index, { index, version: version + versions, updatedAt: latest, withdrawn: !lives });
+    if (lives !== isLiving(index)) living = null;
+    for (const indices of [absent, withdrawals]) {
+      indices.delete(index);
+      if (!lives) indices.add(index);
+    }
+    updates = null;
+  }
+
+  /** Changes from now on are of the time `to`. Forgets products that were withdrawn long enough ago: these are gone. */
+  function advance(to: number): void {
+    latest = to;
+    for (const index of withdrawals) {
+      if (at(index).updatedAt + withdrawnForMs > to) return;
+      withdrawals.delete(index);
+      changed.delete(index);
+      updates = null;
+    }
   }
 
   /** Unchanged products come first, in order of index: that is the order of their updates. */
@@ -61,48 +102,26 @@ export function createProductStates(items: number, initialTime: number, withdraw
     return indices;
   }
 
-  function at(index: number): Product {
-    return changed.get(index) ?? { index, version: 0, updatedAt: initialTime + index, withdrawn: false };
-  }
-
   return {
+    reserve,
     next,
-    /** Returns the index of a new product, which is not there yet. */
+    /** Returns the index of a new product, which is not there until it is offered. */
     claim: (): number => {
+      reserve(1);
       next();
       return addAbsent();
     },
     skip: (index: number) => skipped.add(index),
-    total: () => total,
     livingCount: () => total - absent.size,
     withdrawnCount: () => withdrawals.size,
-    isLiving,
     at,
-    find: (index: number): Product | null => {
-      if (changed.has(index)) return at(index);
-      return index < 0 || index >= items || !isLiving(index) ? null : at(index);
-    },
-    versionOf: (index: number) => changed.get(index)?.version ?? 0,
-    set: (product: Product): void => {
-      const { index, withdrawn } = product;
-      changed.delete(index);
-      changed.set(index, product);
-      if (withdrawn === isLiving(index)) living = null;
-      for (const indices of [absent, withdrawals]) {
-        indices.delete(index);
-        if (withdrawn) indices.add(index);
-      }
-      updates = null;
-    },
-    /** Forgets products that were withdrawn long enough ago: these are gone. */
-    forgetWithdrawn: (now: number): void => {
-      for (const index of withdrawals) {
-        if ((changed.get(index)?.updatedAt ?? now) + withdrawnForMs > now) return;
-        withdrawals.delete(index);
-        changed.delete(index);
-        updates = null;
-      }
-    },
+    isLiving,
+    touch,
+    advance,
+    /** Milliseconds since 1970. */
+    latest: () => latest,
+    find: (index: number): Product | null =>
+      changed.has(index) || (index >= 0 && index < items && isLiving(index)) ? at(index) : null,
     /** The living products, in order of index. */
     byIndex: (): readonly number[] => {
       if (living !== null) return living;
@@ -114,11 +133,11 @@ export function createProductStates(items: number, initialTime: number, withdraw
     /** The products that were updated in the range, oldest update first; null: the living ones. */
     byUpdate: (range: TimeRange | null): readonly number[] => {
       const key = range === null ? 'living' : `${range.from} ${range.until}`;
-      if (updates?.key === key) return updates.indices;
-      const all = updatedIn(range ?? EVERYTHING);
-      const indices = range === null ? all.filter(isLiving) : all;
-      updates = { key, indices };
-      return indices;
+      if (updates?.key !== key) {
+        const all = updatedIn(range ?? EVERYTHING);
+        updates = { key, indices: range === null ? all.filter(isLiving) : all };
+      }
+      return updates.indices;
     },
   };
 }
