@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { attribute } from '../http/reply.ts';
+import { shapeOf } from '../http/validate.ts';
 
 /**
  * `download` is the newer word for `downloadable`; services use both.
@@ -13,15 +14,8 @@ export const CODE_USES = ['code-api', 'add-drop', 'promotional', 'p+e', 'demo'] 
 /** The attributes of a license (interface, 2.3). The meaning of `term` and `part_of` is not shown. */
 export const licenseSchema = z
   .object({
-    imprint: attribute,
-    publisher: attribute,
-    name: attribute,
-    sku: attribute,
-    isbn: attribute,
-    part_of: attribute,
-    term: attribute,
+    ...shapeOf(['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'kind'] as const, attribute),
     'code-use': z.enum(CODE_USES).meta({ xml: { attribute: true } }),
-    kind: attribute,
     type: z.enum(LICENSE_TYPES).meta({ xml: { attribute: true } }),
     expiration: attribute.describe('never, an RFC 1123 date or an ISO 8601 date'),
   })

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { isIsbn } from '../../base/isbn.ts';
 import { isoTime } from '../../base/iso-time.ts';
+import { shapeOf } from '../http/validate.ts';
 
 /*
  * The request of an asset: interface, section 2.1. Numbers and booleans may be in quotes. Unknown fields are ignored, and
@@ -43,11 +44,6 @@ const date = z.union(isoTime.options, { error: 'must be an ISO 8601 date' }).nul
 const isbn = text.refine(isIsbn, 'must be an ISBN with the right check digit');
 const httpUrl = 'must be an http or https URL';
 const webAddress = matching(httpUrl, /^[Hh][Tt][Tt][Pp][Ss]?:\/\//).refine((url) => URL.canParse(url), httpUrl);
-
-/** The members of an object that all have one schema. */
-export function shapeOf<Name extends string, T extends z.ZodType>(names: readonly Name[], schema: T) {
-  return Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, T>;
-}
 
 /** Interface, section 2.1.1. Null clears; an empty array changes nothing. */
 const isbns = z.array(isbn).nullable().optional();

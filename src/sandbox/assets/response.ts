@@ -2,8 +2,9 @@ import * as z from 'zod';
 import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/title-words.ts';
+import { shapeOf } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
-import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS, shapeOf } from './asset-fields.ts';
+import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './asset-fields.ts';
 import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './kept-asset.ts';
 import { channelIdsOf, variantsOf } from './variants.ts';
 

@@ -3,7 +3,7 @@ import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/held-licenses.ts';
 import { mutation } from '../catalog/changing-catalog.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
-import { validate } from '../http/validate.ts';
+import { shapeOf, validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 /** Text without control characters, halves of surrogates and others that XML cannot hold. */
@@ -23,13 +23,7 @@ const grant = z.strictObject({
   type: z.enum(LICENSE_TYPES).default('downloadable'),
   expiration: expiration.optional(),
   code_use: z.enum(CODE_USES).optional(),
-  name: xmlText.optional(),
-  publisher: xmlText.optional(),
-  imprint: xmlText.optional(),
-  isbn: xmlText.optional(),
-  part_of: xmlText.optional(),
-  term: xmlText.optional(),
-  kind: xmlText.optional(),
+  ...shapeOf(['name', 'publisher', 'imprint', 'isbn', 'part_of', 'term', 'kind'] as const, xmlText.optional()),
 });
 const failure = z.strictObject({ ...userId.shape, code: z.int().min(100).max(999).nullable() });
 const guid = z.string().regex(/^[0-9A-Z]{8,64}$/, 'must be 8 to 64 upper-case letters and digits');

@@ -5,7 +5,7 @@ import type { User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { CODES, codeRejection, elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
-import { validate } from '../http/validate.ts';
+import { shapeOf, validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 const text = z.string().optional();
@@ -34,14 +34,7 @@ const newUser = z
  * @rule 4.5-8..9, 5-7
  */
 export const userResponse = z
-  .object({
-    email: z.string(),
-    'first-name': z.string(),
-    'last-name': z.string(),
-    guid: z.string(),
-    'access-token': z.string(),
-    reference: z.string(),
-  })
+  .object(shapeOf(['email', 'first-name', 'last-name', 'guid', 'access-token', 'reference'], z.string()))
   .meta({ xml: { name: 'user' } });
 
 /** An empty element counts as omitted. */
