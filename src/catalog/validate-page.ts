@@ -35,8 +35,6 @@ const PLAIN_VBID = /^[\w.:-]{1,255}$/;
 /** SQLite ends a text from JSON at U+0000, and stores half of a surrogate pair as it is. */
 const NOT_FOR_SQLITE = /\\u(?:0000|d[89a-f])/;
 const SPACE = 32;
-/** What a decoder writes instead of bytes that are not UTF-8. */
-const REPLACEMENT = Buffer.from('\ufffd');
 
 /** Characters of a number that a reason shows. */
 const MAX_SHOWN = 40;
@@ -143,17 +141,12 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
 function badText(bytes: Uint8Array<ArrayBuffer>): { readonly reason: string; readonly body: string } | null {
   if (isUtf8(bytes)) return null;
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  let [offset, at] = [0, 0];
-  // The item may have this character itself, too.
-  for (const sound of body.split(REPLACEMENT.toString())) {
-    offset += Buffer.byteLength(sound);
-    at += sound.length;
-    if (!REPLACEMENT.equals(bytes.subarray(offset, offset + REPLACEMENT.length))) break;
-    offset += REPLACEMENT.length;
-    at++;
-  }
-  const reason = `invalid UTF-8: byte 0x${bytes[offset]?.toString(16)} after ${at} characters`;
-  return { reason, body };
+  const written = Buffer.from(body);
+  let wrong = written.findIndex((byte, at) => byte !== bytes[at]);
+  // What is not UTF-8 may begin with the bytes of the character that the decoder wrote instead.
+  while (((written[wrong] ?? 0) & 0xc0) === 0x80) wrong--;
+  const { length } = written.toString('utf8', 0, wrong);
+  return { reason: `invalid UTF-8: byte 0x${bytes[wrong]?.toString(16)} after ${length} characters`, body };
 }
 
 /**
