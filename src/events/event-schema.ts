@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { PARTIAL_PRODUCT, PRODUCT } from '../catalog/product-type.ts';
+import { CHANGE_OPS } from '../catalog/run-types.ts';
 
 /* The event of the change log, declared once: its type, its check, and its JSON Schema. */
 
@@ -63,12 +64,7 @@ export const EVENT = z
     id: z.string().meta({ description: 'Names this change, and never another one. Compare it; its form may change.' }),
     source: z.string().meta({ description: 'The products address of the service.' }),
     type: z
-      .enum([
-        'catchword.product.created',
-        'catchword.product.updated',
-        'catchword.product.removed',
-        'catchword.product.restored',
-      ])
+      .enum(CHANGE_OPS.map((op) => `catchword.product.${op}` as const))
       .meta({ description: '`catchword.product.` and the op.' }),
     subject: z.string().meta({ description: 'The key of the product, as `data.vbid`.' }),
     time: z.iso.datetime().meta({ description: 'When the change was recorded, by the clock of catchword.' }),
