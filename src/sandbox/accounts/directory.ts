@@ -2,13 +2,9 @@ import type { Assets } from '../assets/asset-store.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import type { SandboxOptions } from '../options.ts';
 import { type AccountOptions, createAccounts, type TokenState, type User } from './accounts.ts';
-import { createRedemption, type Grant, licenseFor, readerGrants } from './grants.ts';
-import { createLicenses } from './held-licenses.ts';
+import { createLicenses, createRedemption, type Grant, licenseFor, readerGrants } from './held-licenses.ts';
 
-/**
- * A valid key without a catalog.
- * @rule 4.3-8, 5-6
- */
+/** A valid key without a catalog. @rule 4.3-8, 5-6 */
 export const KEY_WITHOUT_CATALOG = 'NOCATALOG';
 /** References of the keys' own readers, and the other key's token. */
 export const READER = 'sandbox-reader';
