@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { CatchwordError } from '../../src/base/errors.ts';
-import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
-import { churn } from '../../src/sandbox/catalog/churn.ts';
+import { churn, createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import type { TimeRange } from '../../src/sandbox/catalog/product-states.ts';
 import { LIST_ORDERS, type SandboxOptions } from '../../src/sandbox/options.ts';
 

@@ -4,10 +4,7 @@ import type { Product } from './product-states.ts';
 import { hash } from './random.ts';
 import * as WORDS from './title-words.ts';
 
-/**
- * The values of `include_details`.
- * @rule 2.5-2..3, 4.4-15
- */
+/** The values of `include_details`. @rule 2.5-2..3, 4.4-15 */
 export const DETAIL_GROUPS = ['metadata', 'subjects', 'identifiers', 'accessibility', 'accessibility_claims'] as const;
 export type DetailGroup = (typeof DETAIL_GROUPS)[number];
 
@@ -137,10 +134,7 @@ function groupMembers(groups: ReadonlySet<DetailGroup>, draw: Draw): string[] {
 
 export type RenderItem = (product: Pick<Product, 'index' | 'version' | 'withdrawn'>) => string;
 
-/**
- * The text depends only on the seed, the product and the shape. A small share of products has the oddities that services
- * show.
- */
+/** The text depends only on seed, product and shape. A few products have the oddities that services show. */
 export function itemRenderer(seed: number, numbering: Numbering, shape: ItemShape): RenderItem {
   const { details, groups, currencies } = shape;
   return ({ index, version, withdrawn }) => {

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Clock } from '../../base/clock.ts';
+import { CatchwordError } from '../../base/errors.ts';
 import type { SandboxOptions } from '../options.ts';
 import { createProductStates, EVERYTHING, type Product, type TimeRange } from './product-states.ts';
 import { createRandom, sample } from './random.ts';
@@ -59,8 +60,7 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
     },
     /**
      * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
-     * which is less than asked if too few products live, and how many live now.
-     * @throws CatchwordError USAGE if the catalog would hold more than 20 million products in its life
+     * which is less than asked if too few products live. @throws CatchwordError USAGE for too many products
      */
     mutate: ({ create = 0, update = 0, remove = 0, seed }: Mutation) => {
       states.reserve(create);
@@ -107,3 +107,32 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
 }
 
 export type Catalog = ReturnType<typeof createCatalog>;
+
+const MIN_TICK_MS = 20;
+
+/** Changes the catalog until the signal aborts. The seed alone decides what and in which order, the clock when. */
+export async function churn(
+  mutate: (mutation: Mutation) => void,
+  { perSecond, seed, clock, signal }: { perSecond: number; seed: number; clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  const random = createRandom(seed);
+  const startedAt = clock.now();
+  let done = 0;
+  while (!signal.aborted) {
+    try {
+      await clock.sleep(Math.max(MIN_TICK_MS, 1000 / perSecond), signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      throw error;
+    }
+    for (const due = ((clock.now() - startedAt) / 1000) * perSecond; done + 1 <= due; done++) {
+      const chance = random();
+      try {
+        mutate(chance < 0.4 ? { update: 1 } : chance < 0.7 ? { create: 1 } : { remove: 1 });
+      } catch (error) {
+        // A change that cannot be journaled, as on a full disk, is skipped; the next one may succeed.
+        if (!(error instanceof CatchwordError)) throw error;
+      }
+    }
+  }
+}

@@ -58,8 +58,9 @@ const pageQuery = shapeQuery.extend({
 
 type Source = Pick<Stores, 'options' | 'numbering'> & { readonly assets: Pick<Stores['assets'], 'written'> };
 
-function rendererFor({ options, numbering, assets }: Source, query: z.infer<typeof shapeQuery>): RenderItem {
-  const { include_details, currency } = query;
+/** Returns how to render items with the `include_details` and `currency` of a query. @throws Rejection 422 */
+function itemsFor({ options, numbering, assets }: Source, params: URLSearchParams): RenderItem {
+  const { include_details, currency } = validate(shapeQuery, Object.fromEntries(params));
   const currencies = currency === '' ? null : new Set(split(currency));
   const groups = new Set(DETAIL_GROUPS.filter((group) => split(include_details).includes(group)));
   const shape: ItemShape = { details: options.details, groups, currencies };
@@ -72,11 +73,6 @@ function rendererFor({ options, numbering, assets }: Source, query: z.infer<type
     const priced = asset.generated && asset.channelIds.size > 0 ? renderVariants(product) : text;
     return assetItem(asset, text, priced, shape, product.withdrawn);
   };
-}
-
-/** Returns how to render items with the `include_details` and `currency` of a query. @throws Rejection 422 */
-function itemsFor(source: Source, params: URLSearchParams): RenderItem {
-  return rendererFor(source, validate(shapeQuery, Object.fromEntries(params)));
 }
 
 /**
@@ -108,7 +104,7 @@ function listProducts(stores: Stores, { params, fault }: OperationRequest): Repl
   const perPage = Math.min(asked.per_page, stores.options.maxPerPage);
   const page = fault !== 'wrong-page' ? asked.page : asked.page === 1 ? 2 : asked.page - 1;
   const { count, products } = stores.catalog.list(range, (page - 1) * perPage, perPage);
-  const items = products.map(rendererFor(stores, asked));
+  const items = products.map(itemsFor(stores, params));
   if (fault === 'short-page') items.length -= Math.ceil(items.length / 10);
   const envelope = `"num_items":${count},"page":${page},"per_page":${perPage},"total_pages":${Math.ceil(count / perPage)}`;
   return { status: 200, body: `{${envelope},"items":[${items.join(',')}]}` };
