@@ -1,10 +1,6 @@
 import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './cut-page.ts';
 
-/**
- * Extracts parts of JSON text without changing a byte; see cut-page.ts.
- *
- * All functions expect text that `JSON.parse` accepts; for other text the result is undefined.
- */
+/* Extracts parts of JSON text without changing a byte; see cut-page.ts. The text is one that `JSON.parse` accepts. */
 
 /** Index of the quote that ends the string starting at `start`. */
 function endOfString(text: string, start: number): number {
@@ -60,16 +56,13 @@ const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[[{]\s*[\]}]|[[{\]},:]|\s+/g;
 /** Indents JSON, one member or element a line, without changing how numbers and strings are written. */
 export function indentedJson(text: string): string {
   let depth = 0;
-  const nextLine = () => `\n${'  '.repeat(depth)}`;
+  const nextLine = (deeper = 0) => {
+    depth += deeper;
+    return `\n${'  '.repeat(depth)}`;
+  };
   return text.replace(PIECE, (piece) => {
-    if (piece === '{' || piece === '[') {
-      depth++;
-      return `${piece}${nextLine()}`;
-    }
-    if (piece === '}' || piece === ']') {
-      depth = Math.max(0, depth - 1);
-      return `${nextLine()}${piece}`;
-    }
+    if (piece === '{' || piece === '[') return `${piece}${nextLine(1)}`;
+    if (piece === '}' || piece === ']') return `${nextLine(-1)}${piece}`;
     if (piece === ',') return `,${nextLine()}`;
     if (piece === ':') return ': ';
     return piece.startsWith('"') ? piece : piece.replace(/\s+/, '');

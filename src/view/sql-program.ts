@@ -39,10 +39,7 @@ export function readProgram(program: readonly Instruction[]) {
   /** The innermost loop around an instruction, unless something in between is done only once. */
   function loopAround(addr: number): Loop | undefined {
     const around = loops.filter(({ from, to }) => from < addr && addr < to);
-    const innermost = around.reduce<Loop | undefined>(
-      (inner, one) => (one.from > (inner?.from ?? -1) ? one : inner),
-      undefined,
-    );
+    const [innermost] = around.sort((a, b) => b.from - a.from);
     const isOnce = once.some(({ from, to }) => from > (innermost?.from ?? 0) && from < addr && addr < to);
     return isOnce ? undefined : innermost;
   }
@@ -86,15 +83,12 @@ export function readProgram(program: readonly Instruction[]) {
     const [, name = '', count = ''] = /^(.*)\((-?\d+)\)$/.exec(at.p4 ?? '') ?? [];
     const many = Number(count);
     const from = loopAround(at.addr)?.from ?? 0;
-    let args = 0;
-    while (args < (many < 0 ? MOST_ARGS : many)) {
-      if (many < 0 && writerOf(at.p2 + args, at.addr, from) === undefined) break;
-      args++;
-    }
+    const registers = Array.from({ length: many < 0 ? MOST_ARGS : many }, (_, place) => at.p2 + place);
+    const other = registers.findIndex((register) => many < 0 && writerOf(register, at.addr, from) === undefined);
     return {
       at,
       name,
-      args: Array.from({ length: args }, (_, place) => at.p2 + place),
+      args: other < 0 ? registers : registers.slice(0, other),
       /** Whether an argument, by its place, is the same for all rows. */
       isConstant: (place: number): boolean => ((at.p1 >> place) & 1) === 1,
     };
