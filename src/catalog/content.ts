@@ -67,7 +67,6 @@ export function canonicalJson(text: string, ignored: readonly Pointer[] = []): s
 /**
  * Whether two bodies have the same content. Compares the texts first, because nearly all are equal; then the normalized
  * texts, so that a source that reorders keys causes no change.
- * @param ignored fields to omit from the comparison
  */
 export function sameContent(a: string, b: string, ignored: readonly Pointer[] = []): boolean {
   return a === b || canonicalJson(a, ignored) === canonicalJson(b, ignored);
@@ -120,10 +119,7 @@ export function changedPointers({ before, added }: Difference): string[] {
   return [...objectMembers(before).keys(), ...added].map((key) => `/${escaped(key)}`);
 }
 
-/**
- * JSON pointers of the innermost fields that differ, with `*` for the elements of arrays of the same length.
- * @param ignored fields to omit from the comparison
- */
+/** JSON pointers of the innermost fields that differ, with `*` for the elements of arrays of the same length. */
 export function changedFields(older: string, newer: string, ignored: readonly Pointer[]): ReadonlySet<string> {
   const found = new Set<string>();
   function compare(was: string, is: string, at: string): void {

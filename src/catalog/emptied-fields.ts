@@ -25,8 +25,7 @@ const COUNTED: readonly Counted[] = [
 ];
 
 /**
- * Returns what names the known fields that had a value before an update and have none after it: columns of `catalog`, and
- * `prices` for the last price.
+ * Returns what names the known fields that an update empties: columns of `catalog`, and `prices` for the last price.
  * @param ignored fields whose changes do not matter
  */
 export function createEmptiedFields(ignored: readonly Pointer[]) {

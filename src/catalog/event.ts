@@ -77,10 +77,7 @@ export function timeText(at: number): string {
   return last.text;
 }
 
-/**
- * A CloudEvents 1.0 event as one line of JSON, with bodies exactly as the source sent them.
- * @param source the service's `{base_url}/v4/products`
- */
+/** A CloudEvents 1.0 event as a line of JSON, with the bodies as sent. @param source `{base_url}/v4/products` */
 export function eventText(change: RecordedChange, incarnation: string, source: string): string {
   const { seq, op, before } = change;
   const vbid = JSON.stringify(change.vbid);

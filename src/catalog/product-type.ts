@@ -88,10 +88,7 @@ export const PARTIAL_PRODUCT = z
   .looseObject(FIELDS)
   .meta({ id: 'ChangedFields', description: 'The previous values of the changed fields.' });
 
-/**
- * A catalog item as the source sent it: its known fields typed, all others kept. The types are what to expect, not what
- * was validated.
- */
+/** A catalog item as the source sent it: its known fields typed, but not validated, all others kept. */
 export type CatalogProduct = z.output<typeof PRODUCT>;
 
 /** A product, with the fields that a search finds it by. */

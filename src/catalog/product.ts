@@ -1,10 +1,7 @@
 import { type Fields, fieldsOf, fieldText, isWithdrawn, named, storedOf, textOf } from './field-values.ts';
 import { MEMBER, SEARCHED, STORED, type Stored } from './fields.ts';
 
-/**
- * The words that full-text search finds a product by.
- * @rule 2.5-3
- */
+/** The words that full-text search finds a product by. @rule 2.5-3 */
 export interface SearchText {
   readonly title: string;
   readonly contributors: string;

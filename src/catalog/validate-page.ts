@@ -166,9 +166,7 @@ export function envelopeOf(bytes: Uint8Array<ArrayBuffer>, window: Window, count
 }
 
 /**
- * Validates a catalog page (interface, section 2.5). Invalid items are returned as rejected; the other items are used.
- * @param bytes the response body; items that are not UTF-8 are rejected
- * @param window the requested window
+ * Validates a catalog page (interface, section 2.5). Invalid items, also those that are not UTF-8, are rejected.
  * @param filling makes complete rows
  * @throws CatchwordError PAGE_INVALID if the page as a whole is not valid, or not the requested one
  * @rule 2.5-1..2, 4.4-11

@@ -44,8 +44,7 @@ interface SeamInput<W extends SeamWindow> {
 const STILL = 5;
 
 /**
- * Whether neighbours hold the same products at all offsets that both cover, so nothing seems to have moved between the
- * two reads. That joins no windows.
+ * Whether neighbours hold the same products at all offsets that both cover, so nothing seems to have moved. Joins none.
  * @param shift by how many products the second one starts later
  */
 function standStill(shift: number, beforeIds: readonly number[], afterIds: readonly number[]): boolean {
@@ -56,10 +55,8 @@ function standStill(shift: number, beforeIds: readonly number[], afterIds: reado
 }
 
 /**
- * Compares two neighbours while their list is read for the first time: nothing moved between the two reads, both hold a
- * product, or they hold none in common. It is for display only and proves nothing, because no delta has told yet which of
- * these products were modified.
- * @param shift by how many products the second one starts later
+ * Compares two neighbours while their list is read for the first time: nothing moved, both hold a product, or they hold
+ * none in common. For display only: no delta has told yet which of these products were modified.
  */
 export function previewSeam(
   shift: number,

@@ -3,10 +3,7 @@ import type { PageResponse } from '../catalog/page-types.ts';
 /** Assumed difference between the local clock and the source's, if the source sends no `Date`. */
 const NO_DATE_MARGIN_MS = 5 * 60_000;
 
-/**
- * The time whose state a response shows, by the local clock: the time of the request, less the age that a cache
- * reported. Milliseconds since 1970.
- */
+/** The time whose state a response shows, by the local clock: of the request, less the age that a cache reported. */
 export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'requestedAt' | 'ageMs'>): number {
   return requestedAt - ageMs;
 }

@@ -4,10 +4,7 @@ import type { RateLimit } from './http/rate-limit.ts';
 /** Orders of the list. `id`: order of creation. Deltas are always in order of update, oldest first. */
 export const LIST_ORDERS = ['id', 'updated-asc', 'updated-desc'] as const;
 
-/**
- * The options of a sandbox, with their defaults.
- * @rule 5-2
- */
+/** The options of a sandbox, with their defaults. @rule 5-2 */
 export const SANDBOX_DEFAULTS = {
   /** Products at the start, 0 to 20 million. */
   items: 10_000,

@@ -221,11 +221,7 @@ function readsOf(program: Program): Expression {
   return { columns, keys: fromBody.every(isKnown) ? new Set([...keys, ...fromBody]) : null };
 }
 
-/**
- * Checks an expression, in a few milliseconds.
- * @param name of the setting, option or parameter, for errors
- * @throws CatchwordError with this code
- */
+/** Checks an expression, in milliseconds. @param name of the setting or option, for errors @throws CatchwordError */
 export function checkExpression(text: string, name: string, code: ViewErrorCode): Expression {
   const invalid: Invalid = (problem, hint) =>
     new CatchwordError(code, `${name}: ${problem}`, hint === undefined ? {} : { hint });

@@ -53,11 +53,7 @@ function rowSql(columns: ReadonlySet<string>): string {
   return `SELECT vbid, body${read.join('')} FROM (SELECT CAST(? AS TEXT) AS vbid, CAST(? AS TEXT) AS body)`;
 }
 
-/**
- * Prepares a view.
- * @param names of the settings, options or parameters, for errors
- * @throws CatchwordError with this code if an expression is not valid
- */
+/** Prepares a view. @param names of settings, options or parameters, for errors @throws CatchwordError with `code` */
 export function compileView(
   text: ViewText,
   names: { readonly where: string; readonly fields: string },
@@ -126,9 +122,8 @@ export function viewOrNull(
 }
 
 /**
- * JSON of what a reader gets of a product; null: nothing.
+ * JSON of what a reader gets of a product, whose `body` is null if it is not there; null: nothing.
  * @param view null: every product whole
- * @param product of which `body` is null if it is not there
  */
 export function seenBy(
   view: Pick<View, 'of'> | null,

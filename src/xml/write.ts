@@ -52,10 +52,7 @@ function write({ name, attributes = {}, content = [] }: XmlTree): string {
   return inner === '' ? `${tag}/>` : `${tag}>${inner}</${name}>`;
 }
 
-/**
- * Writes a document in UTF-8, without white space between elements.
- * @throws CatchwordError USAGE if a value has a character that is not allowed, naming its element and attribute
- */
+/** Writes a document in UTF-8. @throws CatchwordError USAGE for a character that XML cannot have, naming its place */
 export function writeXml(root: XmlTree): string {
   return `<?xml version="1.0" encoding="UTF-8"?>\n${write(root)}`;
 }

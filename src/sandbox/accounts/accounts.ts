@@ -2,10 +2,7 @@ import { hash } from '../catalog/random.ts';
 import { FIRST_NAMES, LAST_NAMES } from '../catalog/title-words.ts';
 import { createIdentities } from './identities.ts';
 
-/**
- * A user. `reference` is null for full users, who have their own email and password.
- * @rule 2.4-2, 4.3-9
- */
+/** A user. `reference` is null for full users, who have their own email and password. @rule 2.4-2, 4.3-9 */
 export interface User {
   readonly number: number;
   readonly reference: string | null;

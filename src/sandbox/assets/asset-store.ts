@@ -27,10 +27,7 @@ function withoutCleared(fields: AssetFields, identifiers: Identifiers | null): A
   return kept;
 }
 
-/**
- * Updates objects inside the asset member by member, as the asset itself is.
- * @param whole the written fields over the generated ones
- */
+/** Updates objects inside the asset member by member, as the asset itself is. `whole` has the generated fields, too. */
 function merge(written: AssetFields, whole: AssetFields, request: AssetRequest): AssetFields {
   const { identifiers: _identifiers, variants: _variants, url: _url, callback_url: _callback, ...sent } = request;
   const { author_name, author_first_name: first, author_last_name: last } = sent;

@@ -5,10 +5,7 @@ import { isPrivateLiteral, publicLookup } from '../../base/public-address.ts';
 
 const TIMEOUT_MS = 10_000;
 
-/**
- * Whether a URL shows by itself that its address is private. Names are checked when they are looked up.
- * @rule 6-1
- */
+/** Whether a URL shows by itself that its address is private. Names are checked when they are looked up. @rule 6-1 */
 export function isPrivateUrl(url: string): boolean {
   const host = new URL(url).hostname.replace(/\.$/, '');
   return isPrivateLiteral(host) || isLoopback(host) || host.endsWith('.localhost');

@@ -27,10 +27,7 @@ const generatedItem = z.object({
   ),
 });
 
-/**
- * A generated product as an asset. Its ISBNs are not among the fields: they follow from its identifiers.
- * @param text a product with all its fields, as the catalog renders it
- */
+/** A product, as the catalog renders it with all its fields, as an asset. Its ISBNs follow from its identifiers. */
 export function generatedAsset(text: string) {
   const generated = generatedItem.parse(JSON.parse(text));
   const { publisher, edition, format, created, contributors, metadata, variants, ...rest } = generated;

@@ -4,10 +4,7 @@ import { PUBLISHERS } from '../catalog/title-words.ts';
 import type { AssetRequest } from './asset-fields.ts';
 import type { Identifiers } from './identifiers.ts';
 
-/**
- * An attempt to ingest a file: interface, section 4.1, rule 2. Times are milliseconds since 1970.
- * @rule 1-2
- */
+/** An attempt to ingest a file: interface, section 4.1, rule 2. Times are milliseconds since 1970. @rule 1-2 */
 export interface Ingestion {
   readonly url: string;
   readonly callbackUrl: string | null;

@@ -35,8 +35,7 @@ export function authentication(
 
 /**
  * Checks the header that the interface names for an operation, in addition to section 5. Services are not known to
- * check it, so only a strict sandbox does.
- * @throws Rejection 406 or 415
+ * check it, so only a strict sandbox does. @throws Rejection 406 or 415
  */
 export function checkStrictHeader({ accept, ...headers }: IncomingHttpHeaders, { strictHeader }: Operation): void {
   if (strictHeader === 'accept' && !/(^|,)\s*(application\/(json|\*)|\*\/\*)\s*(;|,|$)/i.test(accept ?? '')) {

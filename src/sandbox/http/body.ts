@@ -3,10 +3,7 @@ import { CatchwordError } from '../../base/errors.ts';
 import { readXml, type XmlElement } from '../../xml/read.ts';
 import { CODES, codeRejection, Rejection } from './reply.ts';
 
-/**
- * Reads a whole body. A body that is too long is also read to its end: a broken connection would hide the reply.
- * @throws Rejection 413
- */
+/** Reads a body, to its end if it is too long: a broken connection would hide the reply. @throws Rejection 413 */
 export async function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let bytes = 0;
@@ -45,10 +42,7 @@ export function malformed(root: string, message: string): Rejection {
   return codeRejection(400, CODES.malformed, `Malformed ${root} request: ${message}`);
 }
 
-/**
- * Returns the root element of an XML body.
- * @throws Rejection 400 with code 650
- */
+/** Returns the root element of an XML body. @throws Rejection 400 with code 650 */
 export function parseXml(body: Buffer, root: string): XmlElement {
   const text = decode(body);
   if (text === null) throw malformed(root, 'the body is not UTF-8');

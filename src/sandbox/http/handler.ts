@@ -11,10 +11,7 @@ import { Rejection, type Reply, rejectionReply } from './reply.ts';
 import type { Route } from './router.ts';
 import { sendReply } from './send-reply.ts';
 
-/**
- * The path and query of a request.
- * @rule 9-3..4
- */
+/** The path and query of a request. @rule 9-3..4 */
 export interface Target {
   readonly path: string;
   readonly params: URLSearchParams;

@@ -36,9 +36,6 @@ export interface Operation {
   readonly redact?: (body: Buffer) => Buffer;
   /** Whether `--faults` strikes it. Default: no. */
   readonly faults?: boolean;
-  /**
-   * Runs without waiting, so that changes happen in the order and at the times of the journal.
-   * @throws Rejection
-   */
+  /** Runs without waiting, so that changes happen in the order and at the times of the journal. @throws Rejection */
   run(request: OperationRequest): Reply;
 }

@@ -2,10 +2,7 @@ import * as z from 'zod';
 import { messageOf } from '../../base/errors.ts';
 import { writeXml, type XmlTree } from '../../xml/write.ts';
 
-/**
- * A reply before it is sent, and perhaps damaged on its way by a fault.
- * @rule 7-7
- */
+/** A reply before it is sent, and perhaps damaged on its way by a fault. @rule 7-7 */
 export interface Reply {
   readonly status: number;
   readonly body: string;

@@ -33,10 +33,7 @@ async function trickle(response: ServerResponse, body: Buffer, { clock, slowBody
   response.end();
 }
 
-/**
- * Compresses the body if the client accepts that, damages it if a fault says so, and sends it.
- * @param fault only the kinds that damage a body on its way have an effect here
- */
+/** Compresses the body if the client accepts that, damages it if the fault is of a body on its way, and sends it. */
 export async function sendReply(response: ServerResponse, reply: Reply, fault: FaultKind | null, pace: Pace) {
   // A proxy that breaks gzip may have added it without being asked.
   const zipped = acceptsGzip(response.req.headers['accept-encoding']) || fault === 'truncated-gzip';

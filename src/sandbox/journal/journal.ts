@@ -132,10 +132,7 @@ export function openJournal(path: string, given: Beginning) {
       beginning: begun,
       /** The changes that the file held when it was opened. */
       entries,
-      /**
-       * Writes an entry and then runs `act`. If that throws, the entry is removed again.
-       * @throws CatchwordError CONFIG_INVALID if the file cannot be written; `act` does not run then
-       */
+      /** Writes an entry, runs `act`, and removes the entry if that throws. @throws CatchwordError CONFIG_INVALID */
       record: <T>(entry: Entry, act: () => T): T => {
         const before = size;
         write(`${JSON.stringify(entry)}\n`);

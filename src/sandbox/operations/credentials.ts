@@ -24,10 +24,7 @@ const failed = z
   .object({ code: attribute, message: attribute, reference: attribute, guid: attribute, email: attribute })
   .meta({ xml: { name: 'error' } });
 
-/**
- * Interface, 4.3.
- * @rule 2.4-1, 2.4-3, 4.3-1..7, 4.3-10, 8-1
- */
+/** Interface, 4.3. @rule 2.4-1, 2.4-3, 4.3-1..7, 4.3-10, 8-1 */
 export const credentialsRequest = z
   .object({ credential: z.array(submitted).min(1).max(MAX_CREDENTIALS) })
   .meta({ xml: { name: 'credentials' } });

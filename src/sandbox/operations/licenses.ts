@@ -12,10 +12,7 @@ const query = z.object({
 
 const summary = z.object({ distributable_products: attribute, total_products: attribute });
 
-/**
- * Interface, 2.3 and 4.2.
- * @rule 2.3-5..6, 4.2-1..3, 4.2-5..9, 7-1, 9-1
- */
+/** Interface, 2.3 and 4.2. @rule 2.3-5..6, 4.2-1..3, 4.2-5..9, 7-1, 9-1 */
 export const licensesResponse = z
   .object({ license: z.array(licenseSchema), summary: summary.optional() })
   .meta({ xml: { name: 'licenses' } });

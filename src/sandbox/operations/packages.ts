@@ -66,10 +66,7 @@ interface Package {
   readonly fields: z.infer<typeof packageUpdate> & z.input<typeof packageResponse>;
 }
 
-/**
- * Interface, 4.5.
- * @rule 1-3, 4.5-4..7, 4.5-10..11
- */
+/** Interface, 4.5. @rule 1-3, 4.5-4..7, 4.5-10..11 */
 export function packageOperations({ options: { seed, packagesPath: path }, assets, time }: Stores): Operation[] {
   /** By SKU. */
   const packages = new Map<string, Package>();
@@ -122,10 +119,7 @@ export function packageOperations({ options: { seed, packagesPath: path }, asset
     return keep(owner, { ...held, ...sent, ...changed(sent.products, held.products), sku, created_on });
   }
 
-  /**
-   * Without a body, deletes the package, but not the assets in it (interface, 4.5). With one, takes the books that it
-   * lists out of the package, as live services do.
-   */
+  /** Deletes a package, not its assets (interface, 4.5). With a body, takes its books out, as live services do. */
   function remove(request: OperationRequest): Reply {
     const found = findOwn(request);
     const { sku, products: held } = found.fields;

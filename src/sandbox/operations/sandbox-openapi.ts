@@ -78,10 +78,7 @@ function pathsOf(operations: readonly Operation[]): Json {
   return paths;
 }
 
-/**
- * Describes the operations of the sandbox (interface, section 4) in OpenAPI 3.1, with the schemas that validate requests.
- * @param url address of the sandbox
- */
+/** Describes the operations of the sandbox at `url` in OpenAPI 3.1, with the schemas that validate requests. */
 export function openApiDocument(
   operations: readonly Operation[],
   url: string,

@@ -29,10 +29,7 @@ const newUser = z
   })
   .meta({ xml: { name: 'user' } });
 
-/**
- * Interface, 4.5; as live services answer.
- * @rule 4.5-8..9, 5-7
- */
+/** Interface, 4.5; as live services answer. @rule 4.5-8..9, 5-7 */
 export const userResponse = z
   .object(shapeOf(['email', 'first-name', 'last-name', 'guid', 'access-token', 'reference'], z.string()))
   .meta({ xml: { name: 'user' } });
