@@ -1,10 +1,9 @@
 import { createControls } from './control/controls.ts';
 import { createRouter } from './http/router.ts';
-import { type Change, openJournal, type RecordChange } from './journal/journal.ts';
-import { createTimeline } from './journal/timeline.ts';
+import { type Change, createTimeline, openJournal, type RecordChange } from './journal/journal.ts';
 import { assetOperations } from './operations/assets.ts';
-import { credentialOperations } from './operations/credentials.ts';
-import { licenseOperations } from './operations/licenses.ts';
+import { credentialOperation } from './operations/credentials.ts';
+import { licenseOperation } from './operations/licenses.ts';
 import { packageOperations } from './operations/packages.ts';
 import { productOperations } from './operations/products.ts';
 import { userOperations } from './operations/users.ts';
@@ -16,15 +15,14 @@ function createState(...given: Parameters<typeof createStores>) {
   const operations = [
     ...productOperations(stores),
     ...assetOperations(stores),
-    ...licenseOperations(stores),
-    ...credentialOperations(stores),
+    licenseOperation(stores),
+    credentialOperation(stores),
     ...userOperations(stores),
     ...packageOperations(stores),
   ];
   return { ...stores, operations, controls: createControls(stores), route: createRouter(operations) };
 }
 
-/** Makes a change of the journal again. */
 function repeat({ ingestions, controls, route }: ReturnType<typeof createState>, change: Change): void {
   if (change.kind === 'called') ingestions.forget(change.call);
   if (change.kind === 'control') controls.get(change.path)?.(change.body);

@@ -3,8 +3,7 @@ import { createAssets } from './assets/asset-store.ts';
 import { createIngestions } from './assets/ingestion.ts';
 import { createCatalog } from './catalog/changing-catalog.ts';
 import { createNumbering } from './catalog/product-numbers.ts';
-import type { RecordChange } from './journal/journal.ts';
-import type { Timeline } from './journal/timeline.ts';
+import type { RecordChange, Timeline } from './journal/journal.ts';
 import type { SandboxOptions } from './options.ts';
 
 /** Creates everything that a sandbox holds. Operations and controls take the parts that they need. */

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { createTimeline } from '../../src/sandbox/journal/timeline.ts';
+import { createTimeline } from '../../src/sandbox/journal/journal.ts';
 
 it('the timeline stands still until it runs and during a change, and never goes back', () => {
   const clock = { now: () => 100 };

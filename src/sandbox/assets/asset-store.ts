@@ -2,7 +2,7 @@ import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
 import { EVERY_MEMBER, itemRenderer } from '../catalog/catalog-item.ts';
 import type { Catalog } from '../catalog/changing-catalog.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
-import type { Timeline } from '../journal/timeline.ts';
+import type { Timeline } from '../journal/journal.ts';
 import type { SandboxOptions } from '../options.ts';
 import type { AssetRequest } from './asset-fields.ts';
 import { generatedAsset } from './generated.ts';

@@ -1,14 +1,50 @@
+import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { messageOf } from '../../base/errors.ts';
+import { isLoopback } from '../../base/loopback.ts';
+import { isPrivateLiteral, publicLookup } from '../../base/public-address.ts';
 import type { SandboxOptions } from '../options.ts';
-import { callBack, isPrivateUrl } from './callback.ts';
 import { type Asset, buildStatusOf, type Ingestion } from './kept-asset.ts';
 
 const MAX_CALLS = 4;
+const TIMEOUT_MS = 10_000;
 
 /** Identifies a callback: an asset may be ingested several times. `startedAt`: milliseconds since 1970. */
 type PlannedCall = Pick<Asset, 'vbid'> & Pick<Ingestion, 'startedAt'>;
 
 type Options = Pick<SandboxOptions, 'clock' | 'callbackRetryMs' | 'allowPrivateCallbacks'>;
+
+/** Whether a URL shows by itself that its address is private. Names are checked when they are looked up. @rule 6-1 */
+function isPrivateUrl(url: string): boolean {
+  const host = new URL(url).hostname.replace(/\.$/, '');
+  return isPrivateLiteral(host) || isLoopback(host) || host.endsWith('.localhost');
+}
+
+const lookupPublic = publicLookup((hostname) => new Error(`${hostname} is a private address`));
+
+/** POSTs JSON, without following redirects. @returns whether the reply has a 2xx status */
+export function callBack(url: string, body: string, allowPrivate: boolean, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    if (!allowPrivate && isPrivateUrl(url)) return resolve(false);
+    const send = url.toLowerCase().startsWith('https:') ? httpsRequest : httpRequest;
+    const call = send(url, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) },
+      signal,
+      timeout: TIMEOUT_MS,
+      agent: false,
+      ...(!allowPrivate && { lookup: lookupPublic }),
+    });
+    call.on('timeout', () => call.destroy(new Error('no reply in time')));
+    call.on('error', () => resolve(false));
+    call.on('response', (response) => {
+      const { statusCode = 500 } = response;
+      response.resume();
+      resolve(statusCode >= 200 && statusCode < 300);
+    });
+    call.end(body);
+  });
+}
 
 /**
  * Interface, section 6. Method, payload and retries are not shown there. Here: POST of
@@ -62,7 +98,6 @@ export function createIngestions(options: Options, signal: AbortSignal, done: (c
       for (const start of waiting.values()) start();
       waiting.clear();
     },
-    /** Resolves when no call is waiting or under way. */
     settled: () => Promise.all(running),
   };
 }

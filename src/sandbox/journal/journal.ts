@@ -1,5 +1,6 @@
 import { appendFileSync, closeSync, ftruncateSync, openSync, readFileSync, realpathSync } from 'node:fs';
 import * as z from 'zod';
+import type { Clock } from '../../base/clock.ts';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
 
@@ -130,7 +131,6 @@ export function openJournal(path: string, given: Beginning) {
     if (text === '') write(`${JSON.stringify(header.parse({ sandbox: 1, ...given }))}\n`);
     return {
       beginning: begun,
-      /** The changes that the file held when it was opened. */
       entries,
       /** Writes an entry, runs `act`, and removes the entry if that throws. @throws CatchwordError CONFIG_INVALID */
       record: <T>(entry: Entry, act: () => T): T => {
@@ -151,3 +151,36 @@ export function openJournal(path: string, given: Beginning) {
     throw error;
   }
 }
+
+/**
+ * The time of the sandbox's state. It stands still during a change, so that the whole change has the time that the journal
+ * records, now and when it is replayed. It never goes back.
+ * @param beginning milliseconds since 1970; the time until the first change
+ */
+export function createTimeline(clock: Pick<Clock, 'now'>, beginning: number) {
+  let latest = beginning;
+  let stopped = true;
+  return {
+    now: (): number => {
+      if (!stopped) latest = Math.max(latest, clock.now());
+      return latest;
+    },
+    /** Makes a change at the time `at`, or later if time is already further. */
+    during: <T>(at: number, change: () => T): T => {
+      const before = stopped;
+      latest = Math.max(latest, at);
+      stopped = true;
+      try {
+        return change();
+      } finally {
+        stopped = before;
+      }
+    },
+    /** Follows the clock from now on. Until then, it is the time of the last change. */
+    run: (): void => {
+      stopped = false;
+    },
+  };
+}
+
+export type Timeline = ReturnType<typeof createTimeline>;

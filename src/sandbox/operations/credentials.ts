@@ -95,19 +95,17 @@ function verifyAll(accounts: Accounts, { body }: OperationRequest): Reply {
   return { ...reply, body: reply.body.replaceAll(/<error( [^<>]*)\/>/g, '<error$1></error>') };
 }
 
-export function credentialOperations({ directory }: Stores): Operation[] {
-  return [
-    {
-      method: 'POST',
-      path: '/v3/credentials.xml',
-      section: '4.3',
-      summary: 'Verify credentials',
-      token: false,
-      format: 'xml',
-      changes: false,
-      request: credentialsRequest,
-      response: credentialsResponse,
-      run: (request) => verifyAll(directory.of(request.apiKey).accounts, request),
-    },
-  ];
+export function credentialOperation({ directory }: Stores): Operation {
+  return {
+    method: 'POST',
+    path: '/v3/credentials.xml',
+    section: '4.3',
+    summary: 'Verify credentials',
+    token: false,
+    format: 'xml',
+    changes: false,
+    request: credentialsRequest,
+    response: credentialsResponse,
+    run: (request) => verifyAll(directory.of(request.apiKey).accounts, request),
+  };
 }

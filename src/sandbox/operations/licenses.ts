@@ -41,18 +41,16 @@ function readLicenses({ directory, time }: Stores, { params, apiKey, accessToken
   return xmlReply({ name: 'licenses', content: [...elements, ...summary] });
 }
 
-export function licenseOperations(stores: Stores): Operation[] {
-  return [
-    {
-      method: 'GET',
-      path: '/v3/licenses.xml',
-      section: '4.2',
-      summary: 'Read licenses',
-      token: true,
-      format: 'xml',
-      query,
-      response: licensesResponse,
-      run: (request) => readLicenses(stores, request),
-    },
-  ];
+export function licenseOperation(stores: Stores): Operation {
+  return {
+    method: 'GET',
+    path: '/v3/licenses.xml',
+    section: '4.2',
+    summary: 'Read licenses',
+    token: true,
+    format: 'xml',
+    query,
+    response: licensesResponse,
+    run: (request) => readLicenses(stores, request),
+  };
 }
