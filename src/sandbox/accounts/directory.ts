@@ -16,15 +16,12 @@ const OTHER_USERS = 10;
 
 /** The users of one API key, and what the service keeps for them. */
 function createMembers(options: AccountOptions) {
-  return {
-    accounts: createAccounts(options),
-    licenses: createLicenses(),
-    /** Error codes that a user's license requests are answered with, by the user's number. */
-    failures: new Map<number, number>(),
-  };
+  /** Error codes that a user's license requests are answered with, by the user's number. */
+  const failures = new Map<number, number>();
+  return { accounts: createAccounts(options), licenses: createLicenses(), failures };
 }
 
-export type Members = ReturnType<typeof createMembers>;
+type Members = ReturnType<typeof createMembers>;
 
 type Options = Pick<SandboxOptions, 'seed' | 'users' | 'apiKey' | 'otherApiKey' | 'accessToken'>;
 
@@ -47,7 +44,6 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
   for (const given of readerGrants(numbering)) grant(main, { number: 0 }, given);
 
   return {
-    /** The main key that callers must send now. */
     mainKey: () => mainKey,
     /** Returns the key that owns the caller's data, or null if the key is not valid. */
     ownerOf: (key: string): string | null => (key === mainKey ? apiKey : otherKeys.includes(key) ? key : null),
@@ -68,7 +64,7 @@ export function createDirectory(options: Options, numbering: Numbering, titleOf:
       accessToken: tokenOf(main, READER),
       otherAccessToken: tokenOf(other, OTHER_READER.reference),
     }),
-    redemption: createRedemption(numbering),
+    redeem: createRedemption(numbering),
     grant,
   };
 }

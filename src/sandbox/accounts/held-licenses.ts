@@ -84,18 +84,13 @@ const REDEEMABLE = ['SANDBOX-BOOK-1', 'SANDBOX-BOOK-2', 'SANDBOX-BOOK-3'];
 /** Each of `REDEEMABLE` grants a book, once. `SANDBOX-USED` is already redeemed, `SANDBOX-FAILED` fails. */
 export function createRedemption(numbering: Numbering) {
   const redeemed = new Set(['SANDBOX-USED']);
-  return {
-    /** @throws Rejection if the code cannot be redeemed */
-    check: (code: string): void => {
-      if (redeemed.has(code)) throw codeRejection(200, CODES.alreadyRedeemed);
-      if (code === 'SANDBOX-FAILED') throw codeRejection(200, CODES.redemptionFailed);
-      if (!REDEEMABLE.includes(code)) throw codeRejection(200, CODES.redemptionInvalid);
-    },
-    /** Redeems a code that was checked. */
-    redeem: (code: string): Grant => {
-      redeemed.add(code);
-      return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', 'code-use': 'code-api' };
-    },
+  /** @throws Rejection if the code cannot be redeemed */
+  return (code: string): Grant => {
+    if (redeemed.has(code)) throw codeRejection(200, CODES.alreadyRedeemed);
+    if (code === 'SANDBOX-FAILED') throw codeRejection(200, CODES.redemptionFailed);
+    if (!REDEEMABLE.includes(code)) throw codeRejection(200, CODES.redemptionInvalid);
+    redeemed.add(code);
+    return { sku: numbering.vbid(10 + REDEEMABLE.indexOf(code)), type: 'downloadable', 'code-use': 'code-api' };
   };
 }
 

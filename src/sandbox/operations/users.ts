@@ -81,9 +81,9 @@ export function userOperations({ directory }: Stores): Operation[] {
     const profile = { reference, email, firstName, lastName };
     const taken = members.accounts.taken(profile);
     if (taken !== null) throw codeRejection(409, CODES.alreadyInUse, `The ${taken} is already in use`);
-    if (code !== undefined) directory.redemption.check(code);
+    const granted = code === undefined ? null : directory.redeem(code);
     const user = members.accounts.create(profile);
-    if (code !== undefined) directory.grant(members, user, directory.redemption.redeem(code));
+    if (granted !== null) directory.grant(members, user, granted);
     return userReply(user);
   }
 
