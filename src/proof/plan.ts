@@ -81,7 +81,6 @@ export interface PassPlan {
   missing(limit: number, taken: (key: string) => boolean): Window[];
   /** Whether the window is in the plan, read or not. */
   has(window: Window): boolean;
-  /** The window before it in the list. */
   before(window: Window): Window | undefined;
   /** Windows planned so far, including those that were read. */
   readonly size: number;
@@ -128,7 +127,6 @@ export function createListPlan(options: ListPlanOptions) {
   let last = Number.POSITIVE_INFINITY;
   let unread = 0;
 
-  /** The window at an index, planned or not. */
   function windowAt(at: number): Window {
     while (windows.length <= at) {
       const window = sequence.next().value;
@@ -166,20 +164,13 @@ export function createListPlan(options: ListPlanOptions) {
     return index.get(windowKey(window));
   }
 
-  let known: number | undefined;
-  function knownSize(): number {
-    known ??= size();
-    return known;
-  }
-
   const plan: PassPlan = {
     get size() {
-      return knownSize();
+      return size();
     },
     has: (window) => indexOf(window) !== undefined,
     before: (window) => windows[(indexOf(window) ?? 0) - 1],
     note: (window) => {
-      known = undefined;
       // Also the total of a window that is not in the plan, such as a part of one that cannot be read.
       if (window.requestedAt >= newest.at) {
         newest = { total: plannedLength(window.numItems), at: window.requestedAt };
@@ -190,7 +181,7 @@ export function createListPlan(options: ListPlanOptions) {
       if (holdsEnd(window) || window.items === 0) last = Math.min(last, at);
     },
     missing: (limit, taken) => {
-      const count = knownSize();
+      const count = size();
       const found: Window[] = [];
       while (read.has(unread)) unread++;
       for (let step = 0; step < count - unread && found.length < limit; step++) {

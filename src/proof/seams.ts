@@ -36,7 +36,6 @@ interface SeamInput<W extends SeamWindow> {
   readonly modifiedIn: (id: number) => number;
   /** Returns whether the product is still as it was in this window. A change may be in no delta: it is late, or erased. */
   readonly steady: (id: number, window: W) => boolean;
-  /** The highest product id. */
   readonly highest: number;
 }
 
@@ -85,16 +84,6 @@ function canOverlap({ count, first, last }: Shared, most: readonly [there: numbe
   return Math.max(before, after) <= count + VANISHED;
 }
 
-function isAscending(ids: readonly number[]): boolean {
-  let previous = 0;
-  for (let at = 0; at < ids.length; at++) {
-    const id = ids[at] ?? 0;
-    if (id <= previous) return false;
-    previous = id;
-  }
-  return true;
-}
-
 /** Union-find over the indexes 0 to `size` - 1. */
 function createSets(size: number) {
   const parent = Int32Array.from({ length: size }, (_, index) => index);
@@ -132,10 +121,9 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
   const doubled = new Set<number>();
   let disorder = 0;
 
-  /** The products of a window, each once. */
   function productsOf(ids: readonly number[]): readonly number[] {
     // Most windows list products in the order of their ids.
-    if (isAscending(ids)) return ids;
+    if (ids.every((id, at) => id > (ids[at - 1] ?? 0))) return ids;
     const visited = new Set<number>();
     const again = new Map<number, number>();
     for (const id of ids) {
@@ -200,9 +188,7 @@ function createJoiner<W extends SeamWindow>(all: readonly W[], input: SeamInput<
     owner,
     joinAll,
     doubled,
-    /** Products whose order differs between a window and its neighbour. */
     disorder: () => disorder,
-    /** Items that repeat a product within one window; each once, even if neighbours share them. */
     repeated: () => [...repeats.values()].reduce((sum, times) => sum + times, 0),
   };
 }
