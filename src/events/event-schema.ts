@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { PARTIAL_PRODUCT, PRODUCT } from '../catalog/product-type.ts';
-import { CHANGE_OPS } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp } from '../catalog/run-types.ts';
 
 /* The event of the change log, declared once: its type, its check, and its JSON Schema. */
 
@@ -17,24 +17,20 @@ const ABOUT = {
     .optional()
     .meta({ description: 'Of a reader with a filter: whether the product began or ceased to match.' }),
 };
-const NOTHING = z.null();
+const LAST = PRODUCT.nullable().meta({ description: 'The last known product.' });
+const CHANGED = PARTIAL_PRODUCT.nullable().meta({
+  description: 'Null if the product is as it was when it was removed.',
+});
 
-/** The change; `op` tells which fields there are. */
+function data<Op extends ChangeOp, P extends z.ZodType, B extends z.ZodType>(op: Op, product: P, before: B) {
+  return z.looseObject({ op: z.literal(op), product, before, ...ABOUT });
+}
+
 const DATA = z.discriminatedUnion('op', [
-  z.looseObject({ op: z.literal('created'), product: PRODUCT, before: NOTHING, ...ABOUT }),
-  z.looseObject({ op: z.literal('updated'), product: PRODUCT, before: PARTIAL_PRODUCT, ...ABOUT }),
-  z.looseObject({
-    op: z.literal('removed'),
-    product: NOTHING,
-    before: PRODUCT.nullable().meta({ description: 'The last known product.' }),
-    ...ABOUT,
-  }),
-  z.looseObject({
-    op: z.literal('restored'),
-    product: PRODUCT,
-    before: PARTIAL_PRODUCT.nullable().meta({ description: 'Null if the product is as it was when it was removed.' }),
-    ...ABOUT,
-  }),
+  data('created', PRODUCT, z.null()),
+  data('updated', PRODUCT, PARTIAL_PRODUCT),
+  data('removed', z.null(), LAST),
+  data('restored', PRODUCT, CHANGED),
 ]);
 
 const EXAMPLE = {
