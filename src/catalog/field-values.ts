@@ -33,7 +33,6 @@ export function nameOf(value: unknown): string | null {
   return textOf(value) ?? textOf(name) ?? textOf(named);
 }
 
-/** The texts or names in a list such as `contributors`. */
 function allOf(value: unknown, read: typeof textOf): string[] {
   return listOf(value)
     .map(read)

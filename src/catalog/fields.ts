@@ -153,7 +153,6 @@ export function fieldsFrom(rows: readonly Row[]) {
     return { ...row, key, inner, column, name };
   });
   const STORED = all.filter(({ kept }) => kept === 'stored');
-  /** The columns that are read from the item. */
   const READ = all.filter(({ kept }) => kept === 'read');
   return {
     STORED,

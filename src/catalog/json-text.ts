@@ -2,7 +2,6 @@ import { BACKSLASH, CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET,
 
 /* Extracts parts of JSON text without changing a byte; see cut-page.ts. The text is one that `JSON.parse` accepts. */
 
-/** Index of the quote that ends the string starting at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

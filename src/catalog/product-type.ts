@@ -9,7 +9,6 @@ import { type Form, MEMBERS, type MembersAs, type PartsAs, type Stored } from '.
 type Text = string | null;
 /** Some services send numbers as text, or text as numbers. */
 type Numeric = string | number | null;
-/** A name, or an object with one. */
 type Named = string | { readonly name?: string; readonly value?: string; readonly [field: string]: unknown } | null;
 
 export interface Contributor {

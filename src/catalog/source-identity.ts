@@ -1,13 +1,5 @@
 import { createHash } from 'node:crypto';
 
-/** Identifies the catalog that a mirror copies. */
-export interface SourceIdentity {
-  /** See `sourceAddress`. */
-  readonly address: string;
-  /** See `selectionText`. */
-  readonly selection: string;
-}
-
 /** The settings that select what the source returns for each product. */
 export interface Selection {
   readonly includeDetails: readonly string[];
@@ -45,6 +37,9 @@ export function sourceId({ baseUrl, apiKey, lookupPath, ...selection }: Access):
   return createHash('sha256').update(access).digest('hex').slice(0, 12);
 }
 
-export function sourceIdentity({ baseUrl, ...selection }: Selection & { readonly baseUrl: string }): SourceIdentity {
+/** Identifies the catalog that a mirror copies. */
+export function sourceIdentity({ baseUrl, ...selection }: Selection & { readonly baseUrl: string }) {
   return { address: sourceAddress(baseUrl), selection: selectionText(selection) };
 }
+
+export type SourceIdentity = Readonly<ReturnType<typeof sourceIdentity>>;

@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { CatchwordError, messageOf } from '../base/errors.ts';
 import { cutPage } from './cut-page.ts';
 import { type Fields, isWithdrawn, storedOf } from './field-values.ts';
-import { bodyAt, keyOf, productAt, ROW } from './page-items.ts';
+import { bodyAt, keyOf, type PageItems, productAt, ROW } from './page-items.ts';
 import type { Envelope, FetchTask, Page, RejectedItem, Window } from './page-types.ts';
 import { searchText } from './product.ts';
 
@@ -89,7 +89,6 @@ export function checkItem(item: unknown, text: () => string): { readonly vbid: s
   return vbid.success ? { vbid: vbid.data } : `vbid ${vbid.error.issues[0]?.message}`;
 }
 
-/** A row of `PageItems`. */
 function rowOf(vbid: string, from: number, length: number, fields: Fields): readonly unknown[] {
   const columns = storedOf(fields);
   const search = searchText(fields, vbid, columns);
@@ -97,14 +96,9 @@ function rowOf(vbid: string, from: number, length: number, fields: Fields): read
   return search === null ? row : [...row, search.title, search.contributors, search.publisher, search.identifiers];
 }
 
-interface Parsed {
-  readonly bytes: Uint8Array<ArrayBuffer>;
-  readonly spans: Uint32Array<ArrayBuffer>;
-  /** One for each span. */
-  readonly values: readonly unknown[];
-}
+/** `values`: one for each span. */
+type Parsed = Pick<PageItems, 'bytes' | 'spans'> & { readonly values: readonly unknown[] };
 
-/** Checks each item and packs those that are valid. */
 function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Page, 'items' | 'rejected'> {
   const rejected: RejectedItem[] = [];
   const withdrawn: number[] = [];

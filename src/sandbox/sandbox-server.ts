@@ -110,9 +110,8 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
     get requests() {
       return service.requests();
     },
-    /** The main key. A control or the journal may have replaced the configured key. */
+    /** The main key, and the tokens of readers. A control, a reset or the journal may have replaced the configured ones. */
     apiKey: state.directory.mainKey,
-    /** The readers' tokens. A reset or the journal may have replaced the configured tokens. */
     readerTokens: state.directory.readerTokens,
     /** Breaks all connections. Idempotent. */
     stop: async (): Promise<void> => {

@@ -53,7 +53,6 @@ const FUNCTIONS = new Set(
 );
 /** The argument that must be a literal, because the time grows with the product of both lengths. */
 const LITERAL_ARGUMENT: Readonly<Record<string, number>> = { like: 0, glob: 0, instr: 1, trim: 1, ltrim: 1, rtrim: 1 };
-/** Functions of a text of JSON and a path. */
 const WITH_PATH = new Set(['->', '->>', 'json_array_length', 'json_extract', 'json_type']);
 
 const READABLE = ['vbid', ...COLUMNS.map(({ column }) => column), 'body'];
@@ -70,7 +69,6 @@ const TOKEN = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`[^`]*`|\[[^\]]*\]|--[^\n]*|\/\*[\s
  */
 function checkText(text: string, invalid: Invalid): void {
   if (text.length > LONGEST) throw invalid(`it has more than ${LONGEST} characters`);
-  /** The open parentheses. */
   const open: { readonly escapes: number; readonly isEach: boolean; isQuery: boolean }[] = [];
   let before = '';
   for (const [token] of text.matchAll(TOKEN)) {

@@ -52,7 +52,6 @@ export function readProgram(program: readonly Instruction[]) {
     return program.filter((one) => one.addr < addr && one.addr > from && writes(one));
   }
 
-  /** The last one of them. */
   const writerOf = (...given: Parameters<typeof writersOf>): Instruction | undefined => writersOf(...given).at(-1);
 
   /** The text of a register that holds a literal. Literals are often loaded at the end of a program, where it starts. */

@@ -82,8 +82,7 @@ export function compileView(
             `SELECT ${value} FROM (${rowSql(columns)} LIMIT 1) AS catalog WHERE (\n${where ?? '1'}\n)`,
           )
           .pluck();
-  let failed = 0;
-  let last: string | null = null;
+  let failures: ReturnType<View['failures']> = { count: 0, last: null };
 
   function viewOf(vbid: string, body: string): string | null {
     const found = judge === null ? 1 : judge.get(vbid, body);
@@ -103,12 +102,11 @@ export function compileView(
       try {
         return viewOf(vbid, body);
       } catch (error) {
-        failed++;
-        last = `${vbid}: ${messageOf(error)}`;
+        failures = { count: failures.count + 1, last: `${vbid}: ${messageOf(error)}` };
         return null;
       }
     },
-    failures: () => ({ count: failed, last }),
+    failures: () => failures,
   };
 }
 

@@ -2,7 +2,6 @@ import * as z from 'zod';
 import { PUBLISHERS } from '../catalog/title-words.ts';
 import type { AssetFields } from './kept-asset.ts';
 
-/** The parts of a generated product that an asset has too. */
 const generatedItem = z.object({
   title: z.string(),
   subtitle: z.string(),

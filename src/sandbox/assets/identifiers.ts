@@ -13,7 +13,6 @@ function fill(list: (key: IdentifierKey) => readonly string[]): Identifiers {
 
 export const NO_IDENTIFIERS: Identifiers = fill(() => []);
 
-/** The list of the same ISBNs in the other length. */
 function counterpartOf(key: IdentifierKey): IdentifierKey {
   return (key.includes('13') ? key.replace('13', '10') : key.replace('10', '13')) as IdentifierKey;
 }

@@ -71,7 +71,6 @@ function kindOf(value: string) {
   return { id, value };
 }
 
-/** The format of the file that was sent, if it is accepted; else the generated one. */
 function bookFormatOf({ ingestion, format }: Asset) {
   const value = (ingestion === null ? null : fileTypeOf(ingestion)) ?? format;
   return { name: value === null ? null : (FORMAT_NAMES[value] ?? value), value, dash2epub: false };

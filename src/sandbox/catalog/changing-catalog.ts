@@ -53,7 +53,6 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
       catchUp();
       return states.livingCount();
     },
-    /** Number of withdrawn products that deltas still include. */
     get withdrawn() {
       catchUp();
       return states.withdrawnCount();
@@ -88,7 +87,6 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
         : indices.slice(offset, offset + limit);
       return { count, products: page.map(states.at) };
     },
-    /** Null for a product that does not exist yet, or no longer. */
     find: (index: number): Product | null => {
       catchUp();
       return states.find(index);

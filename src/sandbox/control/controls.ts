@@ -65,7 +65,6 @@ export function createControls({ catalog, directory }: Stores): ReadonlyMap<stri
         throw error instanceof CatchwordError ? new Rejection(422, messageOf(error)) : error;
       }
     }),
-    /** Replaces the main API key and revokes the old one. */
     '/_sandbox/key': controlOf(newKey, ({ api_key }) => {
       if (!directory.renewMainKey(api_key)) throw new Rejection(422, 'api_key: is already in use');
       return { api_key };
@@ -75,20 +74,17 @@ export function createControls({ catalog, directory }: Stores): ReadonlyMap<stri
       directory.grant(members, user, { ...given, 'code-use': code_use });
       return { licenses: members.licenses.of(user.number).length };
     }),
-    /** Makes a user's token stale, as a reset elsewhere would; verify then returns a new one. */
     '/_sandbox/expire': controlOf(userId, (id) => {
       const { members, user } = find(id);
       members.accounts.reset(user);
       return { guid: user.guid };
     }),
-    /** Replies to a user's license requests with an error inside a 200, until `code` is null. */
     '/_sandbox/fail': controlOf(failure, ({ code, ...id }) => {
       const { members, user } = find(id);
       if (code === null) members.failures.delete(user.number);
       else members.failures.set(user.number, code);
       return { guid: user.guid, code };
     }),
-    /** Creates a user with a chosen guid and token; without a reference it is a full user. */
     '/_sandbox/user': controlOf(newUser, ({ first_name, last_name, access_token, ...same }) => {
       const { accounts } = directory.main;
       const profile = { ...same, firstName: first_name, lastName: last_name, accessToken: access_token };

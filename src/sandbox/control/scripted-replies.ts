@@ -49,7 +49,6 @@ export function createScriptedReplies(operations: readonly Operation[]) {
       else scripts.set(key, { reply, left: times });
       return { operation: name, status, times };
     }),
-    /** Returns the next scripted reply of the operation, and counts it as used. Null if there is none. */
     next: (operation: Operation): Reply | null => {
       const key = keyOf(nameOf(operation));
       const script = scripts.get(key);

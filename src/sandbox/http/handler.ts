@@ -28,7 +28,6 @@ export function formatOf(path: string): Operation['format'] {
 export interface RequestEntry {
   /** Time of arrival, milliseconds since 1970. */
   readonly at: number;
-  /** Path and query as sent. */
   readonly path: string;
   /** Status of the reply; 0 until there is one. */
   status: number;
@@ -98,7 +97,6 @@ export function serviceHandler(state: State, scripted: Pick<ScriptedReplies, 'ne
     entry.status = reply.status;
     await sendReply(response, reply, fault, { ...options, signal });
   };
-  /** Up to 100,000 latest requests of the interface, in order of arrival. */
   const requests = (): readonly Readonly<RequestEntry>[] => log.slice(-MAX_ENTRIES);
   return { handle, requests };
 }

@@ -39,7 +39,6 @@ const packageUpdate = z.looseObject({
   online_license: license.nullish(),
 });
 const packageCreation = packageUpdate.required({ name: true });
-/** The books to take out of a package. */
 const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 
 const textOrNull = z.string().nullable().default(null);
@@ -68,7 +67,6 @@ interface Package {
 
 /** Interface, 4.5. @rule 1-3, 4.5-4..7, 4.5-10..11 */
 export function packageOperations({ options: { seed, packagesPath: path }, assets, time }: Stores): Operation[] {
-  /** By SKU. */
   const packages = new Map<string, Package>();
   let generated = 0;
 
