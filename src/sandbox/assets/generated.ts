@@ -1,19 +1,14 @@
 import * as z from 'zod';
 import { PUBLISHERS } from '../catalog/title-words.ts';
+import { shapeOf } from '../http/validate.ts';
 import type { AssetFields } from './kept-asset.ts';
 
 const generatedItem = z.object({
-  title: z.string(),
-  subtitle: z.string(),
-  kind: z.string(),
-  language: z.string(),
-  publisher: z.string(),
+  ...shapeOf(['title', 'subtitle', 'kind', 'language', 'on_sale_date'] as const, z.string()),
+  ...shapeOf(['publisher', 'format', 'created'] as const, z.string()),
   /** NaN for the word "null", which is an oddity of services. */
   edition: z.coerce.number().catch(Number.NaN),
-  format: z.string(),
-  created: z.string(),
   contributors: z.array(z.object({ name: z.string() })),
-  on_sale_date: z.string(),
   print_restrictions: z.number(),
   copy_restrictions: z.number(),
   sales_rights: z.array(z.string()),

@@ -4,7 +4,7 @@ import { hash } from '../catalog/random.ts';
 import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
-import { validate } from '../http/validate.ts';
+import { shapeOf, validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
@@ -41,14 +41,10 @@ const packageUpdate = z.looseObject({
 const packageCreation = packageUpdate.required({ name: true });
 const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 
-const textOrNull = z.string().nullable().default(null);
-
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
 const packageResponse = z.looseObject({
   sku: z.string(),
-  name: textOrNull,
-  description: textOrNull,
-  publisher: textOrNull,
+  ...shapeOf(['name', 'description', 'publisher'] as const, z.string().nullable().default(null)),
   list_price: z.number().nullable().default(null),
   library_id: z.int().nullable().default(null),
   products: z.array(z.string()),

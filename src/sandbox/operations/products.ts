@@ -6,7 +6,7 @@ import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '..
 import type { Product } from '../catalog/product-states.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
-import { validate } from '../http/validate.ts';
+import { shapeOf, validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 const MAX_PER_PAGE = 1000;
@@ -77,8 +77,7 @@ function itemsFor({ options, numbering, assets }: Source, params: URLSearchParam
 
 /**
  * `GET /_sandbox/truth`: the products on sale at the moment of the request, in the order of the list, as lines of JSON.
- * Only their versions are noted at once; the text is made while it is read.
- * @throws Rejection
+ * Only their versions are noted at once; the text is made while it is read. @throws Rejection
  */
 export function truth(stores: Stores, params: URLSearchParams): Iterable<string> {
   const written = new Map(stores.assets.written);
@@ -130,13 +129,8 @@ const item = z.looseObject({
   }),
   distributable: z.boolean().optional(),
 });
-const envelope = z.object({
-  num_items: z.int(),
-  page: z.int(),
-  per_page: z.int(),
-  total_pages: z.int(),
-  items: z.array(item),
-});
+const totals = shapeOf(['num_items', 'page', 'per_page', 'total_pages'], z.int());
+const envelope = z.object({ ...totals, items: z.array(item) });
 
 /**
  * The catalog: interface, sections 2.5 and 4.4, which does not show the point lookup.

@@ -8,17 +8,11 @@ import { CODES, codeRejection, elementsOf, Rejection, type Reply, xmlReply } fro
 import { shapeOf, validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
-const text = z.string().optional();
-
 /** Child elements of `user`. Others (`promote-option`, `survey-option`) have no effect. */
 const newUser = z
   .object({
-    reference: text,
     email: z.email('must be an email address').optional(),
-    password: text,
-    'first-name': text,
-    'last-name': text,
-    'redemption-code': text,
+    ...shapeOf(['reference', 'password', 'first-name', 'last-name', 'redemption-code'] as const, z.string().optional()),
   })
   .superRefine(({ reference, email, password }, context) => {
     const reject = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
