@@ -98,8 +98,7 @@ export async function startSandbox(given: Partial<SandboxOptions> = {}) {
   const port = typeof address === 'object' && address !== null ? address.port : options.port;
   url = `http://127.0.0.1:${port}`;
   ingestions.start();
-  const churning =
-    churnPerSecond > 0 ? churn(mutate, { perSecond: churnPerSecond, seed, clock, signal }) : Promise.resolve();
+  const churning = churn(mutate, { perSecond: churnPerSecond, seed, clock, signal });
   const closed = once(server, 'close');
 
   return {

@@ -74,8 +74,7 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
     },
     /**
      * Returns up to `limit` products from `offset` on, and how many there are in all.
-     * @param range null: the living products in the catalog's order; else all that were updated in the range, oldest
-     *   update first, including withdrawn ones
+     * @param range null: living ones in the catalog's order; else all updated in it, oldest first, withdrawn ones too
      */
     list: (range: TimeRange | null, offset: number, limit: number) => {
       catchUp();
@@ -116,7 +115,7 @@ export async function churn(
   const random = createRandom(seed);
   const startedAt = clock.now();
   let done = 0;
-  while (!signal.aborted) {
+  while (perSecond > 0 && !signal.aborted) {
     try {
       await clock.sleep(Math.max(MIN_TICK_MS, 1000 / perSecond), signal);
     } catch (error) {

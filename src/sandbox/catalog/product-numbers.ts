@@ -3,10 +3,7 @@ import { hash } from './random.ts';
 
 /** Three series of ISBNs share the nine digits: `3n` for vbids, `3n + 1` for print editions, `3n + 2` for electronic ones. */
 const SERIES = 3;
-/**
- * Publishers get ISBNs in blocks, and a publisher's titles enter a catalog together. So neighbours in the list are often
- * neighbours in number, and the order of the blocks is arbitrary.
- */
+/** Publishers get ISBNs in blocks, so neighbours in the list are often neighbours in number. The order is arbitrary. */
 const BLOCK = 100;
 const BLOCKS = 3_333_333;
 /** Coprime to the number of blocks, so that no two products get the same number. */

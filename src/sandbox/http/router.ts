@@ -13,13 +13,13 @@ function patternOf(path: string): RegExp {
 export function createRouter(operations: readonly Operation[]) {
   const entries = operations.map((operation) => ({ operation, pattern: patternOf(operation.path) }));
   return (method: string, path: string): Route => {
-    const matching = entries.flatMap(({ operation, pattern }) => {
-      const match = pattern.exec(path.replace(/\/$/, ''));
-      return match === null ? [] : [{ operation, groups: match.groups ?? {} }];
-    });
+    const bare = path.replace(/\/$/, '');
+    const matching = entries.filter(({ pattern }) => pattern.test(bare));
     const found = matching.find(({ operation }) => operation.method === method);
     if (found === undefined) return { status: matching.length === 0 ? 404 : 405 };
-    const values = Object.entries(found.groups).map(([name, segment]) => [name, decoded(segment)] as const);
+    const values = Object.entries(found.pattern.exec(bare)?.groups ?? {}).map(
+      ([name, segment]) => [name, decoded(segment)] as const,
+    );
     return { operation: found.operation, values: Object.fromEntries(values) };
   };
 }
