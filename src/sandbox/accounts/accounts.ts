@@ -50,7 +50,6 @@ function block(value: number, chars: number): string {
  * Guids and access tokens of a key's users: pure functions of the seed, the user's number and, for tokens, how often it
  * was reset (its generation). Both contain the number, so that a user is found by them without an index of a million
  * users. Only a sandbox should make tokens this way: anyone who knows the seed knows them all.
- * @param series differs from key to key, so that users with the same number have different guids and tokens
  * @rule 5-4
  */
 function createIdentities(seed: number, series: number) {

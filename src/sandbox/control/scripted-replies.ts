@@ -28,8 +28,7 @@ function defaultMessage(status: number, code: number | undefined): string {
 }
 
 /**
- * Replies that a test has set for operations, instead of their own. They are not journaled. Any operation of a service may
- * fail, with any code and status (interface, section 7).
+ * Replies that a test has set for operations, with any code and status (interface, section 7). They are not journaled.
  * @rule 7-4
  */
 export function createScriptedReplies(operations: readonly Operation[]) {

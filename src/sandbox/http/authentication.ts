@@ -12,8 +12,7 @@ function tokenRejection(format: Operation['format'], state: 'stale' | 'unknown')
 }
 
 /**
- * Returns a check of the headers of section 5 of the interface. It returns the key that owns the caller's data, and
- * the token, which must belong to a user of that key.
+ * Returns a check of the headers of section 5. It returns the key that owns the caller's data, and the user's token.
  * @rule 4.1-4..5, 4.2-4, 4.4-2..4, 5-1..3, 5-7
  */
 export function authentication(

@@ -78,8 +78,7 @@ function parseBeginning(path: string, text: string, given: Beginning): Beginning
 /**
  * Opens a journal, or begins a new one, and locks the file until it is closed.
  * @param given what the sandbox begins with, and when if the file is new
- * @throws CatchwordError CONFIG_INVALID if the file cannot be used, is used by another sandbox, is not a journal, or
- *   belongs to a sandbox with another beginning
+ * @throws CatchwordError CONFIG_INVALID if the file cannot be used, is in use, is not a journal, or began differently
  */
 export function openJournal(path: string, given: Beginning) {
   let fd: number;
