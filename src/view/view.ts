@@ -66,10 +66,8 @@ export function compileView(
   const chosen: Pick<Expression, 'keys'> = list ?? made ?? { keys: null };
   const keys =
     chosen.keys === null || filter?.keys === null ? null : new Set([...chosen.keys, ...(filter?.keys ?? [])]);
-  const digest = createHash('sha256')
-    .update(JSON.stringify([where, fields]))
-    .digest('hex')
-    .slice(0, 12);
+  const both = JSON.stringify([where, fields]);
+  const digest = createHash('sha256').update(both).digest('hex').slice(0, 12);
 
   const columns = new Set([...(filter?.columns ?? []), ...(made?.columns ?? [])]);
   const value = made === null ? '1' : `(\n${fields}\n)`;
