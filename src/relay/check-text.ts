@@ -1,4 +1,5 @@
-import { remaining, type SinkCheck } from '../store/rows/sink-rows.ts';
+import { remaining } from '../store/rows/sink-rows.ts';
+import type { SinkCheck } from '../store/schema/sink-tables.ts';
 
 /** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */
 export function checkText(name: string, check: SinkCheck) {

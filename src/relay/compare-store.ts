@@ -1,7 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { RecordedChange } from '../catalog/event.ts';
 import { changesUpTo, createHistory } from '../store/history/history.ts';
-import type { CheckCounts, CheckRequest, Difference, SinkCheck, SinkRow } from '../store/rows/sink-rows.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
+import type { CheckCounts, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
 import { viewedChange } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent } from './read-batch.ts';

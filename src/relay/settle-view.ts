@@ -1,4 +1,4 @@
-import { heldOf, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { ViewText } from '../view/view.ts';
 import type { FeedContext } from './feed-context.ts';
 import { viewAt, WHOLE } from './store-contents.ts';
@@ -59,7 +59,7 @@ export async function settleView(context: FeedContext, row: SinkRow): Promise<'r
   const { store, config, log } = context;
   const views = store.sinks.views(row.id);
   const wanted = config.view ?? WHOLE;
-  const held = heldOf(row);
+  const { held } = row;
   const heldView = held?.why === 'view' ? held : null;
   if (isSame(viewAt(views, row.generation) ?? WHOLE, wanted)) {
     if (heldView === null) return held !== null && row.state === 'held' ? 'held' : 'ready';

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type CheckRequest, checkOf, remaining, type SinkCheck, type SinkRow } from '../store/rows/sink-rows.ts';
+import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { CheckRequest, SinkCheck } from '../store/schema/sink-tables.ts';
 import { checkText } from './check-text.ts';
 import { compareStore } from './compare-store.ts';
 import type { FeedContext } from './feed-context.ts';
@@ -18,10 +19,10 @@ import { wrapVerifier } from './wrap-verifier.ts';
 const CALL_TIMEOUT_MS = 1_800_000;
 
 function wantedCheck({ config, clock }: FeedContext, row: SinkRow): CheckRequest | null {
-  if (row.checkAsked !== null) return JSON.parse(row.checkAsked) as CheckRequest;
+  if (row.checkAsked !== null) return row.checkAsked;
   const every = config.verifyEveryMs;
   // A time in the future shows that the clock was put back.
-  if (every === undefined || Math.abs(clock.now() - (checkOf(row)?.at ?? 0)) < every) return null;
+  if (every === undefined || Math.abs(clock.now() - (row.checked?.at ?? 0)) < every) return null;
   return { id: randomUUID(), deep: true, repair: false, removesAll: false };
 }
 

@@ -1,9 +1,10 @@
 import { difference, isEmpty } from '../catalog/content.ts';
 import type { RecordedChange } from '../catalog/event.ts';
 import { createHistory } from '../store/history/history.ts';
-import type { SinkRow, ViewForecast } from '../store/rows/sink-rows.ts';
+import type { SinkRow } from '../store/rows/sink-rows.ts';
 import { fromOf } from '../store/rows/write-sink-views.ts';
 import type { Reader } from '../store/schema/reader.ts';
+import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import { seenBy, type View } from '../view/view.ts';
 import { createContents, type PreparedViews, transitionAt } from './store-contents.ts';
 

@@ -5,7 +5,8 @@ import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
 import { answerWithin } from '../relay/with-timeout.ts';
 import { type MirrorState, type SinkState, sinkState } from '../state/mirror-state.ts';
-import { checkOf, heldOf, remaining, type SinkRow, type ViewForecast } from '../store/rows/sink-rows.ts';
+import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { ViewForecast } from '../store/schema/sink-tables.ts';
 import type { Store } from '../store/store.ts';
 import { type Colours, count, duration, plural, table, time } from './text.ts';
 
@@ -26,10 +27,8 @@ export function forecastText({ has, matching, created, updated, removed, failed 
 }
 
 /** Why a sink is held, for programs and for people, and what to do; null if it is not. */
-export function heldSinkText(row: Pick<SinkRow, 'name' | 'state' | 'held'>) {
-  const held = row.state === 'held' ? heldOf(row) : null;
-  if (held === null) return null;
-  const { name } = row;
+export function heldSinkText({ name, state, held }: Pick<SinkRow, 'name' | 'state' | 'held'>) {
+  if (state !== 'held' || held === null) return null;
   if (held.why === 'run') return { ...held, advice: approvalText(name) };
   const variable = `CATCHWORD_SINK_${name.toUpperCase()}`;
   const advice = `Look: npx catchword sink preview ${name}. To send it: npx catchword sink approve ${name}; or put ${variable}_WHERE and _FIELDS back, and restart`;
@@ -51,8 +50,7 @@ export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState
 }
 
 /** The last comparison of a store with its source, for programs and for people; null before the first. */
-export function checkJson(sink: Pick<SinkRow, 'name' | 'checked'>) {
-  const check = checkOf(sink);
+export function checkJson({ name, checked: check }: Pick<SinkRow, 'name' | 'checked'>) {
   if (check === null) return null;
   const { id: _request, repair: _repairs, removesAll: _all, notJudged, at, ...rest } = check;
   return {
@@ -60,7 +58,7 @@ export function checkJson(sink: Pick<SinkRow, 'name' | 'checked'>) {
     ...rest,
     not_judged: notJudged,
     remaining: remaining(check),
-    ...checkText(sink.name, check),
+    ...checkText(name, check),
   };
 }
 

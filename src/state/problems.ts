@@ -1,5 +1,5 @@
 import { isUntold } from '../catalog/run-types.ts';
-import { checkOf, remaining } from '../store/rows/sink-rows.ts';
+import { remaining } from '../store/rows/sink-rows.ts';
 import type { MirrorState, SinkState } from './mirror-state.ts';
 
 /*
@@ -55,7 +55,7 @@ function sinkProblems(sink: SinkState): Found[] {
   const found: Found[] = sink.isHalted ? [{ topic: 'sink', sink }] : [];
   // A sink that is stopped has its own episode.
   const begins = seconds > BEHIND.begins && !sink.isHalted;
-  const check = checkOf(sink.row);
+  const check = sink.row.checked;
   if (check !== null && (check.error !== null || remaining(check) > 0))
     found.push({ topic: 'differs', sink, forMs: 0 });
   if (seconds > BEHIND.ends) found.push({ topic: 'behind', sink, forMs: LASTING_MS, begins });

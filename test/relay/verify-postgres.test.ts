@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
 import { jsonbText, numericText } from '../../src/relay/sinks/postgres/jsonb-text.ts';
-import { type CheckRequest, checkOf, type SinkCheck } from '../../src/store/rows/sink-rows.ts';
+import type { CheckRequest, SinkCheck } from '../../src/store/schema/sink-tables.ts';
 import { rawNumber, rawObject } from '../catalog/raw-json.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { configAt, feeding, movable, type TestMirror } from './feeding.ts';
@@ -33,8 +33,8 @@ async function check(mirror: TestMirror, request: Partial<CheckRequest> = {}): P
   const id = randomUUID();
   const asked = { id, deep: true, repair: false, removesAll: false, ...request };
   mirror.store.request(({ sinks }) => sinks.askCheck(mirror.sink().id, asked));
-  await until('the store was compared', () => checkOf(mirror.sink())?.id === id);
-  const result = checkOf(mirror.sink());
+  await until('the store was compared', () => mirror.sink().checked?.id === id);
+  const result = mirror.sink().checked;
   if (result === null) throw new Error('the result is missing');
   expect(mirror.sink().checkAsked).toBeNull();
   return result;
@@ -167,13 +167,13 @@ describe.skipIf(!postgresAvailable)('comparing a PostgreSQL table', () => {
     const { clock, advance } = movable();
     harness.change(shelf(5));
     harness.start(configAt(target.url), { clock });
-    await until('it was compared', () => checkOf(harness.sink()) !== null);
-    const first = checkOf(harness.sink());
+    await until('it was compared', () => harness.sink().checked !== null);
+    const first = harness.sink().checked;
     expect(first).toMatchObject({ ...EQUAL, same: 5, deep: true });
     await harness.deliver(shelf(5, 'new'));
-    expect(checkOf(harness.sink())?.id).toBe(first?.id);
+    expect(harness.sink().checked?.id).toBe(first?.id);
     advance(7 * 86_400_000);
-    await until('it was compared again', () => checkOf(harness.sink())?.id !== first?.id);
+    await until('it was compared again', () => harness.sink().checked?.id !== first?.id);
   });
 
   const isLong = process.env.CI !== undefined;

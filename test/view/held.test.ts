@@ -1,7 +1,6 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { SINK_NAME, until } from '../../src/relay/contract/harness.ts';
-import { heldOf } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
@@ -69,7 +68,7 @@ describe('a changed view that would remove too much', () => {
     const before = store.rows.length;
     await restart(where("title = 't1'"));
     await held();
-    expect(heldOf(mirror.sink())).toEqual({
+    expect(mirror.sink().held).toEqual({
       why: 'view',
       where: "title = 't1'",
       fields: null,
@@ -114,7 +113,7 @@ describe('an unusual run', () => {
     const { mirror, held, decide, products } = await fedShop(300);
     const run = unusualRun(mirror, shop(300, 'null'));
     await held();
-    expect(heldOf(mirror.sink())).toEqual({
+    expect(mirror.sink().held).toEqual({
       why: 'run',
       run,
       reason: `run ${run}, which comes next, emptied price of 300 of 300 products`,

@@ -4,7 +4,7 @@ import { createLog } from '../../src/base/log.ts';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
-import { heldOf, type SinkRow } from '../../src/store/rows/sink-rows.ts';
+import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
 import { writeUnder } from '../../src/store/schema/hold-lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
@@ -161,7 +161,7 @@ async function hold(scene: Scene): Promise<void> {
 
 /** Whether it is the wanted view that is held. */
 function heldHas({ isWanted }: Scene, row: SinkRow | undefined): boolean {
-  const held = row === undefined ? null : heldOf(row);
+  const held = row === undefined ? null : row.held;
   return held?.why === 'view' && isWanted(held);
 }
 

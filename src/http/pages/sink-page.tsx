@@ -1,7 +1,7 @@
 import { CatchwordError } from '../../base/errors.ts';
 import { type SinkSummary, sinkSummary } from '../../report/sink-report.ts';
 import { count, plural } from '../../report/text.ts';
-import { heldOf, type SinkRow } from '../../store/rows/sink-rows.ts';
+import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { ActionForm, type ActionFormProps } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
@@ -85,7 +85,7 @@ function Approvals({ row }: { readonly row: SinkRow }) {
   return (
     <>
       <ActionForm action="release" target={row.name} label="Approve" explanation={all} />
-      {heldOf(row)?.why === 'run' && (
+      {row.held?.why === 'run' && (
         <ActionForm action="release-newest" target={row.name} label="Send only what differs now" explanation={newest} />
       )}
     </>

@@ -5,7 +5,7 @@ import { viewAt } from '../../relay/store-contents.ts';
 import { count, plural } from '../../report/text.ts';
 import type { SinkSetting } from '../../settings/config.ts';
 import { createHistory } from '../../store/history/history.ts';
-import { heldOf, type SinkRow } from '../../store/rows/sink-rows.ts';
+import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import { needsFullRun } from '../../store/rows/source-state.ts';
 import type { Reader } from '../../store/schema/reader.ts';
 import type { RequestWriter } from '../../store/schema/writers.ts';
@@ -28,8 +28,7 @@ export function requireSink({ sinks }: Reader, name: string): SinkRow {
 
 /** Lets a held sink go on. @param newest after an unusual run: sends what differs now, each product once */
 function release({ sinks }: RequestWriter, sink: SinkRow, newest: boolean): string {
-  const { id, name, state, generation } = sink;
-  const held = heldOf(sink);
+  const { id, name, state, generation, held } = sink;
   if (state !== 'held' || held === null) throw new CatchwordError('USAGE', `${name} is not held: it is ${state}`);
   if (held.why === 'view') {
     const hint = `To send what the changed view changes: npx catchword sink approve ${name}.`;

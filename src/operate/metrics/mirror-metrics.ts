@@ -6,7 +6,7 @@ import { REASON_KINDS, reasonKind } from '../../report/run-words.ts';
 import { sinkLag } from '../../report/sink-report.ts';
 import { FRESHNESS, type MirrorState } from '../../state/mirror-state.ts';
 import { problemsOf, TOPICS } from '../../state/problems.ts';
-import { checkOf, remaining } from '../../store/rows/sink-rows.ts';
+import { remaining } from '../../store/rows/sink-rows.ts';
 import type { Store } from '../../store/store.ts';
 import { KINDS } from '../schedule/due.ts';
 
@@ -133,7 +133,7 @@ export function observeMirror(meter: Meter, { store, clock, state }: MirrorMetri
         result.observe(metrics.sinkLagRecords, lagRecords, { sink });
         if (lagSeconds !== null) result.observe(metrics.sinkLagSeconds, lagSeconds, { sink });
         result.observe(metrics.sinkParked, store.sinks.parkedCount(row.id), { sink });
-        const check = checkOf(row);
+        const check = row.checked;
         if (check?.error === null) result.observe(metrics.differing, remaining(check), { sink });
         if (check !== null) result.observe(metrics.verified, check.at / 1000, { sink });
         result.observe(metrics.delivered, row.delivered, { sink });

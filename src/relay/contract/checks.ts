@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { checkOf, remaining } from '../../store/rows/sink-rows.ts';
+import { remaining } from '../../store/rows/sink-rows.ts';
 import { checkText } from '../check-text.ts';
 import { SinkError } from '../sink.ts';
 import { type SinkConfig, sinkConfig } from '../sink-config.ts';
@@ -75,8 +75,8 @@ interface Scene {
 async function expectVerified({ store, sink, until }: Harness): Promise<void> {
   const request = { id: randomUUID(), deep: true, repair: false, removesAll: false };
   store.request(({ sinks }) => sinks.askCheck(sink().id, request));
-  await until('the store is compared', () => checkOf(sink())?.id === request.id);
-  const check = checkOf(sink());
+  await until('the store is compared', () => sink().checked?.id === request.id);
+  const check = sink().checked;
   assert.ok(check !== null && check.error === null, `the store cannot be compared: ${check?.error}`);
   const [first] = check.examples;
   assert.ok(

@@ -2,7 +2,13 @@ import type { BetterSQLite3Database } from 'drizzle-orm/better-sqlite3';
 import type { RecordedChange } from '../../catalog/event.ts';
 import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
-import { type parked as parkedEvents, type sinkGaps, sinks, sinkViews } from '../schema/sink-tables.ts';
+import {
+  type CheckCounts,
+  type parked as parkedEvents,
+  type sinkGaps,
+  sinks,
+  sinkViews,
+} from '../schema/sink-tables.ts';
 
 /**
  * ```
@@ -20,67 +26,6 @@ export type SinkState = SinkRow['state'];
 
 /** A sink as the mirror knows it: see schema.ts. */
 export type SinkRow = Readonly<typeof sinks.$inferSelect>;
-
-/** What a view would change in a store. */
-export interface ViewForecast {
-  /** Products that the store has now, and that it would have. */
-  readonly has: number;
-  readonly matching: number;
-  readonly created: number;
-  readonly updated: number;
-  readonly removed: number;
-  /** Products that an expression fails on, which count as not matching. */
-  readonly failed: number;
-}
-
-/** Why a sink is held: its view was changed, or an unusual run comes next. */
-export type HeldSink =
-  | {
-      readonly why: 'view';
-      readonly where: string | null;
-      readonly fields: string | null;
-      readonly forecast: ViewForecast;
-      readonly isApproved: boolean;
-    }
-  | { readonly why: 'run'; readonly run: number; readonly reason: string };
-
-/** @param held the column */
-export function heldOf({ held }: Pick<SinkRow, 'held'>): HeldSink | null {
-  return held === null ? null : (JSON.parse(held) as HeldSink);
-}
-
-/** How to compare a store with its source. */
-export interface CheckRequest {
-  readonly id: string;
-  /** Compares everything that the store has of each product, not only which it has. */
-  readonly deep: boolean;
-  readonly repair: boolean;
-  /** Whether a repair removes extra products beyond the removal limit. */
-  readonly removesAll: boolean;
-}
-
-/** What was wrong with a product: another content, not there, or there although its source does not have it. */
-export type Difference = 'differing' | 'missing' | 'extra';
-
-/** The counts of a comparison, in products. */
-export type CheckCounts = Readonly<Record<'same' | Difference | 'repaired' | 'held' | 'notJudged', number>>;
-
-/** How a store compared with its source. */
-export interface SinkCheck extends CheckRequest, CheckCounts {
-  readonly at: number;
-  /** The change as of which. */
-  readonly cursor: number;
-  /** What was compared, for people. */
-  readonly compared: string;
-  readonly examples: readonly { readonly vbid: string; readonly difference: Difference }[];
-  /** Why the comparison did not end; null if it did. */
-  readonly error: string | null;
-}
-
-/** @param checked the column */
-export function checkOf({ checked }: Pick<SinkRow, 'checked'>): SinkCheck | null {
-  return checked === null ? null : (JSON.parse(checked) as SinkCheck);
-}
 
 /** How many products of a store still differ after a comparison. */
 export function remaining({ differing, missing, extra, repaired }: CheckCounts): number {
@@ -171,7 +116,7 @@ export function createSinkReader({ rows, tuples, value, values, number }: Querie
     views: (id: number): SinkView[] =>
       views()
         .all({ id })
-        .map((view) => ({ ...view, unsure: new Set(JSON.parse(view.unsure) as string[]) })),
+        .map((view) => ({ ...view, unsure: new Set(view.unsure) })),
     gaps: rows<[id: number], SinkGap>(
       'SELECT after, up_to AS upTo, at FROM sink_gaps WHERE sink_id = ? ORDER BY after',
     ),

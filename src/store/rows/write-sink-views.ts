@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import type { Queries } from '../schema/queries.ts';
+import type { HeldSink } from '../schema/sink-tables.ts';
 import { LAST_SEQ } from './changes.ts';
-import type { HeldSink, SinkRow, SinkView } from './sink-rows.ts';
+import type { SinkRow, SinkView } from './sink-rows.ts';
 
 /** Random bytes of a tag: two views of a store get the same ones once in 2^48. */
 const TAG_BYTES = 6;

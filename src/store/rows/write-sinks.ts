@@ -1,16 +1,8 @@
 import type { Queries } from '../schema/queries.ts';
+import type { CheckRequest, SinkCheck } from '../schema/sink-tables.ts';
 import { LAST_SEQ } from './changes.ts';
 import { LAST_UNUSUAL } from './runs.ts';
-import type {
-  CheckRequest,
-  ParkedState,
-  Refused,
-  SinkCheck,
-  SinkGap,
-  SinkReader,
-  SinkRow,
-  SinkState,
-} from './sink-rows.ts';
+import type { ParkedState, Refused, SinkGap, SinkReader, SinkRow, SinkState } from './sink-rows.ts';
 import { createViewWriter } from './write-sink-views.ts';
 
 /** What a sink confirmed. */

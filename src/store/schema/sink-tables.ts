@@ -3,6 +3,51 @@ import { integer, primaryKey, real, sqliteTable, text } from './drizzle.ts';
 /* The tables of sinks; see schema.ts for the others. */
 
 /**
+ * What a view would change in a store, in products: `has` now, and `matching` then. An expression fails on `failed` ones,
+ * which count as not matching.
+ */
+export type ViewForecast = Readonly<Record<'has' | 'matching' | 'created' | 'updated' | 'removed' | 'failed', number>>;
+
+/** Why a sink is held: its view was changed, or an unusual run comes next. */
+export type HeldSink =
+  | {
+      readonly why: 'view';
+      readonly where: string | null;
+      readonly fields: string | null;
+      readonly forecast: ViewForecast;
+      readonly isApproved: boolean;
+    }
+  | { readonly why: 'run'; readonly run: number; readonly reason: string };
+
+/** How to compare a store with its source. */
+export interface CheckRequest {
+  readonly id: string;
+  /** Compares everything that the store has of each product, not only which it has. */
+  readonly deep: boolean;
+  readonly repair: boolean;
+  /** Whether a repair removes extra products beyond the removal limit. */
+  readonly removesAll: boolean;
+}
+
+/** What was wrong with a product: another content, not there, or there although its source does not have it. */
+export type Difference = 'differing' | 'missing' | 'extra';
+
+/** The counts of a comparison, in products. */
+export type CheckCounts = Readonly<Record<'same' | Difference | 'repaired' | 'held' | 'notJudged', number>>;
+
+/** How a store compared with its source. */
+export interface SinkCheck extends CheckRequest, CheckCounts {
+  readonly at: number;
+  /** The change as of which. */
+  readonly cursor: number;
+  /** What was compared, for people. */
+  readonly compared: string;
+  readonly examples: readonly { readonly vbid: string; readonly difference: Difference }[];
+  /** Why the comparison did not end; null if it did. */
+  readonly error: string | null;
+}
+
+/**
  * A downstream store, by the name in its setting. Kept when the settings drop it, so that it can resume later.
  * - address: kind and place without credentials
  * - identity: a sink with another identity is another store
@@ -15,9 +60,9 @@ import { integer, primaryKey, real, sqliteTable, text } from './drizzle.ts';
  * - take_over: the store's content may be replaced although another mirror delivered it
  * - delivered, rate: events confirmed so far, and recent ones per second
  * - stopped_at: the refused event before which the sink stopped; null if it stopped for another reason
- * - held: JSON of HeldSink: why the sink is held; kept while an approval of it is to be carried out
+ * - held: why the sink is held; kept while an approval of it is to be carried out
  * - approved_run: unusual runs up to this one are delivered
- * - check_asked: JSON of CheckRequest: the store is to be compared with its source; checked: JSON of SinkCheck: the last time
+ * - check_asked: the store is to be compared with its source; checked: how it compared the last time
  * - view_failures, view_failure: how often an expression failed for a product, and the last time
  */
 export const sinks = sqliteTable('sinks', {
@@ -45,10 +90,10 @@ export const sinks = sqliteTable('sinks', {
   errorAt: integer('error_at'),
   retryAt: integer('retry_at'),
   stoppedAt: integer('stopped_at'),
-  held: text('held'),
+  held: text('held', { mode: 'json' }).$type<HeldSink>(),
   approvedRun: integer('approved_run').notNull().default(0),
-  checkAsked: text('check_asked'),
-  checked: text('checked'),
+  checkAsked: text('check_asked', { mode: 'json' }).$type<CheckRequest>(),
+  checked: text('checked', { mode: 'json' }).$type<SinkCheck>(),
   viewFailures: integer('view_failures').notNull().default(0),
   viewFailure: text('view_failure'),
 });
@@ -62,7 +107,7 @@ export const sinks = sqliteTable('sinks', {
  * - from_backfill, from_removed: `backfill_to` and `backfill_removed` of that generation: before the end of a fill, the store
  *   has an unknown rest; nothing if the fill was that of a new store
  * - exact: false if the store may have got more than `from_cursor`, because it does not keep its position
- * - unsure: JSON list of products of which the store may have an older version
+ * - unsure: products of which the store may have an older version
  */
 export const sinkViews = sqliteTable(
   'sink_views',
@@ -80,7 +125,7 @@ export const sinkViews = sqliteTable(
     fromRemoved: integer('from_removed', { mode: 'boolean' }).notNull().default(false),
     exact: integer('exact', { mode: 'boolean' }).notNull().default(true),
     toCursor: integer('to_cursor').notNull().default(0),
-    unsure: text('unsure').notNull().default('[]'),
+    unsure: text('unsure', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
   },
   (table) => [primaryKey({ columns: [table.sinkId, table.generation] })],
 );

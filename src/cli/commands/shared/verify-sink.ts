@@ -4,7 +4,8 @@ import type { SinkAction } from '../../../operate/decisions/decision-types.ts';
 import { requireSink } from '../../../operate/decisions/sink-actions.ts';
 import { carryOutNow } from '../../../operate/decisions/submit-decision.ts';
 import { checkJson } from '../../../report/sink-report.ts';
-import { type CheckRequest, checkOf, type SinkCheck, type SinkRow } from '../../../store/rows/sink-rows.ts';
+import type { SinkRow } from '../../../store/rows/sink-rows.ts';
+import type { SinkCheck } from '../../../store/schema/sink-tables.ts';
 import type { Store } from '../../../store/store.ts';
 import type { CommandContext } from './command-context.ts';
 import type { JsonOption, Result } from './output-format.ts';
@@ -44,14 +45,13 @@ function fedSink({ clock }: CommandContext, store: Store, name: string): SinkRow
 }
 
 /** Waits for the result of the request. @throws CatchwordError SINK_UNVERIFIED */
-async function resultOf(context: CommandContext, store: Store, name: string, asked: string): Promise<SinkCheck> {
-  const { id } = JSON.parse(asked) as CheckRequest;
+async function resultOf(context: CommandContext, store: Store, name: string, id: string): Promise<SinkCheck> {
   for (;;) {
-    const found = checkOf(requireSink(store, name));
+    const found = requireSink(store, name).checked;
     if (found?.id === id && found.error !== null) throw notCompared(name, found.error);
     if (found?.id === id) return found;
     const { checkAsked } = fedSink(context, store, name);
-    if (checkAsked !== null && checkAsked !== asked)
+    if (checkAsked !== null && checkAsked.id !== id)
       throw notCompared(name, 'another comparison was asked for meanwhile');
     await context.clock.sleep(POLL_MS, context.signal);
   }
@@ -68,7 +68,7 @@ export async function verifySink(
   fedSink(context, store, name);
   const asked = store.request(() => {
     carryOutNow(store, decision, context.clock.now());
-    return requireSink(store, name).checkAsked ?? '';
+    return requireSink(store, name).checkAsked?.id ?? '';
   });
   try {
     const { held } = await resultOf(context, store, name, asked);
@@ -81,7 +81,7 @@ export async function verifySink(
   } finally {
     store.request(({ sinks }) => {
       const { id, checkAsked } = requireSink(store, name);
-      if (checkAsked === asked) sinks.askCheck(id, null);
+      if (checkAsked?.id === asked) sinks.askCheck(id, null);
     });
   }
 }
