@@ -91,7 +91,7 @@ export interface CapturedPage {
 
 /** The result of a task: a page, or the error of the last attempt. */
 export type FetchOutcome =
-  | { readonly kind: 'captured'; readonly captured: CapturedPage }
+  | ({ readonly kind: 'captured' } & CapturedPage)
   | { readonly kind: 'failed'; readonly task: FetchTask; readonly error: ErrorRecord; readonly requests: number };
 
 /** Identifies a task within a mirror by its run, pass and window. */

@@ -38,7 +38,7 @@ export async function readUntilDone(
       await pacer.acquire(signal, { isUrgent: task.from !== null || task.vbid !== undefined });
       const { page, response } = await read(task, signal, attempt, slot?.hold);
       pacer.succeeded();
-      return { kind: 'captured', captured: { task, page, response, requests: attempt } };
+      return { kind: 'captured', task, page, response, requests: attempt };
     } catch (thrown) {
       if (signal.aborted) return null;
       const error = toReadError(thrown);

@@ -1,5 +1,5 @@
 import { CatchwordError, type ErrorRecord, toErrorRecord } from '../base/errors.ts';
-import { type FetchOutcome, type FetchTask, requestOf } from '../catalog/page-types.ts';
+import { type CapturedPage, type FetchOutcome, type FetchTask, requestOf } from '../catalog/page-types.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { LearnedPage } from '../store/rows/source-state.ts';
 
@@ -29,13 +29,11 @@ function smallerSize({ window }: FetchTask, { code, status = 0 }: ErrorRecord): 
   return perPage >= (isRefused ? SMALLEST.refused : SMALLEST.slow) ? { perPage, isFixed: false } : null;
 }
 
-type Captured = FetchOutcome & { readonly kind: 'captured' };
-
-function isOtherSize(outcome: FetchOutcome): outcome is Captured {
-  return outcome.kind === 'captured' && outcome.captured.page.envelope.perPage !== outcome.captured.task.window.perPage;
+function isOtherSize(outcome: FetchOutcome): outcome is FetchOutcome & CapturedPage {
+  return outcome.kind === 'captured' && outcome.page.envelope.perPage !== outcome.task.window.perPage;
 }
 
-function otherSize({ task, page }: Captured['captured']): CatchwordError {
+function otherSize({ task, page }: CapturedPage): CatchwordError {
   const what = `requested ${task.window.perPage} products a page, got ${page.envelope.perPage} (${requestOf(task)})`;
   const hint = 'The source changes its page size between requests: set CATCHWORD_PER_PAGE to a size that it keeps.';
   return new CatchwordError('PAGE_INVALID', what, { retryable: false, hint });
@@ -44,8 +42,8 @@ function otherSize({ task, page }: Captured['captured']): CatchwordError {
 /** The outcome for a part of a window that failed. Other sizes were answered before, so the source has a smallest one. */
 export function ofPiece(outcome: FetchOutcome): FetchOutcome {
   if (!isOtherSize(outcome)) return outcome;
-  const { task, requests } = outcome.captured;
-  return { kind: 'failed', task, error: toErrorRecord(otherSize(outcome.captured)), requests };
+  const { task, requests } = outcome;
+  return { kind: 'failed', task, error: toErrorRecord(otherSize(outcome)), requests };
 }
 
 /**
@@ -56,8 +54,8 @@ export function ofPiece(outcome: FetchOutcome): FetchOutcome {
 export function resizeFor({ sizeIgnored }: Pass, outcome: FetchOutcome, isFirst: boolean): Resize | null {
   if (outcome.kind === 'failed') return isFirst ? smallerSize(outcome.task, outcome.error) : null;
   if (!isOtherSize(outcome)) return null;
-  const { perPage } = outcome.captured.page.envelope;
+  const { perPage } = outcome.page.envelope;
   // Its pages are valid, but they are not the planned windows.
   if (!sizeIgnored && perPage > 0) return { perPage, isFixed: true };
-  throw otherSize(outcome.captured);
+  throw otherSize(outcome);
 }

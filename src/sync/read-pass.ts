@@ -101,7 +101,7 @@ function createOutcomeTaker(
    * @throws the error that ends the pass
    */
   return (outcome: FetchOutcome): Resize | null => {
-    const task = outcome.kind === 'captured' ? outcome.captured.task : outcome.task;
+    const { task } = outcome;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return null;
     const error = outcome.kind === 'captured' ? null : fromErrorRecord(outcome.error);
     if (windows.takeProbe(task, error) || windows.isAnswered(task.window)) return null;
@@ -110,7 +110,7 @@ function createOutcomeTaker(
     if (size !== null) return windows.isPending(task.window) ? size : null;
     if (used.kind === 'failed') fail(used);
     // Otherwise the window belongs to a plan that was replaced.
-    else if (windows.isPlanned(task.window)) take(used.captured);
+    else if (windows.isPlanned(task.window)) take(used);
     return null;
   };
 }

@@ -29,11 +29,11 @@ async function lookUp({ queue, clock, signal }: Lookups, tasks: readonly FetchTa
   const answered = new AbortController();
 
   async function take(outcome: FetchOutcome): Promise<void> {
-    const { task } = outcome.kind === 'captured' ? outcome.captured : outcome;
+    const { task } = outcome;
     // A queue may deliver an outcome twice.
     if (!pending.delete(taskId(task))) return;
     if (outcome.kind === 'failed') return answered.abort(fromErrorRecord(outcome.error));
-    const { items } = outcome.captured.page;
+    const { items } = outcome.page;
     if (items.count > 0) found.set(task.window.page, items.count === items.withdrawn.length);
     if (pending.size === 0) answered.abort();
   }

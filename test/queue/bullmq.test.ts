@@ -163,7 +163,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await stop();
     await place.fetcher({ read: () => createScriptedSource(clock).read });
     await count(1);
-    expect(outcomes).toMatchObject([{ kind: 'captured', captured: { requests: 1 } }]);
+    expect(outcomes).toMatchObject([{ kind: 'captured', requests: 1 }]);
   });
 
   it('the BullMQ queue keeps a page that was read during a Redis outage and delivers it afterwards', async () => {

@@ -43,7 +43,7 @@ const captured = fc
     const envelope = { num_items: numItems, page, per_page: perPage, total_pages: page };
     const text = JSON.stringify({ ...envelope, items: kept });
     const made = validatePage(bytesOf(text), asked.window);
-    return { kind: 'captured', captured: { task: asked, page: made, response: about, requests } };
+    return { kind: 'captured', task: asked, page: made, response: about, requests };
   });
 
 const failed = fc.record({
@@ -69,7 +69,7 @@ async function travel(outcome: FetchOutcome): Promise<FetchOutcome> {
 
 function outcomeOf(asked: FetchTask, page: Page): FetchOutcome {
   const response = { sourceTime: null, requestedAt: 1, receivedAt: 2, bytes: 3 };
-  return { kind: 'captured', captured: { task: asked, page, response, requests: 1 } };
+  return { kind: 'captured', task: asked, page, response, requests: 1 };
 }
 
 async function encodedPage() {

@@ -373,8 +373,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a resumed pass skips planned windows',
     'src/sync/read-pass.ts',
-    'else if (windows.isPlanned(task.window)) take(used.captured);',
-    'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(used.captured); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: used.captured.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
+    'else if (windows.isPlanned(task.window)) take(used);',
+    'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(used); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: used.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
   ),
   bug(
     'ignored fields are compared',

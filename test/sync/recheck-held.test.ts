@@ -21,7 +21,7 @@ it('a recheck does not look up held products called . or ..', async () => {
         asked.push(task.vbid);
         const { vbid = '' } = task;
         const page = lookupOfText(JSON.stringify({ vbid }), vbid, task.window);
-        await take({ kind: 'captured', captured: { task, page } } as never);
+        await take({ kind: 'captured', task, page } as never);
       }
     },
   };

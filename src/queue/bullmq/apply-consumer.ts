@@ -23,11 +23,10 @@ export function createDelivery(
   async function deliver(decoding: FetchOutcome | Promise<FetchOutcome>, handle: Handle): Promise<void> {
     try {
       const outcome = await decoding;
-      const { requests, task } = outcome.kind === 'captured' ? outcome.captured : outcome;
-      learner.asked(requests);
+      learner.asked(outcome.requests);
       if (outcome.kind === 'captured') learner.succeeded();
       await handle(outcome);
-      delivered.add(taskId(task));
+      delivered.add(taskId(outcome.task));
     } catch (error) {
       // Not retried: the keeper adds the missing page again.
       const fields = errorFields(error);
@@ -66,7 +65,7 @@ export function createDelivery(
     /** As `BullQueue.handOver`. */
     handOver: async (outcome: FetchOutcome): Promise<boolean> => {
       const handle = taker;
-      const { task } = outcome.kind === 'captured' ? outcome.captured : outcome;
+      const { task } = outcome;
       if (handle === undefined || task.mirror !== mirror || !runs.has(task.runId)) return false;
       await inTurn(() => deliver(outcome, handle));
       return true;

@@ -76,9 +76,9 @@ export function parseTask(data: unknown): FetchTask {
 
 export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<typeof ENCODED>> {
   if (outcome.kind === 'failed') return outcome;
-  const { task, requests, response, page } = outcome.captured;
+  const { kind, task, requests, response, page } = outcome;
   const body = await compress(page.items.bytes, { level: constants.Z_BEST_SPEED, chunkSize: GZIP_CHUNK });
-  return { kind: 'captured', task, requests, ...response, body: body.toString('base64') };
+  return { kind, task, requests, ...response, body: body.toString('base64') };
 }
 
 /**
@@ -92,5 +92,5 @@ export async function decodeOutcome(data: unknown, validate: ValidatePage = page
   const bytes = await decompress(Buffer.from(body, 'base64'), { chunkSize: GZIP_CHUNK }).catch((error: unknown) => {
     throw unreadable(messageOf(error), error);
   });
-  return { kind, captured: { task, page: await validate(new Uint8Array(bytes), task), response, requests } };
+  return { kind, task, page: await validate(new Uint8Array(bytes), task), response, requests };
 }
