@@ -35,8 +35,8 @@ export function afterRequests({ perMinute, refusedAt }: LearnedRate, requests: n
 }
 
 const [SECOND_MS, MINUTE_MS] = [1_000, 60_000];
-/** Requests are counted in parts of a second, so that a refusal at the start of a second finds those of the one before. */
-const BUCKET_MS = 100;
+/** Requests within so short a time are counted together, which limits memory. */
+const TOGETHER_MS = 100;
 /** Refusals within this time after another one may be of requests that were in flight. */
 const IN_FLIGHT_MS = 5_000;
 
@@ -50,40 +50,22 @@ export interface LearnedLimit {
   refused(perMinute: number): void;
 }
 
-/** Counts requests, to know the rate of a process that keeps none. */
-function createRequestCount() {
-  /** Requests by bucket since 1970; of the last minute. */
-  const buckets = new Map<number, number>();
-  const bucketOf = (ms: number): number => Math.floor(ms / BUCKET_MS);
-
-  return {
-    add(nowMs: number, requests: number): void {
-      const now = bucketOf(nowMs);
-      for (const bucket of buckets.keys()) if (Math.abs(now - bucket) * BUCKET_MS >= MINUTE_MS) buckets.delete(bucket);
-      buckets.set(now, (buckets.get(now) ?? 0) + requests);
-    },
-    /**
-     * The requests a minute before a refusal. A source that asks for a pause of a second or less counts by the second,
-     * any other one by the minute.
-     */
-    perMinute(nowMs: number, pauseMs: number | undefined): number {
-      const countsSeconds = pauseMs !== undefined && pauseMs <= SECOND_MS;
-      const windowMs = countsSeconds ? SECOND_MS : MINUTE_MS;
-      let requests = 0;
-      for (const [bucket, count] of buckets) if (bucket > bucketOf(nowMs - windowMs)) requests += count;
-      return (requests * MINUTE_MS) / windowMs;
-    },
-  };
-}
-
 /** Tells `learned` what this process asks its source, and what the source refuses. */
 export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit | undefined) {
-  const count = createRequestCount();
+  /** Requests of the last minute. */
+  let recent: { readonly at: number; requests: number }[] = [];
   let knownUntil = 0;
   let hasSucceeded = false;
+
+  const since = (now: number, spanMs: number) => recent.filter(({ at }) => Math.abs(now - at) < spanMs);
+
   return {
     asked(requests: number): void {
-      if (learned !== undefined) count.add(clock.now(), requests);
+      if (learned === undefined) return;
+      const now = clock.now();
+      const [last] = since(now, TOGETHER_MS);
+      if (last === undefined) recent = [...since(now, MINUTE_MS), { at: now, requests }];
+      else last.requests += requests;
     },
     succeeded(): void {
       hasSucceeded = true;
@@ -99,7 +81,10 @@ export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit |
       if (!hasSucceeded || now < knownUntil) return;
       hasSucceeded = false;
       knownUntil = now + Math.max(IN_FLIGHT_MS, pauseMs ?? MINUTE_MS);
-      learned?.refused(count.perMinute(now, pauseMs));
+      // A source that asks for a pause of a second or less counts by the second, any other one by the minute.
+      const spanMs = pauseMs !== undefined && pauseMs <= SECOND_MS ? SECOND_MS : MINUTE_MS;
+      const requests = since(now, spanMs).reduce((sum, one) => sum + one.requests, 0);
+      learned?.refused((requests * MINUTE_MS) / spanMs);
     },
   };
 }

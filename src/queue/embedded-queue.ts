@@ -40,7 +40,7 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   async function work(task: FetchTask): Promise<void> {
     const id = taskId(task);
-    const slot = { take: () => slots.take(id, stop.signal), hold: (bytes: number) => slots.hold(id, bytes) };
+    const slot = { take: () => slots.take(id, stop.signal), hold: (bytes: number) => slots.free(id, bytes) };
     const outcome = await readUntilDone(task, options, stop.signal, slot);
     if (outcome === null) return;
     delivered = delivered.then(() => deliver(outcome));
@@ -49,11 +49,11 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
 
   function fill(): void {
     for (const [id, task] of waiting) {
-      if (handle === undefined || !slots.takeFree(id, active.size)) return;
+      if (handle === undefined || !slots.takeFree(id)) return;
       waiting.delete(id);
       const done = work(task).finally(() => {
         active.delete(id);
-        slots.free(id);
+        slots.free(id, null);
         fill();
       });
       active.set(id, done);
@@ -94,49 +94,37 @@ export function createEmbeddedQueue(options: EmbeddedQueueOptions): PageQueue {
  * delivered yet. `onFree` is called when a slot is free and no task that needs one again waits for it.
  */
 function createSlots(concurrency: number, onFree: () => void) {
-  const reading = new Set<string>();
+  /** Each task until it is delivered: `reading` while it has a slot, then the bytes of its page. */
+  const tasks = new Map<string, number | 'reading'>();
   const inLine: (() => void)[] = [];
-  const held = new Map<string, number>();
-  let heldBytes = 0;
-
-  function endReading(id: string): void {
-    if (!reading.delete(id)) return;
-    const next = inLine.shift();
-    if (next === undefined) onFree();
-    else next();
-  }
-
-  function dropHeld(id: string): void {
-    heldBytes -= held.get(id) ?? 0;
-    held.delete(id);
-  }
+  const pages = (): number[] => [...tasks.values()].filter((one) => one !== 'reading');
+  const isFull = (): boolean => tasks.size - pages().length >= concurrency;
 
   return {
-    /** Takes a slot for a new task, unless none is free or `AHEAD` is reached; `active` tasks are not delivered yet. */
-    takeFree: (id: string, active: number): boolean => {
-      const isAhead = active - reading.size >= AHEAD || heldBytes >= AHEAD_BYTES;
-      if (isAhead || reading.size >= concurrency) return false;
-      reading.add(id);
+    /** Takes a slot for a new task, unless none is free or as much as allowed is ahead. */
+    takeFree: (id: string): boolean => {
+      const bytes = pages();
+      const isAhead = bytes.length >= AHEAD || bytes.reduce((sum, one) => sum + one, 0) >= AHEAD_BYTES;
+      if (isAhead || isFull()) return false;
+      tasks.set(id, 'reading');
       return true;
     },
     /** Waits for a slot, if the task has none, until `signal` is aborted and `wake` is called. */
     take: async (id: string, signal: AbortSignal): Promise<void> => {
-      if (reading.has(id)) return;
-      dropHeld(id);
-      while (reading.size >= concurrency && !signal.aborted) await new Promise<void>((go) => inLine.push(go));
-      reading.add(id);
+      if (tasks.get(id) === 'reading') return;
+      tasks.set(id, 0);
+      while (isFull() && !signal.aborted) await new Promise<void>((go) => inLine.push(go));
+      tasks.set(id, 'reading');
     },
-    /** Frees the slot of a task whose page has arrived. */
-    hold: (id: string, bytes: number): void => {
-      dropHeld(id);
-      held.set(id, bytes);
-      heldBytes += bytes;
-      endReading(id);
-    },
-    /** Forgets a task. */
-    free: (id: string): void => {
-      dropHeld(id);
-      endReading(id);
+    /** Frees the slot of a task: its page has arrived, or the task is over (null). */
+    free: (id: string, bytes: number | null): void => {
+      const wasReading = tasks.get(id) === 'reading';
+      if (bytes === null) tasks.delete(id);
+      else tasks.set(id, bytes);
+      if (!wasReading) return;
+      const next = inLine.shift();
+      if (next === undefined) onFree();
+      else next();
     },
     wake: (): void => {
       for (const go of inLine.splice(0)) go();
