@@ -22,7 +22,7 @@ import { sinkConfig } from '../src/relay/sink-config.ts';
 import { FORMATS } from '../src/relay/sinks/s3/row-file.ts';
 import { table } from '../src/report/text.ts';
 import { createHistory } from '../src/store/history/history.ts';
-import { writeUnder } from '../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../src/store/schema/lease.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { startMariadb } from '../test/support/mariadb.ts';
 import { startNats } from '../test/support/nats.ts';

@@ -14,7 +14,7 @@ import { productOf } from '../src/catalog/product.ts';
 import { startRelay } from '../src/relay/relay.ts';
 import { sinkConfig } from '../src/relay/sink-config.ts';
 import { size, table } from '../src/report/text.ts';
-import { writeUnder } from '../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../src/store/schema/writers.ts';
 import { openStore, type Store } from '../src/store/store.ts';
 import { inDirectory, print } from './process.ts';

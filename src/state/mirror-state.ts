@@ -1,5 +1,5 @@
 import type { Run } from '../catalog/run-types.ts';
-import { type Disk, diskOf } from '../store/file/disk-space.ts';
+import { type Disk, diskOf } from '../store/file/open-mirror-file.ts';
 import type { EndedRun } from '../store/rows/recent-runs.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';

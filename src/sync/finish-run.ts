@@ -1,7 +1,7 @@
 import { CatchwordError } from '../base/errors.ts';
 import { type Run, whyNoRun } from '../catalog/run-types.ts';
 import { clockPutBack, deltaFrom } from '../proof/watermark.ts';
-import { LOOKUPS } from '../store/rows/lookups.ts';
+import { LOOKUPS } from '../store/rows/product-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter, LeasedKeeper, RequestWriter } from '../store/schema/writers.ts';
 import type { Store } from '../store/store.ts';

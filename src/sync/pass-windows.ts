@@ -1,13 +1,66 @@
 import type { CatchwordError } from '../base/errors.ts';
 import { type CapturedPage, type FetchTask, type Window, windowKey } from '../catalog/page-types.ts';
+import { createFixedPlan, createListPlan } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
+import { assessRun, repairsOf } from './evidence.ts';
 import { endsReading, isUnreadable, type Unreadable } from './failed-window.ts';
-import { planPass } from './plan-pass.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createSourceAnswers, PROBE_ATTEMPTS } from './source-answers.ts';
 import { createUnreadWindows } from './unread-windows.ts';
+
+/** Maximum products that one run looks up, to bound its requests. */
+const LOOKUPS = 200;
+const CONTROL_EVERY = 5;
+/** A lookup is only a hint: if it fails, the run continues without. */
+const LOOKUP_ATTEMPTS = 3;
+
+/** Living products that the run has just seen in its list; at most `count`. */
+function controlsOf(store: Reader, pass: Pass, count: number): number[] {
+  const list = store.runs
+    .passes(pass.runId)
+    .findLast(({ kind, pass: number }) => kind === 'list' && number < pass.pass);
+  const controls = new Set<number>();
+  for (const window of list === undefined ? [] : store.runs.checkpoints(list.runId, list.pass)) {
+    for (const id of store.runs.idsOf(window.runId, window.pass, window)) {
+      if (controls.size >= count) return [...controls];
+      if (id > 0 && store.removals.living(id) !== undefined) controls.add(id);
+    }
+  }
+  return [...controls];
+}
+
+/** Lookups of unseen products, between others that must find a product: only these show that the lookup works. */
+function plannedLookups(store: Reader, pass: Pass) {
+  const unseen = store.removals.unseen(assessRun(store, pass.runId, pass.pass).seen);
+  // Starts elsewhere in each run: products that lookups find, but lists do not show, must not crowd out the others.
+  const from = (pass.runId * LOOKUPS) % Math.max(1, unseen.length);
+  const turn = [...unseen.slice(from), ...unseen.slice(0, from)].slice(0, LOOKUPS);
+  const [last, ...controls] = controlsOf(store, pass, Math.ceil(turn.length / CONTROL_EVERY) + 1);
+  const between = turn.flatMap((id, at) => (at % CONTROL_EVERY === 0 ? [controls[at / CONTROL_EVERY], id] : [id]));
+  const ids = [...between, last].filter((id) => id !== undefined);
+  return {
+    plan: createFixedPlan(ids.map((id) => ({ page: id, perPage: 1 }))),
+    taskOf: ({ page }: Window) => ({ vbid: store.removals.living(page)?.vbid ?? '', maxAttempts: LOOKUP_ATTEMPTS }),
+  };
+}
+
+/**
+ * Which windows a pass reads, and what it adds to the task of each. Depends on the passes before this one, so that a resumed pass has the same plan. Repairs and lookups also depend on what
+ * the mirror knows meanwhile: a resumed one may read more windows.
+ */
+function planPass(store: Reader, pass: Pass) {
+  const taskOf = () => ({});
+  if (pass.kind === 'lookup') return plannedLookups(store, pass);
+  if (pass.kind === 'repair') {
+    const { lists } = assessRun(store, pass.runId, pass.pass);
+    const list = lists.find((read) => read.pass.pass === pass.root);
+    return { plan: createFixedPlan(list === undefined ? [] : repairsOf(list)), taskOf };
+  }
+  const list = pass.reversed ? { ...pass, foundLength: store.runs.heldUpTo(pass.runId, pass.pass) } : pass;
+  return { plan: createListPlan(list), taskOf };
+}
 
 /** New windows are requested when this part of the lookahead is free: each request takes round trips to Redis. */
 const LEAST_PART = 4;

@@ -5,7 +5,7 @@ import { publish } from '../base/telemetry.ts';
 import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
 import { startOf } from '../proof/plan.ts';
 import type { PageQueue } from '../queue/queue-port.ts';
-import { diskOf } from '../store/file/disk-space.ts';
+import { diskOf } from '../store/file/open-mirror-file.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied, Applier } from './apply-page.ts';

@@ -5,7 +5,7 @@ import type { Logger } from '../../src/base/log.ts';
 import { createTrouble } from '../../src/base/trouble.ts';
 import { watchDecisions } from '../../src/operate/decisions/decision-queue.ts';
 import { startScheduler } from '../../src/operate/schedule/scheduler.ts';
-import { holdLease } from '../../src/store/schema/hold-lease.ts';
+import { holdLease } from '../../src/store/schema/lease.ts';
 import { logOf } from '../support/log-of.ts';
 
 const SECOND = 1_000;

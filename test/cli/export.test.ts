@@ -8,7 +8,7 @@ import { parse } from 'csv-parse/sync';
 import { expect, it, onTestFinished } from 'vitest';
 import { eventId } from '../../src/catalog/event.ts';
 import { COLUMNS } from '../../src/catalog/fields.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
 import { CLI, run, runProcess, start } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';

@@ -5,7 +5,7 @@ import { productCommands } from '../../src/cli/commands/product-command.ts';
 import type { CommandContext } from '../../src/cli/commands/shared/command-context.ts';
 import { syncCommands } from '../../src/cli/commands/sync-command.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { runCommand } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';

@@ -5,7 +5,7 @@ import { createLog } from '../../src/base/log.ts';
 import { statusCommand } from '../../src/cli/commands/status-command.ts';
 import { showPresence } from '../../src/operate/schedule/standby.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { books } from '../relay/feeding.ts';
 import { start } from '../support/cli.ts';

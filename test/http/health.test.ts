@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { place } from '../support/place.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { RelayWriter } from '../../src/store/schema/writers.ts';
 import { recordedChange } from '../support/recorded-change.ts';
 import { serveHarness } from './place.ts';

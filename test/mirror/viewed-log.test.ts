@@ -6,7 +6,7 @@ import { createChangeFeed } from '../../src/http/change-feed.ts';
 import { openMirror } from '../../src/mirror/mirror.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { findPosition } from '../../src/store/history/log-position.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { compileView, viewText } from '../../src/view/view.ts';
 import '../support/property-seed.ts';

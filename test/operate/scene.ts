@@ -9,7 +9,7 @@ import type { ChannelEvent } from '../../src/operate/incidents/channel.ts';
 import { type ChannelConfig, channelConfig } from '../../src/operate/incidents/channel-config.ts';
 import { type NotifierOptions, startNotifier } from '../../src/operate/incidents/notifier.ts';
 import type { RunEnd } from '../../src/store/rows/write-runs.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openStore } from '../../src/store/store.ts';
 import { serveHttp } from '../support/listen.ts';
 import { SELECTION, temporaryDirectory } from '../support/mirror.ts';

@@ -6,7 +6,7 @@ import { hastyClock, openHarness, SINK_NAME, until, type Version } from '../../s
 import { startRelay } from '../../src/relay/relay.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import type { SinkSetting } from '../../src/settings/config.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 
 /** The configuration of the sink of these tests at an address. */

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/base/errors.ts';
 import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';

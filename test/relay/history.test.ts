@@ -5,7 +5,7 @@ import { eventId, eventText } from '../../src/catalog/event.ts';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createHistory, productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
 import { temporaryMirror } from './feeding.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { SINK_NAME, smallBatches, until, type Version, wrapSink } from '../../src/relay/contract/harness.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, fedBefore, feeding, type TestMirror, temporaryMirror } from './feeding.ts';
 import { postgresTarget } from './targets.ts';

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { messageOf } from '../../src/base/errors.ts';
 import { sinkConfig } from '../../src/relay/sink-config.ts';
 import { readSettings } from '../../src/settings/config.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { books, NEVER, type TestMirror, temporaryMirror } from './feeding.ts';
 

@@ -43,7 +43,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   ),
   bug(
     'the watermark goes back',
-    'src/store/rows/watermark-row.ts',
+    'src/store/rows/source-state.ts',
     'watermark = max(coalesce(watermark, 0), :to)',
     'watermark = :to',
   ),
@@ -119,14 +119,14 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/hostile-sources.test.ts',
     'withdrawn products that only a delta shows count as read',
-    'src/sync/count-products.ts',
+    'src/sync/evidence.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),
   bugFor(
     'test/sync/assess-run.test.ts',
     'a product that a later delta does not show any more counts as read',
-    'src/sync/count-products.ts',
+    'src/sync/evidence.ts',
     '|| retold.has(told)) return',
     '|| retold.has(-2 - told)) return',
   ),
@@ -179,7 +179,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     name: 'a long delta is read in plain pages',
     edits: [
       {
-        file: 'src/sync/plan-pass.ts',
+        file: 'src/sync/pass-windows.ts',
         find: 'return { plan: createListPlan(list), taskOf };',
         replace:
           "return { plan: createListPlan(pass.kind === 'delta' || pass.kind === 'settle' ? { ...list, seam: 0 } : list), taskOf };",
@@ -308,7 +308,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'let leftMs = 0 * (noted?.leftMs ?? 0);',
       },
       {
-        file: 'src/sync/settle.ts',
+        file: 'src/sync/next-step.ts',
         find: 'return pass.sourceTime - asked >= overlapMs - toleranceMs;',
         replace: 'return toleranceMs > 0;',
       },
@@ -323,7 +323,7 @@ export const SABOTAGES: readonly Sabotage[] = [
         replace: 'noted === null ? settings.overlapMs : Math.max(0, noted.until - clock.now()));',
       },
       {
-        file: 'src/sync/settle.ts',
+        file: 'src/sync/next-step.ts',
         find: 'sourceTime + (end - start);',
         replace: 'sourceTime + 0 * (end - start);',
       },
@@ -331,7 +331,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   },
   bug(
     'the settling delta starts at the previous delta',
-    'src/sync/settle.ts',
+    'src/sync/next-step.ts',
     'return Math.min(deltaFrom(told, overlapMs), putBack ?? Number.POSITIVE_INFINITY);',
     'return Math.min(passes.at(-1)?.sourceTime ?? told, putBack ?? Number.POSITIVE_INFINITY);',
   ),
@@ -447,7 +447,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/assess-run.test.ts',
     'a product that only a lookup finds makes up for one that was not read',
-    'src/sync/count-products.ts',
+    'src/sync/evidence.ts',
     'listed.has(id) || told < 0 || retold.has(told)) return',
     'listed.has(id) || retold.has(told)) return',
   ),
@@ -652,7 +652,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/simulate/adversary.test.ts',
     'a withdrawn product makes up for one that was not read',
-    'src/sync/count-products.ts',
+    'src/sync/evidence.ts',
     'return product !== undefined && !isWithdrawnBody(product.body);',
     'return product !== undefined && (product.id > 0 || !isWithdrawnBody(product.body));',
   ),

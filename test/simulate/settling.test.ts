@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { createSimulatedCatalog } from './catalog.ts';
 import { type SimulatedProcess, startProcess } from './process.ts';
 import { drawScenario } from './scenario.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { RecordedChange } from '../../src/catalog/event.ts';
 import { openHarness } from '../../src/relay/contract/harness.ts';
 import { changesUpTo } from '../../src/store/history/history.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { temporaryMirror } from '../relay/feeding.ts';
 
 const RUNS = process.env.CI === undefined ? 15 : 60;

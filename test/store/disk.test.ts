@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { diskOf } from '../../src/store/file/disk-space.ts';
+import { diskOf } from '../../src/store/file/open-mirror-file.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 
 it.skipIf(process.platform !== 'linux')('a link is measured by the disk of the file that it names', () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { expect, it, onTestFinished } from 'vitest';
 import { selectionText, sourceAddress, sourceId } from '../../src/catalog/source-identity.ts';
 import { createPaceWriter, createSourceReader } from '../../src/store/rows/source-state.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { createQueries } from '../../src/store/schema/queries.ts';
 import { keepStatements } from '../../src/store/schema/statements.ts';
 import { openStore } from '../../src/store/store.ts';

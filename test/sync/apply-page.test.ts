@@ -9,7 +9,7 @@ import type { Store } from '../../src/store/store.ts';
 import { type Applier, createApplier } from '../../src/sync/apply-page.ts';
 import { createPageComparer } from '../../src/sync/fast/page-comparer.ts';
 import { cancelRun } from '../../src/sync/finish-run.ts';
-import { startRun } from '../../src/sync/start-run.ts';
+import { startRun } from '../../src/sync/keeper.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { pageOfText } from '../support/page.ts';

@@ -8,7 +8,7 @@ import { createBinaryJson } from '../../src/store/history/binary-json.ts';
 import { openStore } from '../../src/store/store.ts';
 import { createApplier } from '../../src/sync/apply-page.ts';
 import { cancelRun, ensureLookups, failRun } from '../../src/sync/finish-run.ts';
-import { startRun } from '../../src/sync/start-run.ts';
+import { startRun } from '../../src/sync/keeper.ts';
 import { mirrorPath } from '../store/opened-store.ts';
 import { expectExactLog } from '../support/mirror.ts';
 import { pageOfText } from '../support/page.ts';

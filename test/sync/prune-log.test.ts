@@ -3,7 +3,7 @@ import { createLog } from '../../src/base/log.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
 import { productAsOf } from '../../src/store/history/history.ts';
 import type { ProductRow } from '../../src/store/rows/product-rows.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 import { execute } from '../support/sqlite.ts';
 

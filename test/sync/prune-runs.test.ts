@@ -1,7 +1,7 @@
 import { expect, it, onTestFinished } from 'vitest';
 import type { RunKind } from '../../src/catalog/run-types.ts';
 import { type Harness, openHarness } from '../../src/relay/contract/harness.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import { requireRun } from '../../src/sync/finish-run.ts';
 import { createRunPruning } from '../../src/sync/prune-runs.ts';

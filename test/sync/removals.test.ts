@@ -3,7 +3,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { productOf } from '../../src/catalog/product.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { openedStore } from '../store/opened-store.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';

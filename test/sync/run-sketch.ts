@@ -1,7 +1,7 @@
 import { productOf } from '../../src/catalog/product.ts';
 import type { Run } from '../../src/catalog/run-types.ts';
 import type { Pass } from '../../src/store/rows/runs.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { KeeperWriter } from '../../src/store/schema/writers.ts';
 import type { Store } from '../../src/store/store.ts';
 import { openedStore } from '../store/opened-store.ts';

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { assessRun } from '../../src/sync/evidence.ts';
 import { type SweepSettings, sweep } from '../../src/sync/sweep.ts';
 import { type Conclusion, conclude } from '../../src/sync/verdict.ts';

@@ -5,7 +5,7 @@ import { changeSink } from '../../src/operate/decisions/sink-actions.ts';
 import { openHarness, SINK_NAME, until, type Version } from '../../src/relay/contract/harness.ts';
 import { viewAt } from '../../src/relay/store-contents.ts';
 import type { SinkRow } from '../../src/store/rows/sink-rows.ts';
-import { writeUnder } from '../../src/store/schema/hold-lease.ts';
+import { writeUnder } from '../../src/store/schema/lease.ts';
 import { pruneLog } from '../../src/sync/prune-log.ts';
 import { compileView, type View, viewText } from '../../src/view/view.ts';
 import { memoryReceiver, QUICK, randomOf } from './memory-receiver.ts';

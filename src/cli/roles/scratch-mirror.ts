@@ -6,7 +6,7 @@ import { startTogether, stopAll } from '../../base/lifecycle.ts';
 import { createIdSet } from '../../catalog/id-set.ts';
 import type { Run, RunRequest } from '../../catalog/run-types.ts';
 import { copyForScratch } from '../../store/file/copy-mirror.ts';
-import { writeUnder } from '../../store/schema/hold-lease.ts';
+import { writeUnder } from '../../store/schema/lease.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type KeeperOptions, startKeeper } from './pipeline.ts';
 

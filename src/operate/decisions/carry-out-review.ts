@@ -1,7 +1,7 @@
 import { CatchwordError, hasCode, isMirrorLost } from '../../base/errors.ts';
 import { errorFields, type Tell } from '../../base/log.ts';
 import type { ActionRow } from '../../store/rows/decision-rows.ts';
-import { holdLease } from '../../store/schema/hold-lease.ts';
+import { holdLease } from '../../store/schema/lease.ts';
 import { type Recorder, record, requireReviewable, whyFailed } from './decision-record.ts';
 import type { Decision } from './decision-types.ts';
 import { isReview, REVIEWS, type ReviewOptions } from './held-run-review.ts';

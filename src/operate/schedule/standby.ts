@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { hasCode, messageOf } from '../../base/errors.ts';
 import { repeat, type Service, serveUntil, startTogether } from '../../base/lifecycle.ts';
 import type { Logger } from '../../base/log.ts';
-import { holdLease } from '../../store/schema/hold-lease.ts';
+import { holdLease } from '../../store/schema/lease.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 

@@ -12,7 +12,7 @@ import { productOf } from '../../catalog/product.ts';
 import { createHistory } from '../../store/history/history.ts';
 import type { SinkRow } from '../../store/rows/sink-rows.ts';
 import type { SinkWriter } from '../../store/rows/write-sinks.ts';
-import { writeUnder } from '../../store/schema/hold-lease.ts';
+import { writeUnder } from '../../store/schema/lease.ts';
 import type { KeeperWriter } from '../../store/schema/writers.ts';
 import { openStore, type Store } from '../../store/store.ts';
 import { type RelayOptions, startRelay } from '../relay.ts';

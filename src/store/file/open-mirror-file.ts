@@ -1,4 +1,4 @@
-import { constants, readFileSync, readlinkSync, realpathSync } from 'node:fs';
+import { constants, readFileSync, readlinkSync, realpathSync, statfsSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite, { type Database } from 'better-sqlite3';
@@ -242,4 +242,12 @@ export function openMirrorFile(file: string, { busyTimeoutMs = 10_000, ...place 
       pause();
     }
   }
+}
+
+export type Disk = ReturnType<typeof diskOf>;
+
+/** The disk that holds a file, in bytes: what this user may use of it, and all. */
+export function diskOf(path: string) {
+  const { bavail, blocks, bsize } = statfsSync(dirname(withoutLinks(path)));
+  return { free: bavail * bsize, size: blocks * bsize };
 }

@@ -4,7 +4,27 @@ import { type PageItems, ROW } from '../../catalog/page-items.ts';
 import type { Product } from '../../catalog/product.ts';
 import { listed, type Queries } from '../schema/queries.ts';
 import type { products } from '../schema/schema.ts';
-import { createLookupReader, createLookupWriter } from './lookups.ts';
+
+const ofIsbn = (column: string): string =>
+  `CREATE INDEX products_${column} ON products (${column}) WHERE ${column} IS NOT NULL`;
+
+const CREATE_LOOKUP = {
+  products_changed_at: `CREATE INDEX products_changed_at
+    ON products (strftime('%Y-%m-%dT%H:%M:%fZ', changed_at / 1000.0, 'unixepoch'))`,
+  products_print_isbn: ofIsbn('print_isbn'),
+  products_e_isbn: ofIsbn('e_isbn'),
+};
+
+type Lookup = keyof typeof CREATE_LOOKUP;
+
+/**
+ * SQLite sorts with as much memory as its cache may take, and has the cache as well. 8 MiB instead of 32 saves a tenth of
+ * what a first load takes, and is as fast, also with 10,000,000 products (measured).
+ */
+const SORT_CACHE = -8192;
+
+/** Indexes that only readers need, and that a mirror does not have while it is filled. */
+export const LOOKUPS = Object.keys(CREATE_LOOKUP) as readonly Lookup[];
 
 /** What applying a page needs to know of a stored product. `removed` marks a tombstone. */
 export type KnownProduct = Pick<ProductRow, 'id' | 'body' | 'changedSeq'> & { readonly removed: boolean };
@@ -40,7 +60,7 @@ export const LISTED = ['products.vbid', ...SUMMARY.map(({ column, name }) => lis
 export type ProductReader = ReturnType<typeof createProductReader>;
 
 export function createProductReader(queries: Queries) {
-  const { row, rows, tuple, values, number } = queries;
+  const { exec, row, rows, tuple, values, number } = queries;
   const find = tuple<[vbid: string], [id: number, body: string, changedSeq: number, removedAt: number | null]>(
     'SELECT id, body, changed_seq, removed_at FROM products WHERE vbid = ?',
   );
@@ -52,6 +72,9 @@ export function createProductReader(queries: Queries) {
   );
   const livingAfter = rows<[string], LivingProduct>(
     `SELECT vbid, title, body FROM products WHERE vbid > ? AND removed_at IS NULL ORDER BY vbid LIMIT ${READ_BATCH}`,
+  );
+  const lookups = number(
+    `SELECT count(*) FROM sqlite_schema WHERE type = 'index' AND name IN ('${LOOKUPS.join("', '")}')`,
   );
   return {
     /**
@@ -94,7 +117,8 @@ export function createProductReader(queries: Queries) {
     ),
     /** The highest id in use; the keeper assigns ids in order. */
     lastId: number('SELECT max(id) FROM products'),
-    ...createLookupReader(queries),
+    /** Keeps in memory what undoes a statement with functions, while the mirror has none of `LOOKUPS`. */
+    keepUndo: () => exec(`PRAGMA temp_store = ${lookups() === 0 ? 'MEMORY' : 'DEFAULT'}`),
     /** Number of rows that are not tombstones. */
     living: number('SELECT living FROM mirror WHERE id = 1'),
   };
@@ -139,7 +163,7 @@ export interface NewRows {
 export type ProductWriter = ReturnType<typeof createProductWriter>;
 
 export function createProductWriter(queries: Queries, reader: ProductReader) {
-  const { write } = queries;
+  const { exec, number, write } = queries;
   // FAIL, because an error rolls the whole transaction back, or `deleteFrom` undoes the statement. Without it SQLite notes
   // the former state of each page that a statement with several rows writes in a temporary file: 3.1 GB in a first load of
   // a million products.
@@ -169,6 +193,8 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
   const index = write(
     'INSERT OR REPLACE INTO products_fts (rowid, title, contributors, publisher, identifiers) VALUES (?, ?, ?, ?, ?)',
   );
+  const hasLookup = number<[name: Lookup]>('SELECT count(*) FROM sqlite_schema WHERE name = ?');
+  const cacheSize = number('PRAGMA cache_size');
   const unindex = write('DELETE FROM products_fts WHERE rowid = ?');
   const setRemoved = write(
     `UPDATE products SET first_seen_at = coalesce(first_seen_at, changed_at), changed_at = :atMs, changed_seq = :seq,
@@ -226,6 +252,22 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
       setRemoved({ id, seq, atMs, removedAt: null });
     },
     addLiving: write<[difference: number]>('UPDATE mirror SET living = living + ? WHERE id = 1'),
-    ...createLookupWriter(queries),
+    /**
+     * Drops `LOOKUPS`: filling an empty mirror without them takes two thirds of the time. With an index on an expression,
+     * `FAIL` (see above) saves no temporary file.
+     */
+    dropLookups: () => exec(`DROP INDEX IF EXISTS ${LOOKUPS.join('; DROP INDEX IF EXISTS ')}`),
+    /** Creates one of these indexes, as in drizzle, if it is missing. What is sorted may be too large for memory. */
+    ensureLookup: (name: Lookup): void => {
+      exec('PRAGMA temp_store = DEFAULT');
+      if (hasLookup(name) > 0) return;
+      const size = cacheSize();
+      exec(`PRAGMA cache_size = ${SORT_CACHE}`);
+      try {
+        exec(CREATE_LOOKUP[name]);
+      } finally {
+        exec(`PRAGMA cache_size = ${size}`);
+      }
+    },
   };
 }

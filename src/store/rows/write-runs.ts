@@ -3,9 +3,8 @@ import type { RejectedItem, Window } from '../../catalog/page-types.ts';
 import type { Evidence, ListEvidence, Run, RunCounts, Unusual } from '../../catalog/run-types.ts';
 import { eq } from '../schema/drizzle.ts';
 import type { Queries } from '../schema/queries.ts';
-import { passes, runs } from '../schema/schema.ts';
+import { COUNTS, passes, runs } from '../schema/schema.ts';
 import { encodeIds } from './ids.ts';
-import { COUNTS } from './run-retention.ts';
 import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
 
 export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {

@@ -10,8 +10,7 @@ import { createRemovalReader } from '../rows/removals.ts';
 import { createRunReader } from '../rows/runs.ts';
 import { createScheduleReader } from '../rows/served-ticks.ts';
 import { createSinkReader } from '../rows/sink-rows.ts';
-import { createSourceReader } from '../rows/source-state.ts';
-import { createWatermarkReader } from '../rows/watermark-row.ts';
+import { createSourceReader, createWatermarkReader } from '../rows/source-state.ts';
 import type { Queries } from './queries.ts';
 import { createReadTransaction } from './transaction.ts';
 

@@ -1,4 +1,4 @@
-import type { Evidence, Unusual } from '../../catalog/run-types.ts';
+import { CHANGE_OPS, type Evidence, type Unusual } from '../../catalog/run-types.ts';
 import { blob, index, integer, primaryKey, real, sql, sqliteTable, text } from './drizzle.ts';
 
 /*
@@ -144,6 +144,9 @@ function counts<Name extends string>(...names: readonly Name[]) {
   return Object.fromEntries(names.map((name) => [name, count(name)])) as Record<Name, ReturnType<typeof count>>;
 }
 
+/** The columns of RunCounts, which is `missing` and sums over the checkpoints of a run. */
+export const COUNTS = ['pages', 'items', ...CHANGE_OPS, 'missing', 'rejected', 'requests'] as const;
+
 /**
  * See Run in catalog/run-types.ts.
  * - tick: the schedule's moment that started it (`tickName`); null when started by hand
@@ -168,7 +171,7 @@ export const runs = sqliteTable('runs', {
   settleLeft: integer('settle_left'),
   proof: text('proof', { enum: ['sealed', 'open'] }),
   reasons: text('reasons', { mode: 'json' }).$type<readonly string[]>().notNull().default([]),
-  ...counts('pages', 'items', 'created', 'updated', 'removed', 'restored', 'missing', 'rejected', 'requests'),
+  ...counts(...COUNTS),
   error: text('error'),
   emptied: text('emptied', { mode: 'json' }).$type<Readonly<Record<string, number>>>(),
   unusual: text('unusual', { mode: 'json' }).$type<Unusual>(),

@@ -6,8 +6,7 @@ import { createProductWriter, type ProductReader, type ProductWriter } from '../
 import { createRemovalWriter, type RemovalReader, type RemovalWriter } from '../rows/removals.ts';
 import type { RunReader } from '../rows/runs.ts';
 import { createScheduleWriter } from '../rows/served-ticks.ts';
-import { createPaceWriter, createSourceWriter } from '../rows/source-state.ts';
-import { createWatermarkWriter } from '../rows/watermark-row.ts';
+import { createPaceWriter, createSourceWriter, createWatermarkWriter } from '../rows/source-state.ts';
 import { createRunWriter, type RunWriter } from '../rows/write-runs.ts';
 import { createSinkPruning, createSinkRequests, createSinkWriter } from '../rows/write-sinks.ts';
 import type { Leased } from './lease.ts';

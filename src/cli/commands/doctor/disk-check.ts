@@ -1,6 +1,6 @@
 import { count, size } from '../../../report/text.ts';
 import type { Config } from '../../../settings/config.ts';
-import { type Disk, diskOf } from '../../../store/file/disk-space.ts';
+import { type Disk, diskOf } from '../../../store/file/open-mirror-file.ts';
 import type { Store } from '../../../store/store.ts';
 import { withMirror } from '../../roles/open-mirror.ts';
 import { quoted } from '../completion/verb-tree.ts';

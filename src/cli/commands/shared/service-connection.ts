@@ -38,7 +38,7 @@ export async function openPace(
   const tell = toPerson(context);
   const { redisUrl } = config;
   if (redisUrl === undefined) return { pacer: mirrorPacer({ config, clock, tell }, mirror), close: () => {} };
-  const { connectTurns } = await import('../../../queue/bullmq/connect-turns.ts');
+  const { connectTurns } = await import('../../../queue/bullmq/redis-pace.ts');
   const message = mirror === null ? KEEPS_PACE_ALONE : 'CATCHWORD_RATE_LIMIT is shared only in this mirror';
   const onGone = (reason: string): void => tell({ message, fields: { reason } });
   const turns = connectTurns({ redisUrl, source: sourceId(config) }, onGone);
