@@ -40,7 +40,6 @@ const TOGETHER_MS = 100;
 /** Refusals within this time after another one may be of requests that were in flight. */
 const IN_FLIGHT_MS = 5_000;
 
-/** A limit that is learned where none is configured. */
 export interface LearnedLimit {
   /** Null until the source has refused a request. */
   pace(): Pace | null;

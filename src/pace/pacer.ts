@@ -98,7 +98,6 @@ export function createPacer({ pace, learned, clock, pauses = createPauses(), onW
 
   return {
     acquire: createWaitingLine({ clock, take, onWait }),
-    /** Learns from a request that succeeded. */
     succeeded: (): void => learner.succeeded(),
     /**
      * Blocks every request, those already waiting included, for as long as the source asks with an error, and learns

@@ -14,11 +14,9 @@ interface WaitingLineOptions {
   readonly clock: Clock;
   /** Takes a turn. @returns how long to wait before it can be taken; with 0 it is taken. May be asked again earlier. */
   readonly take: (nowMs: number) => Omit<Wait, 'until'> | Promise<Omit<Wait, 'until'>>;
-  /** As in `PacerOptions`. */
   readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 
-/** What a caller in the line wants. */
 export interface Caller {
   /** The longest block to wait for, milliseconds; default: any. */
   readonly patienceMs?: number;

@@ -8,7 +8,6 @@ import { type ReadWindow, toReadError } from './queue-port.ts';
 
 export interface ReadOptions {
   readonly read: ReadWindow;
-  /** Delays requests to keep the rate limit and the pauses that the source asks for. */
   readonly pacer: Pacer;
   readonly clock: Clock;
   readonly log: Logger;
@@ -18,7 +17,6 @@ export interface ReadOptions {
 
 /** The place of a task among those that may make a request; default: the task may. */
 export interface RequestSlot {
-  /** Waits until the task may make a request. */
   readonly take: () => Promise<void>;
   /** Called with the size of the response, before validation. */
   readonly hold: (bytes: number) => void;

@@ -65,7 +65,6 @@ function write({ products, changes, removals }: KeeperWriter, draft: Draft, runI
   return true;
 }
 
-/** Returns what compares a page and writes what it changes. */
 function createPageWriter(context: DraftContext) {
   /** Whether a product that was taken for new was in the mirror: small windows overlap by a larger share than large ones. */
   let lookUpAll = false;
@@ -91,7 +90,6 @@ function keepRejected({ runs }: KeeperWriter, runId: number, { task, rejected }:
   runs.addRejected(runId, task.pass, task.window, rejected.slice(0, room));
 }
 
-/** Writes an empty checkpoint for a window that the source does not answer. */
 function writeUnreadable(
   { runs, changes }: KeeperWriter,
   runId: number,

@@ -9,7 +9,6 @@ import type { RunSettings } from './run-settings.ts';
 
 type Living = Pick<ProductRow, 'vbid' | 'title' | 'body'>;
 
-/** A difference between two mirrors in one product. */
 export type Disagreement =
   | (Living & { readonly kind: 'only-here' | 'only-there' })
   | (Omit<Living, 'body'> & { readonly kind: 'differs'; readonly fields: readonly string[] });

@@ -152,13 +152,10 @@ export function assessRun(store: Reader, runId: number, before = Number.POSITIVE
       pass: root,
       /** Windows of the first reading and of all repairs. */
       windows,
-      /** The total in the most recent response. */
       total: newestTotal(windows),
-      /** Items that were rejected, over all windows. */
       rejected: windows.reduce((sum, { rejected }) => sum + rejected, 0),
       /** Items that were withdrawn before the mirror knew them. */
       unknown: () => countUnknown(reads.get(root.pass) ?? [], idsOf),
-      /** One response held the whole list. */
       exact,
       /** Null for an exact list, and for one of plain pages. */
       seams,

@@ -31,7 +31,6 @@ export interface ExecutorOptions extends Omit<PassContext, 'applier' | 'signal' 
   readonly onProgress?: (progress: Progress) => void;
 }
 
-/** What the steps of one run share. */
 type Execution = ExecutorOptions &
   PassContext & {
     readonly run: Run;
@@ -69,7 +68,6 @@ function isRefusedForGood({ code, status = 500 }: CatchwordError, hasRead: boole
   return status === 401 || status === 403 || !hasRead;
 }
 
-/** Reads a pass, and returns as `readPass`. Reports the progress. */
 function readOne(execution: Execution, pass: Pass): Promise<Resize | null> {
   const { run, store, onProgress } = execution;
   let { pages, items, requests } = store.runs.counts(run.id);

@@ -51,7 +51,6 @@ export function halves(window: Window, seam: number): Window[] {
   return windowsOver(startOf(window), endOf(window), { perPage, seam: Math.min(seam, window.perPage >> 2) });
 }
 
-/** A window that was not answered. */
 export interface Failed {
   readonly window: Window;
   readonly error: CatchwordError;

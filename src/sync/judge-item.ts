@@ -22,7 +22,6 @@ export type Judgement =
   | { readonly kind: 'changed'; readonly change: Difference };
 
 export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> & {
-  /** Whether the item is of a delta. */
   readonly isDelta: boolean;
   /** Whether another window of this pass has shown the product as of a later moment. */
   readonly isOutdated: () => boolean;

@@ -76,7 +76,6 @@ export type StepSettings = Pick<RunSettings, 'overlapMs' | 'maxPasses' | 'lookup
 const MAX_DELTAS = 12;
 /** The same if a delta shows nearly every product: a source may ignore from when it asks. */
 const MAX_WHOLE = 3;
-/** Maximum repairs of one list. */
 const MAX_REPAIRS = 5;
 /** `Date` counts whole seconds, and so do the change times of some services. */
 export const DATE_STEP_MS = 1_000;

@@ -112,7 +112,6 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
   return {
     /** Whether the source has answered a request of the pass, or one of those to come is narrower. */
     isBegun: () => arrived.size + read.size + unread.pieces().length > 0,
-    /** Windows planned so far. */
     get size() {
       return plan.size;
     },
@@ -185,7 +184,6 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
     noteApplied,
     /** Notes that the list ends before the window. */
     endAt: (window: Applied): void => plan.note({ ...window, items: 0 }),
-    /** Notes all windows that have a checkpoint. */
     noteCheckpoints: (): void => {
       for (const window of store.runs.checkpoints(runId, pass.pass)) noteApplied(window);
     },

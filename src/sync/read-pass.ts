@@ -34,7 +34,6 @@ export interface PassContext {
   readonly consumer: { take: (outcome: FetchOutcome) => void };
 }
 
-/** Called for each window that was read. */
 type OnRead = (captured: CapturedPage, windowsKnown: number) => void;
 
 /** The error of a run that was told to stop, or that another process has taken over. */
@@ -135,7 +134,6 @@ export async function readPass(pass: Pass, context: PassContext, onRead: OnRead)
     wake();
   }
 
-  /** Marks pages as read. */
   function note(applied: readonly Applied[]): void {
     for (const checkpoint of applied) {
       windows.noteApplied(checkpoint);

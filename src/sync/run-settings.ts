@@ -11,7 +11,6 @@ export interface RunSettings {
   readonly overlapMs: number;
   /** Maximum windows in the queue. A limit for its memory, not for speed. */
   readonly lookahead: number;
-  /** Maximum attempts of a request. */
   readonly maxAttempts: number;
   /** The same for the first request of a run, so that a wrong address or key shows soon. */
   readonly firstAttempts: number;
@@ -31,7 +30,6 @@ export interface RunSettings {
   readonly confirmations: number;
   /** An unfinished run that is older is given up. */
   readonly runMaxAgeMs: number;
-  /** How long runs that have ended are kept. */
   readonly runRetentionMs: number;
   /** Free bytes on the disk of the mirror below which no page is requested; null: no limit. */
   readonly minFreeBytes: number | null;

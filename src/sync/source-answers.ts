@@ -24,7 +24,6 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
   let extent: Extent = { last: undefined, total: undefined, isEndShown: false };
   let failuresInRow = 0;
   let isProbed = false;
-  /** The error of the first window that failed. */
   let first: CatchwordError | undefined;
 
   return {

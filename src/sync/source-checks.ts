@@ -6,7 +6,6 @@ import type { CatalogClient } from '../client/catalog-client.ts';
 import type { Pacer } from '../pace/pacer.ts';
 import { createReadWindow } from './fetch-page.ts';
 
-/** Products of one probe. */
 const PROBE = 14;
 /** Products of which the order is compared. */
 const ORDER_PROBE = 100;

@@ -14,7 +14,6 @@ const UNREADABLE_MOST = 20;
 const FAILED_MOST = 400;
 const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
 
-/** What becomes of windows that failed. */
 export interface Decision {
   readonly unreadable: readonly Unreadable[];
   /** Windows of the plan that count as read, because narrower ones take their place. */
@@ -87,7 +86,6 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
     settled.add(windowKey(window));
   }
 
-  /** Decides about the failed window that begins first. */
   function decideLowest(one: Failed, numItems: number): Pick<Decision, 'unreadable' | 'narrowed'> {
     if (one.isLeast) return { unreadable: giveUp(one, numItems), narrowed: [] };
     requireFew(one.error);

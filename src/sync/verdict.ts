@@ -154,7 +154,6 @@ export function conclude(
     assessment,
     /** Null for a delta of one response, which needs none. Valid once the run has settled, if it must. */
     proof: (isOpen ? 'open' : isSealed ? 'sealed' : null) as Proof | null,
-    /** Why it is open. */
     reasons,
     evidence: {
       requests: counts.requests,

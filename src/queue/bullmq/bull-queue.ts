@@ -66,7 +66,6 @@ function createDelivery(
     begin: (handle: Handle): void => {
       taker = handle;
     },
-    /** Ends what `handOver` takes. */
     end: (): void => {
       taker = undefined;
       runs.clear();
@@ -84,7 +83,6 @@ function createDelivery(
       decoding.catch(() => {});
       return inTurn(() => deliver(decoding, handle));
     },
-    /** As `BullQueue.handOver`. */
     handOver: async (outcome: FetchOutcome): Promise<boolean> => {
       const handle = taker;
       const { task } = outcome;
@@ -92,7 +90,6 @@ function createDelivery(
       await inTurn(() => deliver(outcome, handle));
       return true;
     },
-    /** Resolves when everything that was given is delivered. */
     idle: () => idle,
   };
 }
@@ -115,7 +112,6 @@ interface BullQueueOptions extends QueueOptions {
 }
 
 export interface BullQueue extends PageQueue {
-  /** Incarnation of the keeper's mirror. */
   readonly mirror: string;
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
@@ -129,7 +125,6 @@ export interface BullQueue extends PageQueue {
 /** Pages that are decoded while one is written. Limits memory. */
 const DECODED_PAGES = 4;
 
-/** The tasks that have a job in none of the queues. */
 async function withoutJob(tasks: readonly FetchTask[], queues: readonly Queue[], redis: Redis): Promise<FetchTask[]> {
   const ids = tasks.map(jobId);
   const pipeline = redis.pipeline();
@@ -210,7 +205,6 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
     }
   }
 
-  /** Milliseconds that are left of the pause that the mirror notes. */
   function pauseMs(): number {
     const now = clock.now();
     return Math.max(0, (options.pause?.()?.until ?? now) - now);

@@ -20,7 +20,6 @@ const ONCE: ClientOptions = {
 /** What a sentinel answers: host and port; null if it does not know the name. */
 const PRIMARY = z.tuple([z.string(), z.string()]).nullable();
 
-/** What the sentinels say. */
 export interface RedisCheck {
   /** The `host:port` of the primary; null without sentinels. */
   readonly primary: string | null;

@@ -28,7 +28,6 @@ type Refusal = Parameters<Pacer['heed']>[0];
 export interface FetcherOptions extends QueueOptions {
   /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */
   readonly read: (pacer: Pacer) => ReadWindow;
-  /** Requests in flight in this process. */
   readonly concurrency: number;
   /** The queue of the keeper in this process, which gets the pages of its mirror without a way through Redis. */
   readonly keeper?: Pick<BullQueue, 'mirror' | 'handOver'> | undefined;
@@ -46,7 +45,6 @@ export async function startFetcher(options: FetcherOptions) {
   const stop = new AbortController();
   // Each active job adds a listener.
   setMaxListeners(0, stop.signal);
-  /** The apply queues of all mirrors that this fetcher reads for. */
   const applyQueues = new Map<string, Queue>();
   let closed: Promise<void> | undefined;
 

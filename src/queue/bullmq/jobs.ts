@@ -9,7 +9,6 @@ import { type ConnectionOptions, connectRedis, cutRedis } from './redis-connecti
 
 /** Where the queues are; the same for the keeper and the fetchers. */
 export interface QueuePlace {
-  /** An address of the form of REDIS_URL. */
   readonly redisUrl: string;
   /** Identifies what is read, because several catalogs may share one Redis; see `sourceId`. */
   readonly source: string;

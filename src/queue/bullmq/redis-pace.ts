@@ -196,7 +196,6 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
   /** What this keeper states for other keepers until they can do so. */
   let lost = { pace: UNLIMITED, until: 0 };
 
-  /** What other keepers have stated. */
   async function others() {
     const [seconds = 0, micros = 0] = (await redis.time()).map(Number);
     const nowMs = seconds * 1_000 + Math.floor(micros / 1_000);

@@ -20,18 +20,15 @@ import { damaged, explain, openAsItIs } from './open-mirror-file.ts';
  * With either, the WAL of the mirror cannot be reused until the copy is complete.
  */
 
-/** What is in a copy. */
 export interface Copied {
   readonly bytes: number;
   /** Living products. */
   readonly products: number;
-  /** The newest change. */
   readonly lastSeq: number;
   /** The source's time up to which it is complete, milliseconds since 1970; null if it never was. */
   readonly watermark: number | null;
 }
 
-/** @throws CatchwordError MIRROR_UNUSABLE */
 function checkCopy(from: string, to: string): Copied {
   const sqlite = openAsItIs(to);
   try {

@@ -65,7 +65,6 @@ function hasCheckpointedInWrite(before: Progress, now: Progress): boolean {
   return now.moved !== before.moved && !(mayHaveBegunAgain && now.moved === 0);
 }
 
-/** Whether a file was written between two checks. */
 function isWritten(before: FileState, now: FileState): boolean {
   const rounded = now.mtimeNs % SECOND_NS === 0n ? ROUNDED_SECONDS_NS : ROUNDED_NS;
   const passed = now.mtimeNs - before.mtimeNs;
@@ -92,7 +91,6 @@ export function pause(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS);
 }
 
-/** Reads the state of the file and of its WAL, and notes it in the mirror. */
 function createFileStates(sqlite: Database, path: string, real: string) {
   const { tuple, value, number, write } = createQueries(sqlite);
   const readCount = tuple<[], [busy: number, frames: number, moved: number]>('PRAGMA wal_checkpoint(NOOP)');

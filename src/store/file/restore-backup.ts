@@ -117,7 +117,6 @@ function dressAs(path: string, former: string): void {
   chmodSync(path, mode & 0o777);
 }
 
-/** @returns where the former mirror is now; null if there was none */
 function putInPlace(ready: string, path: string): string | null {
   const directory = dirname(path);
   function rename(): void {
@@ -139,12 +138,10 @@ function putInPlace(ready: string, path: string): string | null {
   });
 }
 
-/** The name of a restored mirror that is not complete. */
 function partOf(path: string): string {
   return `${path}.restoring`;
 }
 
-/** @throws CatchwordError USAGE, NOT_FOUND */
 function checkBackup(file: string, path: string): void {
   const found = lookAt(file);
   if (found === undefined) {

@@ -6,7 +6,6 @@ import type { Queries } from '../schema/queries.ts';
 export type SameHistory = ReturnType<typeof createSameHistory>;
 
 interface Seen {
-  /** The newest change. */
   readonly seq: number;
   readonly era: string | null;
 }
@@ -36,7 +35,6 @@ export function createSameHistory({ row }: Queries, path: string, incarnation: s
   }
 
   return {
-    /** The error for a file whose history is another one than when it was opened. */
     replaced,
     /** @throws CatchwordError MIRROR_REPLACED */
     check: (): void => {

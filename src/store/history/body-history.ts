@@ -11,7 +11,6 @@ import type { Reader } from '../schema/reader.ts';
  * levels: twice if a product has 20,000 changes, three times if it has ten million.
  */
 
-/** Bodies to keep of one walk. */
 const KEPT_OF_WALK = 256;
 /** Characters to keep of one walk, but always one body. For safety: a body may have millions. */
 const KEPT_OF_WALK_CHARS = 4_000_000;

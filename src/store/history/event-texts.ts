@@ -10,7 +10,6 @@ export interface EventLines extends EventSpan {
 
 export type Span = Omit<LineRange, 'limit'>;
 
-/** Which texts of events. */
 interface Form {
   /** Bytes of all together, unless it is one event alone. */
   readonly most: number;

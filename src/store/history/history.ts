@@ -58,7 +58,6 @@ export function createHistory(store: Reader) {
     return recorded(change, change.op === 'removed' ? change.headBody : bodyAfter(change), change.headSeq);
   }
 
-  /** The changes of a span. */
   function* within({ after, upTo, asOf, withRemoved }: Span): Iterable<RecordedChange> {
     for (let at = after; at < upTo; ) {
       const found = asOf === null ? store.changes.after(at, FEW) : store.changes.newest(at, upTo, asOf, FEW);
@@ -68,7 +67,6 @@ export function createHistory(store: Reader) {
     }
   }
 
-  /** The changes with these numbers. */
   function* numbered(seqs: readonly number[]): Iterable<RecordedChange> {
     for (let at = 0; at < seqs.length; at += FEW) {
       yield* store.changes.numbered(seqs.slice(at, at + FEW)).map(headed);

@@ -109,7 +109,6 @@ function listedOf([seq, at, runId, number, vbid, , title, before, added, isLong]
 
 export type ChangeReader = ReturnType<typeof createChangeReader>;
 
-/** Makes changes of rows. */
 function createEraReader({ tuples }: Queries) {
   const eras = tuples<[{ from: number; to: number }], [firstSeq: number, id: string]>(
     `SELECT first_seq, id FROM eras WHERE first_seq <= :to

@@ -7,7 +7,6 @@ export type ActionRow = Readonly<typeof actions.$inferSelect>;
 /** A decision to record: asked, or one that was carried out at once. */
 export type NewAction = Omit<ActionRow, 'id'>;
 
-/** How an asked decision ended. */
 type ActionEnd = Required<Pick<ActionRow, 'outcome' | 'endedAt'>> & { readonly state: 'done' | 'failed' };
 
 /** Older decisions are dropped, unless they are still asked. For safety. */

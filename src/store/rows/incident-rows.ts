@@ -12,7 +12,6 @@ export interface WaitingNotice
   readonly knowsBeginning: 0 | 1;
 }
 
-/** Which message to which channel. */
 type NoticeKey = Pick<WaitingNotice, 'episodeId' | 'phase'> & { readonly channel: string };
 
 /** What a channel has got, and what it has not. Times are milliseconds since 1970. */

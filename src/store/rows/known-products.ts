@@ -10,7 +10,6 @@ function numbers(text: string | null): readonly number[] {
   return text === null ? [] : (JSON.parse(text) as number[]);
 }
 
-/** A connection that only compares pages with the mirror. */
 export type KnownProductsFile = ReturnType<typeof openKnownProducts>;
 
 /**
@@ -46,7 +45,6 @@ export function openKnownProducts(path: string) {
     },
   };
   return {
-    /** Random id of this file's history. */
     incarnation: value<[], string>('SELECT incarnation FROM mirror WHERE id = 1')(),
     /** Calls `work` with the mirror as of one moment. */
     read: <T>(work: (mirror: KnownProducts) => T): T => transact(() => work({ ...products, seq: lastSeq() })),

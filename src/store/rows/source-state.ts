@@ -65,7 +65,6 @@ export function createSourceReader({ row, value }: Queries) {
       const page = JSON.parse(learnedPage() ?? 'null') as LearnedPage | null;
       return page !== null && Math.abs(nowMs - page.at) < LEARNED_PAGE_MS ? page : null;
     },
-    /** The pause as it was noted. */
     notedPause,
     /** The pause that the source asked for, at most a day; null if there is none or it is over. */
     pause: (nowMs: number) => pauseOf(notedPause(), nowMs),

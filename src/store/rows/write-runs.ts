@@ -9,7 +9,6 @@ import type { Checkpoint, Pass, RunReader, SettleWait } from './runs.ts';
 
 export interface NewRun extends Pick<Run, 'kind' | 'from' | 'startedAt'> {
   readonly tick: string | null;
-  /** See schema.ts. */
   readonly selection: string;
 }
 
@@ -106,7 +105,6 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       `UPDATE runs SET used_bytes = (SELECT (page_count - freelist_count) * page_size
          FROM pragma_page_count, pragma_freelist_count, pragma_page_size) WHERE id = ?`,
     ),
-    /** Drops checkpoints of earlier runs. */
     dropCheckpoints: write<[beforeRun: number]>('DELETE FROM checkpoints WHERE run_id < ?'),
     /** Drops at most `limit` rejected items of runs that started before. @returns how many */
     dropRejected: write<[startedBefore: number, limit: number]>(

@@ -186,7 +186,6 @@ export async function holdLease<T, Writer>(
   const lost = new AbortController();
   const trouble = createTrouble({ clock, log, wrong: 'the lease could not be renewed' });
 
-  /** @returns false when the lease was lost */
   function renewOnce(): boolean {
     try {
       return leased.renew(clock.now());

@@ -38,7 +38,6 @@ export function createQueries(sqlite: Database) {
   }
 
   return {
-    /** Whether this user may only read the file. */
     isReadonly: sqlite.readonly,
     exec: (text: string): void => void sqlite.exec(text),
     /** The first row. */

@@ -67,12 +67,9 @@ export function createWriters(queries: Queries, orm: BetterSQLite3Database, read
 }
 
 type Writers = ReturnType<typeof createWriters>;
-/** Written under the keeper's lease. */
 export type KeeperWriter = Readonly<Writers['keeper']>;
 export type LeasedKeeper = Leased<KeeperWriter>;
-/** Written under the relay's lease. */
 export type RelayWriter = Readonly<Writers['relay']>;
-/** Written under the daemon's lease. */
 export type DaemonWriter = Readonly<Writers['daemon']>;
 export type LeasedDaemon = Leased<DaemonWriter>;
 /** Written by commands, without a lease. The keeper and the relay notice in their next transaction. */

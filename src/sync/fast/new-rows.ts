@@ -14,7 +14,6 @@ const LEAST_PART = 1 / 20;
 /** The share of a page at each of its ends that may overlap with other pages. */
 const END = 1 / 10;
 
-/** Joins neighbouring positions. */
 function neighbours(positions: readonly number[]): Part[] {
   const parts: { from: number; to: number }[] = [];
   for (const position of positions) {
