@@ -1,10 +1,7 @@
 import type { Clock } from '../base/clock.ts';
 import type { Pace } from './pace.ts';
 
-/**
- * The rate of a source without a configured limit, learned from its refusals (status 429) as TCP learns: every minute of
- * use adds a little, and a refusal after a success takes much. Requests a minute.
- */
+/** Requests a minute, learned from refusals (429) as TCP learns: use adds a little, a refusal after a success takes much. */
 export interface LearnedRate {
   readonly perMinute: number;
   /** The rate at which the source last refused a request. */

@@ -70,9 +70,8 @@ function createSlots(reserve: Reserve | undefined) {
 export type Pacer = ReturnType<typeof createPacer>;
 
 /**
- * Decides when the next request may be sent. Spaces requests evenly on a grid, never in a burst: in whatever window a
- * source counts, the rate is kept. A request that is late by no more than the slack does not move the grid; otherwise
- * every late timer would add up.
+ * Decides when the next request may be sent: on an even grid, never in a burst, so that the rate is kept in whatever window
+ * a source counts. A request that is late by no more than the slack does not move the grid: late timers would add up.
  */
 export function createPacer({ pace, learned, clock, pauses = createPauses(), onWait, ...options }: PacerOptions) {
   const slots = createSlots(options.reserve);
@@ -99,10 +98,7 @@ export function createPacer({ pace, learned, clock, pauses = createPauses(), onW
   return {
     acquire: createWaitingLine({ clock, take, onWait }),
     succeeded: (): void => learner.succeeded(),
-    /**
-     * Blocks every request, those already waiting included, for as long as the source asks with an error, and learns
-     * from a refusal.
-     */
+    /** Blocks every request, also waiting ones, for as long as the source asks with an error, and learns from a refusal. */
     async heed({ code, retryAfterMs }: Pick<CatchwordError, 'code' | 'retryAfterMs'>): Promise<void> {
       const since = clock.now();
       // Another process may have noted the refusal.

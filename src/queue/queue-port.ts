@@ -16,10 +16,7 @@ export interface PageQueue {
    * Delivery may begin later, when a queue that is gone comes back. `handle` must not wait for `close`.
    */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
-  /**
-   * Ends the delivery, until `consume` is called again: another process with the same mirror may take the outcomes.
-   * Finishes those that were taken.
-   */
+  /** Ends the delivery until `consume`: another process may take the outcomes. Finishes those that were taken. */
   rest(): Promise<void>;
   /** Drops the waiting tasks of a run. Tasks in flight may still be delivered. */
   drop(runId: number): Promise<void>;
@@ -27,11 +24,7 @@ export interface PageQueue {
   close(): Promise<void>;
 }
 
-/**
- * Validates the response to a task.
- * @param bytes are moved to another thread, perhaps: use those of the page afterwards
- * @throws CatchwordError PAGE_INVALID
- */
+/** Validates a response. @param bytes may move to another thread: then only the page has them. @throws PAGE_INVALID */
 export type ValidatePage = (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => Page | Promise<Page>;
 
 /**

@@ -81,10 +81,7 @@ function createStore(file: MirrorFile, incarnation: string, given?: Holder) {
     keepFewPages: (): void => void sqlite.exec('PRAGMA cache_size = -4096'),
     /** Moves the WAL into the file. */
     walCheckpoint: () => sameFile.checkpoint('PASSIVE'),
-    /**
-     * Checks that the open file is still the mirror at its path; takes microseconds. Every write does so by itself.
-     * @throws CatchwordError MIRROR_REPLACED: the process has to be restarted
-     */
+    /** Checks in microseconds, as each write does, that the file is the mirror at its path. @throws MIRROR_REPLACED */
     check: (): void => {
       sameFile.check();
       sameHistory.check();

@@ -105,12 +105,9 @@ function writeUnreadable(
 }
 
 /**
- * Applies pages of one run.
- *
- * A page's products, change records and checkpoint are written in one transaction. Pages that arrive close together
- * share a transaction, because SQLite writes whole pages: a million products with random keys, applied 1,000 at a
- * time, wrote 57 GB (measured), and `BATCH_PAGES` pages at a time a small part of that. After a crash the pages of
- * the batch are read again.
+ * Applies pages of one run. A page is written with its changes and its checkpoint in one transaction. Pages that arrive close
+ * together share one, because SQLite writes whole pages: a million products with random keys, applied 1,000 at a time, wrote
+ * 57 GB (measured), and `BATCH_PAGES` pages at a time a small part of that. After a crash they are read again.
  */
 export function createApplier(options: ApplierOptions) {
   const { store, leased, clock, log, runId } = options;

@@ -22,8 +22,7 @@ function requireNoneUnfinished(store: Reader): void {
 }
 
 /**
- * Removes the products that a held run would have removed, except those that were seen since.
- * @param spared products that were found alive when this was decided
+ * Removes what a held run would have removed, except what was seen since, or found alive when this was decided (`spared`).
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE (also while another run is unfinished)
  */
 export function approveRun(leased: LeasedKeeper, runId: number, nowMs: number, spared: readonly number[] = []): Run {
@@ -52,8 +51,7 @@ export function rejectRun(leased: LeasedKeeper, runId: number): Run {
 }
 
 /**
- * Restores products that a run removed and that have not changed since, as `restored` changes.
- * @returns how many
+ * Restores products that a run removed and that have not changed since, as `restored` changes. @returns how many
  * @throws CatchwordError LEASE_LOST, NOT_FOUND, RUN_NOT_ACTIVE if the run has not ended
  */
 export function undoRun(leased: LeasedKeeper, runId: number, nowMs: number): number {

@@ -22,8 +22,7 @@ export function byFrequency(changes: readonly Iterable<string>[]): string[] {
 
 /**
  * If a run updated nearly every product: the field that changed most often, of its newest changes. Call it before anything
- * follows them in the log.
- * @param ignored fields whose changes are ignored already
+ * follows them in the log. @param ignored fields whose changes are ignored already
  */
 export function commonChange(
   store: Reader,

@@ -19,8 +19,7 @@ function living(row: ProductRow | undefined): ProductRow | undefined {
 
 /**
  * Yields every difference between a mirror and a copy of it that was brought up to date, ordered by key. Reads only what
- * the copy has changed.
- * @param copiedAt the newest change when the copy was made
+ * the copy has changed. @param copiedAt the newest change when the copy was made
  */
 export function* compareMirrors(
   here: Reader,

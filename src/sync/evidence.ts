@@ -112,10 +112,7 @@ function newestTotal(windows: readonly Applied[]): number {
   return windows.reduce((a, b) => (a === undefined || later(a, b) ? b : a), windows[0])?.numItems ?? 0;
 }
 
-/**
- * What a run has read so far, and how complete it is.
- * @param before assess only passes before this one
- */
+/** What a run has read so far, and how complete it is. @param before assess only passes before this one */
 export function assessRun(store: Reader, runId: number, before = Number.POSITIVE_INFINITY) {
   const passes = store.runs.passes(runId).filter(({ pass }) => pass < before);
   const reads = new Map(passes.map(({ pass }) => [pass, store.runs.checkpoints(runId, pass)]));

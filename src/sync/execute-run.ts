@@ -218,10 +218,7 @@ async function execute(execution: Execution): Promise<Run> {
   }
 }
 
-/**
- * Executes one run at a time.
- * @returns reads a planned or unfinished run to its end, and throws as `Keeper.run`
- */
+/** Executes one run at a time. @returns reads a planned or unfinished run to its end, and throws as `Keeper.run` */
 export function createExecutor(options: ExecutorOptions) {
   const { store, clock, log, settings } = options;
   const consumer: PassContext['consumer'] = { take: () => {} };

@@ -7,9 +7,7 @@ import { notUtf8 } from '../client/http/response-body.ts';
 import { doubtAge } from '../proof/watermark.ts';
 import { type ReadWindow, toReadError, type ValidatePage } from '../queue/queue-port.ts';
 
-/**
- * Reads of a page that contradicts its totals, is too old or is not UTF-8. The last read is used, with its doubt noted.
- */
+/** Reads of a page that contradicts its totals, is too old or not UTF-8. The last read is used, with its doubt noted. */
 const DOUBTED_READS = 3;
 
 /** Whether the source, or what is in front of it, refused a request; but not that the access token is not valid (601). */
@@ -32,10 +30,7 @@ function errorOf(error: CatchwordError, task: FetchTask, attempt: number): Catch
   });
 }
 
-/**
- * Makes one request for one page; the queues decide about retries.
- * @param overlapMs a page that a cache kept for longer is read again
- */
+/** Makes one request for a page; queues retry. @param overlapMs a page that a cache kept for longer is read again */
 export function createReadWindow(
   client: CatalogClient,
   overlapMs: number,

@@ -54,8 +54,7 @@ function supersede(writer: KeeperWriter, run: Run): void {
 }
 
 /**
- * Ends a run that has read everything: sweep, counts, proof, watermark, state, in one transaction.
- * @param nowMs local clock
+ * Ends a run that has read everything: sweep, counts, proof, watermark, state, in one transaction. @param nowMs local clock
  * @throws CatchwordError LEASE_LOST, RUN_CANCELLED
  */
 export function finishRun(
@@ -134,10 +133,7 @@ export function failRun(leased: LeasedKeeper, runId: number, error: CatchwordErr
   ensureLookups(leased);
 }
 
-/**
- * Cancels a run, from any process. The keeper that works on it notices at its next page.
- * @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE
- */
+/** Cancels a run, from any process. Its keeper notices at the next page. @throws CatchwordError NOT_FOUND, RUN_NOT_ACTIVE */
 export function cancelRun(store: Store, runId: number, nowMs: number): Run {
   const cancelled = store.request((writer) => {
     const run = requireRun(writer, runId);

@@ -13,10 +13,7 @@ export interface Resize {
 /** Smallest sizes that are tried if the source refuses the first request, or does not answer it in time. */
 const SMALLEST = { refused: 25, slow: 250 } as const;
 
-/**
- * The page size with which runs begin.
- * @param asked CATCHWORD_PER_PAGE
- */
+/** The page size with which runs begin. @param asked CATCHWORD_PER_PAGE */
 export function firstSize(asked: number, learned: LearnedPage | null): number {
   return learned?.asked === asked ? learned.perPage : asked;
 }

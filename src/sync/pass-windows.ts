@@ -47,8 +47,8 @@ function plannedLookups(store: Reader, pass: Pass) {
 }
 
 /**
- * Which windows a pass reads, and what it adds to the task of each. Depends on the passes before this one, so that a resumed pass has the same plan. Repairs and lookups also depend on what
- * the mirror knows meanwhile: a resumed one may read more windows.
+ * Which windows a pass reads, and what it adds to their tasks. Depends on the passes before it, so that a resumed pass has the
+ * same plan. Repairs and lookups also depend on what the mirror knows meanwhile: a resumed one may read more windows.
  */
 function planPass(store: Reader, pass: Pass) {
   const taskOf = () => ({});

@@ -33,10 +33,7 @@ function open(ids: readonly (number | null)[]): number[] {
   return positions;
 }
 
-/**
- * Compares a page with the mirror, without writing. Call it in the transaction that writes the draft.
- * @param lookUpAll as `newRows`
- */
+/** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
   const { store, reads } = context;
   const created = new Map<string, { id: number; product: Product }>();

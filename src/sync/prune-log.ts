@@ -17,8 +17,7 @@ function holdsLog({ configured, state }: SinkRow): boolean {
 /**
  * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. A broken
  * sink would hold the log forever: beyond the cap it is disabled, and the records that it misses are noted.
- * @param ageMs the time by which the age of records is judged; see `ageClock`
- * @returns how many records were dropped
+ * @param ageMs the time by which the age of records is judged; see `ageClock` @returns how many were dropped
  */
 export function pruneLog(
   { changes, sinks }: Reader,

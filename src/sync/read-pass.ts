@@ -67,10 +67,7 @@ async function repeat(clock: Clock, ended: AbortSignal, tick: () => void): Promi
   }
 }
 
-/**
- * Takes the outcomes of a pass: applies a page, or decides what its error means.
- * @param note marks pages as read that were applied
- */
+/** Takes outcomes: applies a page, or decides what its error means. @param note marks pages as read that were applied */
 function createOutcomeTaker(
   pass: Pass,
   windows: PassWindows,
@@ -95,10 +92,7 @@ function createOutcomeTaker(
     log.warn({ vbid: task.vbid, code: error.code, reason: error.message }, what);
   }
 
-  /**
-   * @returns another page size if the source does not answer pages of this one; otherwise null
-   * @throws the error that ends the pass
-   */
+  /** @returns another page size if the source does not answer pages of this one. @throws the error that ends the pass */
   return (outcome: FetchOutcome): Resize | null => {
     const { task } = outcome;
     if (task.mirror !== store.incarnation || task.runId !== pass.runId || task.pass !== pass.pass) return null;

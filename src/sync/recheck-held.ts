@@ -55,9 +55,8 @@ export interface SampleAnswer extends Readonly<Record<'living' | 'withdrawn' | '
 }
 
 /**
- * Looks up products that a held run would remove. Of a long list it looks up an evenly spread sample, to bound the requests:
- * runs cannot start meanwhile.
- * @param most how many products are looked up
+ * Looks up products that a held run would remove: at most `most`, evenly spread, to bound the requests, because runs cannot
+ * start meanwhile.
  * @throws CatchwordError SOURCE_REFUSED if the lookups find nothing, not even products that exist; any error of a lookup
  */
 export async function recheck(store: Reader, runId: number, most: number, lookups: Lookups): Promise<SampleAnswer> {

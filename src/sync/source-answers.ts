@@ -48,10 +48,7 @@ export function createSourceAnswers({ from, perPage }: Pick<Pass, 'from' | 'perP
     /** What to ask for then: a window that was read, or one of the list, not at its head, where what failed may be, too. */
     probe: () =>
       extent.last === undefined ? { window: { page: 2, perPage }, from: null } : { window: extent.last, from },
-    /**
-     * @param error null if the probe was answered
-     * @throws the error of the first window that failed, if the source does not answer
-     */
+    /** @param error null if it was answered. @throws the error of the first window that failed, if it was not */
     noteProbe: (error: CatchwordError | null): void => {
       // The list may have one page.
       const isAnswer = error === null || (extent.last === undefined && isRefused(error));

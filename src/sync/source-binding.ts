@@ -12,10 +12,7 @@ function isUnread(store: Reader): boolean {
   return store.watermark() === null && store.products.lastId() === 0 && (unfinished?.pages ?? 0) === 0;
 }
 
-/**
- * Rejects another source than the mirror's own. Call it before the first request for this mirror.
- * @throws CatchwordError MIRROR_OTHER_SOURCE
- */
+/** Rejects another source than the mirror's own, before the first request for it. @throws MIRROR_OTHER_SOURCE */
 export function requireSameSource(store: Reader, { address }: SourceIdentity): void {
   const noted = store.source.noted();
   if (noted === null || noted.address === address || isUnread(store)) return;
@@ -60,10 +57,7 @@ export function rereadNotice(store: Reader, { selection }: SourceIdentity): Noti
   return { message: 'reading every product again; those that differ are recorded as updated', fields: { reason } };
 }
 
-/**
- * Notes at the start of a run what it reads. The noted selection stays until a full run has completed with the new one.
- * @returns whether the run must be a full one
- */
+/** Notes what a run reads; a noted selection stays until a full run has completed. @returns whether it must be a full one */
 export function noteRunStart(writer: KeeperWriter, { address, selection }: SourceIdentity): boolean {
   const noted = toReread(writer, selection);
   writer.source.note({ address, selection: noted?.selection ?? selection, unfinished: noted !== null });

@@ -123,11 +123,7 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
       if (pieces.has(windowKey(window))) return window.perPage === 1 ? ATTEMPTS.single : ATTEMPTS.narrowed;
       return answers.isAfterEnd(window) || kind === 'repair' ? ATTEMPTS.single : undefined;
     },
-    /**
-     * Decides about windows that failed. Call it when nothing else is left to read.
-     * @returns null if none has failed
-     * @throws CatchwordError if there are too many of them
-     */
+    /** Decides about failed windows when nothing else is left to read. @returns null if none failed. @throws for too many */
     decide: (): Decision | null => {
       const { total: numItems = 0, isEndShown } = answers.extent();
       if (failed.size === 0) {

@@ -117,10 +117,7 @@ export function seamsOf({ lists }: Assessment): ListEvidence[] {
   return lists.filter((read) => read.pass.kind === 'list' || !read.exact).map(evidenceOf);
 }
 
-/**
- * Concludes what a run has proven, from everything that it has read.
- * @param settled whether its last delta was read late enough to show every change
- */
+/** Concludes what a run has proven. @param settled whether its last delta was read late enough to show every change */
 export function conclude(
   store: Reader,
   run: Run,

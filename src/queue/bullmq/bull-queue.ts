@@ -115,10 +115,7 @@ export interface BullQueue extends PageQueue {
   readonly mirror: string;
   /** Ends the pause that the source asked for, for all fetchers. */
   forgetPause(): Promise<void>;
-  /**
-   * Delivers the outcome of a fetcher in this process, without Redis.
-   * @returns false, at once, if this queue does not deliver, or has not added a task of that run
-   */
+  /** Delivers an outcome of this process. @returns false, at once, if it does not deliver, or added no task of that run */
   handOver(outcome: FetchOutcome): Promise<boolean>;
 }
 

@@ -81,10 +81,7 @@ export async function encodeOutcome(outcome: FetchOutcome): Promise<z.infer<type
   return { kind, task, requests, ...response, body: body.toString('base64') };
 }
 
-/**
- * @throws CatchwordError QUEUE_MISCONFIGURED if `data` is not an encoded outcome; PAGE_INVALID if its page is not the
- *   one that the task requested
- */
+/** @throws CatchwordError QUEUE_MISCONFIGURED if it is not an encoded outcome; PAGE_INVALID if its page is another one */
 export async function decodeOutcome(data: unknown, validate: ValidatePage = pageOf): Promise<FetchOutcome> {
   const encoded = parse(ENCODED, data);
   if (encoded.kind === 'failed') return encoded;

@@ -81,10 +81,7 @@ export function openQueue(name: string, connection: Redis): Queue {
   return queue;
 }
 
-/**
- * Adds, takes and removes a job, in a queue that nothing else uses, as keepers and fetchers do.
- * @throws the first error of Redis
- */
+/** Adds, takes and removes a job, as keepers and fetchers do, in a queue of its own. @throws the first error of Redis */
 export async function tryJob(connection: Redis): Promise<void> {
   const options = { connection, prefix: PREFIX };
   const [jobId, token] = ['check', 'token'];

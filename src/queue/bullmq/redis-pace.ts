@@ -101,10 +101,7 @@ const TAKE = `
 
 const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex');
 
-/**
- * Takes turns with all processes of the source.
- * @param own the pace of this process, for a command: null for no limit; default: that of the keepers, for a fetcher
- */
+/** Takes turns with all processes of the source. @param own the pace of a command, null for no limit; not for a fetcher */
 export function createRedisTurns(redis: Redis, toKey: ToKey, own?: () => Pace | null) {
   const keys = PARTS.map(toKey);
   const name = randomUUID();
@@ -243,10 +240,7 @@ export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string
   };
 }
 
-/**
- * Takes turns of a command in Redis, to which it connects for the first one.
- * @param onGone called once with the first error, from which on the command does without Redis
- */
+/** The turns of a command, which connects for the first one. @param onGone gets the first error, which ends the turns */
 export function connectTurns({ redisUrl, source }: QueuePlace, onGone: (reason: string) => void) {
   const { label, open } = redisPlace(hostUrls(redisUrl));
   const redis = open({ ...ONE_TRY, commandTimeout: ONE_TRY_MS });

@@ -26,10 +26,7 @@ export async function withOwnFile<T>(path: string, work: () => Promise<T>): Prom
   }
 }
 
-/**
- * Makes a copy under a temporary name, calls `use`, and removes what is then left of the copy.
- * @throws CatchwordError as `copyMirror`; INTERRUPTED
- */
+/** Makes a copy under a temporary name, calls `use`, and removes what is left of it. @throws as `copyMirror`; INTERRUPTED */
 export async function withCopy<T>(from: string, part: string, options: CopyOptions, use: (copied: Copied) => T) {
   try {
     const copied = await options.copy(from, part, options.signal);

@@ -80,8 +80,7 @@ export function beginOther({ write }: Queries, incarnation = randomUUID()): stri
 
 /**
  * Copies a mirror into another one for work that ends with this process: without a flush, a check, and unfinished runs.
- * Blocks this thread: about a second per gigabyte.
- * @param to must not exist
+ * Blocks this thread: about a second per gigabyte. @param to must not exist
  * @throws CatchwordError MIRROR_BUSY, MIRROR_UNUSABLE, BACKUP_FAILED
  */
 export function copyForScratch(from: string, to: string): void {
@@ -109,8 +108,7 @@ export function copyForScratch(from: string, to: string): void {
 
 /**
  * Copies a mirror of this or an earlier version into a file of its own, which only this user can read, flushes the copy,
- * and checks it. Blocks this thread: about 10 seconds per gigabyte.
- * @param to is replaced
+ * and checks it. Blocks this thread: about 10 seconds per gigabyte. @param to is replaced
  * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_BUSY, NOT_FOUND; BACKUP_FAILED if the copy cannot be written
  */
 export function copyMirror(from: string, to: string): Copied {

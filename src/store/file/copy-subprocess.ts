@@ -18,10 +18,7 @@ export const copyHere: Copy = async (from, to, signal) => {
   return copyMirror(from, to);
 };
 
-/**
- * Copies in a process of its own: SQLite copies and checks in one call each, and only the end of a process interrupts
- * these.
- */
+/** Copies in a process of its own: SQLite copies and checks in one call each, which only the end of a process interrupts. */
 export const copyApart: Copy = async (from, to, signal) => {
   if (signal.aborted) throw copyInterrupted();
   const program = fileURLToPath(new URL('./copy-program.js', import.meta.url));

@@ -206,10 +206,7 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
       states.note(found);
       return true;
     },
-    /**
-     * Call it after each write: moves the WAL into the file if it has grown long.
-     * @throws CatchwordError MIRROR_REPLACED
-     */
+    /** Call it after each write: moves a WAL that has grown long into the file. @throws CatchwordError MIRROR_REPLACED */
     written: (): void => {
       hasWritten = true;
       const explains = (now: Progress, found: FileState) =>
@@ -222,10 +219,7 @@ export function createSameFile(sqlite: Database, path: string, real: string, ope
       tried = progress.frames;
       checkpoint('PASSIVE');
     },
-    /**
-     * Moves the WAL into the file. TRUNCATE also empties the WAL, if other processes neither read nor write.
-     * @throws CatchwordError MIRROR_REPLACED
-     */
+    /** Moves the WAL into the file. TRUNCATE also empties it, if no other process uses it. @throws MIRROR_REPLACED */
     checkpoint: (mode: 'PASSIVE' | 'TRUNCATE'): void => {
       check();
       checkpoint(mode);

@@ -4,12 +4,11 @@ import { makeDirectory, syncDirectory } from '../../base/durable-names.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../../base/errors.ts';
 
 /*
- * Where the mirror's files are, and who may use them.
- *
- * POSIX drops every lock that a process holds on a file as soon as the process closes any descriptor of that file.
- * SQLite uses such locks. Without them, another program that closes the mirror assumes that it is the last one and
- * deletes the WAL, to which this process still writes. So only SQLite may open an existing mirror or its shared
- * memory; all other code uses the path (`stat`, `access`, `chmod`). The WAL itself is never locked, and may be read.
+ * Where the mirror's files are, and who may use them. POSIX drops every lock that a process holds on a file as soon as the
+ * process closes any descriptor of that file. SQLite uses such locks. Without them, another program that closes the mirror
+ * assumes that it is the last one and deletes the WAL, to which this process still writes. So only SQLite may open an
+ * existing mirror or its shared memory; all other code uses the path (`stat`, `access`, `chmod`). The WAL itself is never
+ * locked, and may be read.
  */
 
 /** Suffixes of the files that SQLite keeps next to the mirror, with the mirror's own mode. */
@@ -42,10 +41,7 @@ export function busy(cause: unknown): CatchwordError {
   return new CatchwordError('MIRROR_BUSY', 'another process keeps the mirror locked', { hint, cause });
 }
 
-/**
- * Stats a path; undefined if it does not exist.
- * @throws CatchwordError MIRROR_UNUSABLE if this user may not search its directory
- */
+/** Undefined if it does not exist. @throws CatchwordError MIRROR_UNUSABLE if this user may not search its directory */
 export function lookAt(path: string) {
   try {
     return statSync(path, { bigint: true, throwIfNoEntry: false });

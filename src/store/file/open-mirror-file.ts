@@ -167,10 +167,7 @@ export function damaged(path: string, what: string, cause?: unknown): CatchwordE
   return unusable(path, `is damaged (${what})`, hint, cause);
 }
 
-/**
- * Opens a mirror of this or an earlier version for reading. Changes nothing, and does not upgrade it.
- * @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND, MIRROR_BUSY
- */
+/** Opens a mirror, also an older one, to read it as it is. @throws CatchwordError MIRROR_UNUSABLE, NOT_FOUND, MIRROR_BUSY */
 export function openAsItIs(path: string): Database {
   preparePlace(path, { mustExist: true, readOnly: true });
   let opening: Database | undefined;

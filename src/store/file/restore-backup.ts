@@ -74,10 +74,7 @@ function beginIncarnation(
 
 const MOVE = 'Stop catchword, move the file away with its -wal and -shm, and run the command again.';
 
-/**
- * Locks a mirror while `work` runs, and moves its WAL into the file before.
- * @throws CatchwordError MIRROR_BUSY if any process, of catchword or not, has it open; MIRROR_UNUSABLE
- */
+/** Locks a mirror during `work`, its WAL in the file. @throws MIRROR_BUSY if any process has it open; MIRROR_UNUSABLE */
 function withoutOthers<T>(path: string, work: () => T): T {
   let sqlite: BetterSqlite.Database | undefined;
   try {

@@ -16,9 +16,8 @@ export function isOtherSchema(error: unknown): boolean {
 }
 
 /**
- * Detects a backup that SQLite itself restored into the open file (`.restore`): the file keeps its name, but holds
- * another mirror, or does not hold the newest change that this process has seen. Writing on would be based on changes
- * that are lost.
+ * Detects a backup that SQLite itself restored into the open file (`.restore`): it keeps its name, but holds another mirror,
+ * or not the newest change that this process has seen. Writing on would be based on changes that are lost.
  */
 export function createSameHistory({ row }: Queries, path: string, incarnation: string) {
   const read = row<[seen: number], Seen & { incarnation: string | null; eraSeen: string | null }>(

@@ -63,11 +63,7 @@ function textsOf(lines: Omit<EventLines, 'firstId' | 'lastId'>, start: string, t
   return { lines: { ...lines, firstId: `${start}${lines.first}`, lastId: `${start}${lines.last}` }, to };
 }
 
-/**
- * Makes the texts of events: the plain way, or with those that SQLite makes.
- * @param within reads the changes of a span
- * @param numbered reads the changes with these numbers
- */
+/** Makes the texts of events: the plain way, or with those that SQLite makes. */
 export function createEventTexts(
   store: Reader,
   within: (span: Span) => Iterable<RecordedChange>,

@@ -13,8 +13,7 @@ import type { LineRange } from './made-lines.ts';
 
 /**
  * The changes of a product up to its `changedSeq`, newest first, each with the texts of the members right after it (of a
- * removal: before it). The members are valid until the next change is taken. Costs what is walked: a product may have any
- * number of changes.
+ * removal: before it), valid until the next one is taken. Costs what is walked: there may be any number of changes.
  */
 function* membersBack(
   store: Reader,
@@ -95,10 +94,7 @@ export function createHistory(store: Reader) {
         const found = store.changes.newest(seq, toSeq, asOf, limit);
         return { changes: found.map(headed), to: found.length === limit ? (found.at(-1)?.seq ?? toSeq) : toSeq };
       }),
-    /**
-     * The same changes as the texts of events, which together have at most `most` bytes, if it is not one event alone.
-     * @returns the first ones, and how far the log was searched
-     */
+    /** The same as texts of events, together of at most `most` bytes or one event; and how far the log was searched. */
     lines: (range: LineRange, most: number, incarnation: string, source: string) =>
       store.read(() => lines(range, { most, incarnation, source })),
     /** The changes whose texts `lines` returns, all of them up to `upTo`. */
@@ -147,8 +143,7 @@ function fieldsOf({ op, before, added }: ChangeRow, after: ReadonlyMap<string, s
 }
 
 /**
- * The changes of a product before `beforeSeq` that the log holds, newest first, at most `limit`; and whether it holds
- * older ones.
+ * The changes of a product before `beforeSeq` that the log holds, newest first, at most `limit`; and whether there are older.
  * @param row the product as it is now, or as it was, which costs less for changes before then
  */
 export function productChanges(
@@ -172,9 +167,8 @@ function pruned(store: Reader, what: string, seq: number): CatchwordError {
 }
 
 /**
- * The product as it was right after a change.
- * @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if the product did not exist yet, or the
- *   log no longer reaches back so far
+ * The product as it was right after a change. @throws CatchwordError USAGE if `at` is beyond the newest change; NOT_FOUND if
+ * the product did not exist yet, or the log no longer reaches back so far
  */
 export function productAsOf(store: Reader, row: ProductRow, at: number): ProductRow {
   const hint = `List the changes of this product with: npx catchword product ${row.vbid} --history.`;
@@ -217,9 +211,7 @@ const OTHER_LOG = 'It belongs to another mirror, or to this one before a backup 
 
 /**
  * Checks that the log has reached `seq`: a reader that waits beyond its end would miss what comes before.
- * @param name the parameter to name in the error
- * @returns `seq`
- * @throws CatchwordError USAGE
+ * @param name the parameter to name in the error @returns `seq` @throws CatchwordError USAGE
  */
 export function requireKnownSeq(name: string, seq: number, lastSeq: number, hint = OTHER_LOG): number {
   if (seq <= lastSeq) return seq;

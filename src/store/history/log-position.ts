@@ -29,10 +29,7 @@ export function idAt({ changes, incarnation }: Reader, seq: number): string {
   return era === null ? `${incarnation}:${seq}` : eventId(incarnation, { seq, era });
 }
 
-/**
- * Finds a position in this log. Call inside a read transaction.
- * @param text a number, which is believed, or an id
- */
+/** Finds a position in this log, inside a read transaction. @param text a number, which is believed, or an id */
 export function findPosition(store: Reader, text: string): { readonly seq: number } | { readonly code: Misplaced } {
   const [, history, digits] = FORM.exec(text) ?? [];
   const seq = Number(digits);

@@ -59,7 +59,6 @@ const LINE = `format('%s%d%s%s,"time":"%s","datacontenttype":"application/json",
  * `group_concat` takes the rows in the order in which the inner query returns them. Bytes, because a text would be decoded
  * here and encoded again: a quarter of the time. `+ 0`, because SQLite prepares a statement again at each call if a parameter
  * alone is its limit.
- * @param where which changes
  */
 function linesSql(where: string): string {
   return `SELECT count(*) AS events, min(seq) AS first, max(seq) AS last,

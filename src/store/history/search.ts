@@ -43,10 +43,7 @@ export function createSearch({ rows }: Queries) {
      ORDER BY best.rank`,
   );
 
-  /**
-   * @param limit 1 or more
-   * @throws CatchwordError USAGE if the text has more than 16 different words
-   */
+  /** @param limit 1 or more. @throws CatchwordError USAGE if the text has more than 16 different words */
   return (text: string, limit: number): SearchHit[] => {
     // FTS5 ends a query at a NUL.
     const words = [...new Set(text.split(/[\s\0]+/))].filter((word) => word.replace('*', '') !== '');
@@ -70,10 +67,7 @@ export function createSearch({ rows }: Queries) {
   };
 }
 
-/**
- * Opens a mirror only to search it. Loads little, so that a process starts quickly that does nothing else.
- * @param path of a mirror that another process has opened with `openStore`, which checks it
- */
+/** Opens a mirror, which `openStore` has checked, only to search it. Loads little, so that its process starts quickly. */
 export function openSearch(path: string): ReturnType<typeof createSearch> {
   const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
   keepStatements(sqlite);

@@ -280,10 +280,7 @@ export function createChangeWriter({ values, write }: Queries, reader: ChangeRea
         done += isMany ? BATCH : 1;
       }
     },
-    /**
-     * Drops records up to `toSeq` that are superseded by another one up to there: new sinks are filled from the others.
-     * @returns the dropped ones
-     */
+    /** Drops records that another one up to `toSeq` supersedes: the others fill new sinks. @returns the dropped ones */
     prune: (toSeq: number): number[] => {
       const dropped = dropFollowed(reader.prunedTo(), toSeq);
       setPrunedTo(toSeq);

@@ -1,8 +1,6 @@
 /**
  * Encodes a page's product ids, in order, as a compact blob: each as its difference from the previous id, in zigzag and
- * LEB128. Most products of one page were created together, so most ids take one byte.
- *
- * @param ids whole numbers from 0 to 2^31 - 1
+ * LEB128. Most products of one page were created together, so most ids take one byte. They are from 0 to 2^31 - 1.
  */
 export function encodeIds(ids: readonly number[]): Buffer {
   const bytes = Buffer.allocUnsafe(ids.length * 5);

@@ -12,10 +12,7 @@ function numbers(text: string | null): readonly number[] {
 
 export type KnownProductsFile = ReturnType<typeof openKnownProducts>;
 
-/**
- * Opens a mirror only to compare pages with it. Loads little, so that a thread starts quickly that does nothing else.
- * @param path of a mirror that this process has opened with `openStore`, which checks it
- */
+/** Opens a mirror, which `openStore` has checked, only to compare pages with it. Loads little: its thread starts quickly. */
 export function openKnownProducts(path: string) {
   const sqlite = new BetterSqlite(path, { readonly: true, fileMustExist: true });
   keepStatements(sqlite);

@@ -112,10 +112,7 @@ export function createPaceWriter(queries: Queries, reader: SourceReader, transac
       if (!isKnown) set(() => reader.pause(nowMs));
       return pause;
     },
-    /**
-     * Notes a pause, unless another process has noted one that ends later.
-     * @returns false if this user may only read the mirror; as `forgetPause`
-     */
+    /** Notes a pause, unless a noted one ends later. @returns false, as `forgetPause`, if the mirror is read-only */
     notePause: (pause: Pause) => set(() => laterPause(reader.pause(pause.since), pause)),
     forgetPause: () => set(() => null),
     /** Notes what was learned of the rate. Does nothing if this user may only read the mirror. */

@@ -63,10 +63,7 @@ export function createRunWriter({ number, write }: Queries, orm: BetterSQLite3Da
       `UPDATE runs SET state = 'reading', source_time = min(coalesce(source_time, :sourceTime), :sourceTime)
        WHERE id = :id`,
     ),
-    /**
-     * Notes that the run waits before it settles; null: it does not wait.
-     * @param missing products that it has not seen so far
-     */
+    /** Notes that the run waits before it settles; null: it does not. @param missing products that it has not seen so far */
     settle: (id: number, wait: SettleWait | null, missing: number) =>
       update(id, { settlesAt: wait?.until ?? null, settleLeft: wait?.leftMs ?? null, missing }),
     end: (id: number, { counts, ...end }: RunEnd) =>

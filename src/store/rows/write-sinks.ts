@@ -137,10 +137,7 @@ export function createSinkWriter(queries: Queries, reader: SinkReader) {
       setPosition({ filledTo: Number.MAX_SAFE_INTEGER, began: 0, ...position, id, generation, cursor });
       dropUnskippedAfter(id, cursor);
     },
-    /**
-     * Fills the sink again with the products as of now: its store lost events that it had confirmed.
-     * @param withRemoved whether the store may have products that are not to be there
-     */
+    /** Fills a sink again whose store lost confirmed events. @param withRemoved whether it may have products that are gone */
     refill: (id: number, withRemoved = false): void => {
       refill(withRemoved ? 1 : 0, id);
       forgetTransition(id);

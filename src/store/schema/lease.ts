@@ -131,10 +131,7 @@ export function createLease<Writer>(
 
     return {
       check,
-      /**
-       * Runs `work` in one transaction, after checking in it that the lease is still held.
-       * @throws CatchwordError LEASE_LOST; as `createWriteTransaction`
-       */
+      /** One transaction, after checking in it that the lease is held. @throws LEASE_LOST; as `createWriteTransaction` */
       write: <T>(work: (writer: Writer) => T): T =>
         transact(() => {
           check();
@@ -221,10 +218,7 @@ export async function holdLease<T, Writer>(
   }
 }
 
-/**
- * Runs one transaction under a lease that is held only for it.
- * @throws CatchwordError MIRROR_BUSY, or what `work` throws
- */
+/** Runs one transaction under a lease that is held only for it. @throws CatchwordError MIRROR_BUSY, or what `work` throws */
 export function writeUnder<T, Writer>(lease: Lease<Writer>, nowMs: number, work: (writer: Writer) => T): T {
   const leased = lease.acquire(nowMs);
   try {

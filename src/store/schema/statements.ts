@@ -11,9 +11,8 @@ import type { Database, Statement } from 'better-sqlite3';
 const kept: unknown[] = [];
 
 /**
- * Makes `sqlite.prepare` keep every statement.
- * @returns the same database for drizzle, which prepares each query again: here the same text returns the same
- *   statement
+ * Makes `sqlite.prepare` keep every statement. @returns the same database for drizzle, which prepares each query again: here
+ * the same text returns the same statement
  */
 export function keepStatements(sqlite: Database): Database {
   const prepare = sqlite.prepare.bind(sqlite);

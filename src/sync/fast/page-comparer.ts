@@ -10,10 +10,7 @@ import { type KnownProductsFile, openKnownProducts } from '../../store/rows/know
 export function createPageComparer(path: string) {
   let mirror: KnownProductsFile | undefined;
   return {
-    /**
-     * @returns null if comparing does not save parsing the page
-     * @throws CatchwordError PAGE_INVALID
-     */
+    /** @returns null if comparing does not save parsing the page. @throws CatchwordError PAGE_INVALID */
     compare: (bytes: Uint8Array<ArrayBuffer>, task: FetchTask): Page | null => {
       if (!isProbablyKnown(task)) return null;
       try {
