@@ -5,7 +5,7 @@ import type { Pass } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Applied } from './apply-page.ts';
 import { assessRun, repairsOf } from './evidence.ts';
-import { endsReading, isUnreadable, type Unreadable } from './failed-window.ts';
+import { endsReading, isUnreadable } from './failed-window.ts';
 import type { RunSettings } from './run-settings.ts';
 import { createSourceAnswers, PROBE_ATTEMPTS } from './source-answers.ts';
 import { createUnreadWindows } from './unread-windows.ts';
@@ -84,7 +84,7 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
   const givenUp = new Set<string>();
   const read = new Set<string>();
   const answers = createSourceAnswers(pass);
-  const unread = createUnreadWindows(pass, answers);
+  const unread = createUnreadWindows(pass, answers, plan);
   let probe: FetchTask | null = null;
   /** Whether most products were new in the window that was applied last. */
   let filling = store.products.lastId() === 0;
@@ -158,16 +158,7 @@ export function createPassWindows(store: Reader, pass: Pass, limits: RunSettings
       return true;
     },
     isPiece: unread.isPiece,
-    /** As `decide` in unread-windows.ts. @returns what cannot be read */
-    decide: (): readonly Unreadable[] | null => {
-      const decision = unread.decide();
-      if (decision === null) return null;
-      const { unreadable, narrowed, ended, numItems } = decision;
-      const about = { numItems, requestedAt: Number.NEGATIVE_INFINITY, doubt: null };
-      for (const window of narrowed) plan.note({ ...window, ...about, items: window.perPage });
-      for (const window of ended) plan.note({ ...window, ...about, items: 0 });
-      return unreadable;
-    },
+    decide: unread.decide,
     arrive: ({ task: { window }, page, response }: CapturedPage): void => {
       const { requestedAt } = response;
       pending.delete(windowKey(window));

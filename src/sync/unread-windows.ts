@@ -1,6 +1,6 @@
 import { CatchwordError } from '../base/errors.ts';
 import { type Window, windowKey } from '../catalog/page-types.ts';
-import { startOf } from '../proof/plan.ts';
+import { type PassPlan, startOf } from '../proof/plan.ts';
 import type { Pass } from '../store/rows/runs.ts';
 import { AND_ALL_AFTER, doubtOf, type Failed, halves, isRefused, mayPass, type Unreadable } from './failed-window.ts';
 import { IN_A_ROW, type SourceAnswers, type WindowAnswer } from './source-answers.ts';
@@ -14,23 +14,6 @@ const UNREADABLE_MOST = 20;
 const FAILED_MOST = 400;
 const KINDS = new Set<Pass['kind']>(['list', 'delta', 'catchup', 'settle']);
 
-export interface Decision {
-  readonly unreadable: readonly Unreadable[];
-  /** Windows of the plan that count as read, because narrower ones take their place. */
-  readonly narrowed: readonly Window[];
-  /** Windows after the end of the list. */
-  readonly ended: readonly Window[];
-  readonly numItems: number;
-}
-
-/** If each window across the end by the total is refused, the source may have more, and not count it either. */
-function hiddenAfter(numItems: number, refused: Failed | undefined): Decision | null {
-  if (refused === undefined) return null;
-  const window = { page: numItems + 1, perPage: 1 };
-  const doubt = doubtOf(window, refused.error, AND_ALL_AFTER);
-  return { unreadable: [{ window, doubt, numItems }], narrowed: [], ended: [], numItems };
-}
-
 /**
  * The windows of a pass that the source did not answer after all attempts. One product may make every page that holds it
  * fail, or the source may not show the list beyond some offset: then all the rest is still read. When nothing else is left
@@ -43,7 +26,7 @@ function hiddenAfter(numItems: number, refused: Failed | undefined): Decision | 
  *    └─ several in a row, and the source does not answer a probe ─► the pass fails
  * ```
  */
-export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: SourceAnswers) {
+export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: SourceAnswers, plan: PassPlan) {
   const failed = new Map<string, Failed>();
   const settled = new Set<string>();
   const pieces = new Map<string, Window>();
@@ -81,17 +64,12 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
   const ofPlan = (window: Window): boolean => !pieces.has(windowKey(window));
   const isRefusedAfterEnd = ({ window, error }: Failed): boolean => answers.isAfterEnd(window) && isRefused(error);
 
-  function settle(window: Window): void {
+  /** @param items that the plan counts as read: none after the end, all if narrower windows take its place; null: not read */
+  function settle(window: Window, items: number | null, numItems: number): void {
     failed.delete(windowKey(window));
     settled.add(windowKey(window));
-  }
-
-  function decideLowest(one: Failed, numItems: number): Pick<Decision, 'unreadable' | 'narrowed'> {
-    if (one.isLeast) return { unreadable: giveUp(one, numItems), narrowed: [] };
-    requireFew(one.error);
-    const narrowed = [one.window].filter(ofPlan);
-    for (const piece of halves(one.window, seam)) pieces.set(windowKey(piece), piece);
-    return { unreadable: [], narrowed };
+    if (items === null || !ofPlan(window)) return;
+    plan.note({ ...window, numItems, requestedAt: Number.NEGATIVE_INFINITY, doubt: null, items });
   }
 
   return {
@@ -124,22 +102,27 @@ export function createUnreadWindows({ kind, seam, sizeIgnored }: Pass, answers: 
       return answers.isAfterEnd(window) || kind === 'repair' ? ATTEMPTS.single : undefined;
     },
     /** Decides about failed windows when nothing else is left to read. @returns null if none failed. @throws for too many */
-    decide: (): Decision | null => {
+    decide: (): readonly Unreadable[] | null => {
       const { total: numItems = 0, isEndShown } = answers.extent();
       if (failed.size === 0) {
-        const hidden = isEndShown || unreadable > 0 ? null : hiddenAfter(numItems, beyond);
+        const refused = isEndShown || unreadable > 0 ? undefined : beyond;
         beyond = undefined;
-        return hidden;
+        if (refused === undefined) return null;
+        // Each window across the end by the total is refused: the source may have more, and not count it either.
+        const window = { page: numItems + 1, perPage: 1 };
+        return [{ window, doubt: doubtOf(window, refused.error, AND_ALL_AFTER), numItems }];
       }
       const all = [...failed.values()].sort((a, b) => startOf(a.window) - startOf(b.window));
       beyond ??= all.find((one) => isRefusedAfterEnd(one) && !ofPlan(one.window));
-      const after = all.filter(isRefusedAfterEnd).map(({ window }) => window);
       const lowest = all.find((one) => !isRefusedAfterEnd(one));
-      for (const window of after) settle(window);
-      const decided = { unreadable: [], narrowed: [], ended: after.filter(ofPlan), numItems };
-      if (lowest === undefined) return decided;
-      settle(lowest.window);
-      return { ...decided, ...decideLowest(lowest, numItems) };
+      for (const { window } of all.filter(isRefusedAfterEnd)) settle(window, 0, numItems);
+      if (lowest === undefined) return [];
+      const { window, error, isLeast } = lowest;
+      settle(window, isLeast ? null : window.perPage, numItems);
+      if (isLeast) return giveUp(lowest, numItems);
+      requireFew(error);
+      for (const piece of halves(window, seam)) pieces.set(windowKey(piece), piece);
+      return [];
     },
   };
 }

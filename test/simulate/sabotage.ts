@@ -84,9 +84,9 @@ export const SABOTAGES: readonly Sabotage[] = [
   bugFor(
     'test/sync/unreadable.test.ts',
     'a window that is read in narrower ones ends the list at its total',
-    'src/sync/pass-windows.ts',
-    'for (const window of narrowed) plan.note({ ...window, ...about, items: window.perPage });',
-    'for (const window of narrowed.slice(0, 0)) plan.note({ ...window, ...about, items: window.perPage });',
+    'src/sync/unread-windows.ts',
+    'settle(window, isLeast ? null : window.perPage, numItems);',
+    'settle(window, null, numItems);',
   ),
   bugFor(
     'test/sync/unreadable.test.ts',
@@ -324,8 +324,8 @@ export const SABOTAGES: readonly Sabotage[] = [
       },
       {
         file: 'src/sync/next-step.ts',
-        find: 'sourceTime + (end - start);',
-        replace: 'sourceTime + 0 * (end - start);',
+        find: 'before.sourceTime + (end - start);',
+        replace: 'before.sourceTime + 0 * (end - start);',
       },
     ],
   },
