@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { closeSync, fsyncSync, openSync, rmSync, statSync } from 'node:fs';
-import BetterSqlite from 'better-sqlite3';
+import BetterSqlite, { type Database } from 'better-sqlite3';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { LAST_SEQ } from '../rows/changes.ts';
 import { createQueries, type Queries } from '../schema/queries.ts';
@@ -66,9 +66,17 @@ export function backupFailed(path: string, cause: unknown): CatchwordError {
   return new CatchwordError('BACKUP_FAILED', `${path} cannot be written: ${messageOf(cause)}`, { hint, cause });
 }
 
-function copyFailed(from: string, to: string, error: unknown): CatchwordError {
-  const isOfSource = error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB|BUSY)/.test(error.code);
-  return isOfSource ? explain(from, true, error) : backupFailed(to, error);
+/** Does `work` with the mirror that is copied, open for reading. */
+function copying(from: string, to: string, work: (source: Database) => void): void {
+  const source = openAsItIs(from);
+  try {
+    work(source);
+  } catch (error) {
+    const isOfSource = error instanceof BetterSqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB|BUSY)/.test(error.code);
+    throw isOfSource ? explain(from, true, error) : backupFailed(to, error);
+  } finally {
+    source.close();
+  }
 }
 
 /** Makes another mirror of a copy, without holders of leases. */
@@ -84,15 +92,10 @@ export function beginOther({ write }: Queries, incarnation = randomUUID()): stri
  * @throws CatchwordError MIRROR_BUSY, MIRROR_UNUSABLE, BACKUP_FAILED
  */
 export function copyForScratch(from: string, to: string): void {
-  const source = openAsItIs(from);
-  try {
+  copying(from, to, (source) => {
     source.exec('PRAGMA synchronous = OFF');
     source.prepare('VACUUM INTO ?').run(to);
-  } catch (error) {
-    throw copyFailed(from, to, error);
-  } finally {
-    source.close();
-  }
+  });
   const copy = keepStatements(new BetterSqlite(to));
   try {
     const queries = createQueries(copy);
@@ -112,17 +115,12 @@ export function copyForScratch(from: string, to: string): void {
  * @throws CatchwordError MIRROR_UNUSABLE, MIRROR_BUSY, NOT_FOUND; BACKUP_FAILED if the copy cannot be written
  */
 export function copyMirror(from: string, to: string): Copied {
-  const source = openAsItIs(from);
-  try {
+  copying(from, to, (source) => {
     removeCopy(to);
     // VACUUM accepts an empty file, and keeps its mode.
     closeSync(openSync(to, 'wx', 0o600));
     source.prepare('VACUUM INTO ?').run(to);
     syncFile(to);
-  } catch (error) {
-    throw copyFailed(from, to, error);
-  } finally {
-    source.close();
-  }
+  });
   return checkCopy(from, to);
 }

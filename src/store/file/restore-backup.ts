@@ -135,17 +135,13 @@ function putInPlace(ready: string, path: string): string | null {
   });
 }
 
-function partOf(path: string): string {
-  return `${path}.restoring`;
-}
-
-function checkBackup(file: string, path: string): void {
+function checkBackup(file: string, path: string, part: string): void {
   const found = lookAt(file);
   if (found === undefined) {
     const hint = 'Name a file that catchword backup has made.';
     throw new CatchwordError('NOT_FOUND', `no backup at ${file}`, { hint });
   }
-  if (nameOf(file) === nameOf(partOf(path))) {
+  if (nameOf(file) === nameOf(part)) {
     const hint = 'Give it another name: a restored mirror has this one until it is complete.';
     throw usageError(`${file} would be replaced by a copy of itself`, hint);
   }
@@ -165,7 +161,8 @@ function checkBackup(file: string, path: string): void {
 export async function restore(db: string, file: string, { sinks, ...options }: RestoreOptions): Promise<Restored> {
   const path = withoutLinks(resolve(db));
   const from = resolve(file);
-  checkBackup(from, path);
+  const part = `${path}.restoring`;
+  checkBackup(from, path, part);
   try {
     makeDirectory(dirname(path));
   } catch (cause) {
@@ -173,7 +170,6 @@ export async function restore(db: string, file: string, { sinks, ...options }: R
   }
   // Tells before a long copy; it is asked again after it.
   if (lookAt(path) !== undefined) withoutOthers(path, () => {});
-  const part = partOf(path);
   return await withOwnFile(path, () =>
     withCopy(from, part, options, (copied) => {
       try {
