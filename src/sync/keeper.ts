@@ -16,10 +16,15 @@ import type { RunSettings } from './run-settings.ts';
 import { noteRunStart, requireSameSource, rereadNotice } from './source-binding.ts';
 
 /**
+ * Called when a run begins, in the transaction that plans it, or when an unfinished one that covers the request is
+ * resumed. If it throws, nothing begins.
+ */
+export type OnStart = (writer: KeeperWriter, run: Run, resumed: boolean) => void;
+
+/**
  * Plans a run: one row, one pass. Instead of a delta it plans a full run if the mirror has no watermark yet, or if the
  * settings select other products than those read so far.
  * @param nowMs local clock
- * @param onPlanned called with the run in the same transaction; if it throws, nothing is planned
  * @returns the run, or null if the run of its tick was already started
  * @throws CatchwordError LEASE_LOST, MIRROR_OTHER_SOURCE
  */
@@ -28,7 +33,7 @@ export function startRun(
   request: RunRequest,
   settings: Pick<RunSettings, 'perPage' | 'seam' | 'overlapMs' | 'source'>,
   nowMs: number,
-  onPlanned: (writer: KeeperWriter, run: Run) => void = () => {},
+  onStart?: OnStart,
 ): Run | null {
   return leased.write((writer) => {
     const { tick = null } = request;
@@ -50,7 +55,7 @@ export function startRun(
     const perPage = firstSize(settings.perPage, writer.source.learnedPage(nowMs));
     writer.runs.addPass({ runId, pass: 0, kind, root: 0, from, perPage, seam, ...unread });
     const planned = requireRun(writer, runId);
-    onPlanned(writer, planned);
+    onStart?.(writer, planned, false);
     return planned;
   });
 }
@@ -62,12 +67,6 @@ export interface KeeperOptions extends ExecutorOptions {
   /** Called when a run starts or resumes, when it has ended, and when it fails: not when it is stopped or cancelled. */
   readonly onRun?: (what: 'start' | 'complete' | 'fail') => void;
 }
-
-/**
- * Called when a run begins, in the transaction that plans it, or when an unfinished one that covers the request is
- * resumed. If it throws, nothing begins.
- */
-export type OnStart = (writer: KeeperWriter, run: Run, resumed: boolean) => void;
 
 const OTHER_ADDRESS = 'it has read from another address';
 
@@ -158,9 +157,7 @@ export function createKeeper(options: KeeperOptions) {
     signal: AbortSignal,
     onStart?: OnStart,
   ): Promise<Run | null> {
-    const run = startRun(leased, request, settings, clock.now(), (writer, planned) =>
-      onStart?.(writer, planned, false),
-    );
+    const run = startRun(leased, request, settings, clock.now(), onStart);
     if (run !== null) log.info({ run: run.id, kind: run.kind, from: iso(run.from) }, 'run started');
     return run && (await execute(run, leased, signal));
   }

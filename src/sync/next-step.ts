@@ -22,20 +22,15 @@ const MAX_SETTLES = 4;
 const CLOCK_STEP_MS = 2_000;
 const CLOCK_SHARE = 0.1;
 
-/** The source's clock when the last window of a pass was requested; null if unknown. */
-function lastAsked(store: Reader, { runId, pass, sourceTime }: Pass): number | null {
-  const start = store.runs.passStart(runId, pass);
-  const end = store.runs.passEnd(runId, pass);
-  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
-  return sourceTime === null || start === null || end === null ? null : sourceTime + (end - start);
-}
-
 /** Whether the pass is a settling delta, and the source's clock advanced by the overlap since the pass before it ended. */
 function hasWaited(store: Reader, passes: readonly Pass[], at: number, overlapMs: number): boolean {
   const [before, pass] = [passes[at - 1], passes[at]];
-  if (before === undefined || pass?.kind !== 'settle') return false;
-  const asked = lastAsked(store, before);
-  if (asked === null || pass.sourceTime === null) return false;
+  if (before?.sourceTime == null || pass?.kind !== 'settle' || pass.sourceTime === null) return false;
+  const start = store.runs.passStart(before.runId, before.pass);
+  const end = store.runs.passEnd(before.runId, before.pass);
+  if (start === null || end === null) return false;
+  // Includes any jump of this machine's clock. Most jumps make the result too late, and then the run just waits again.
+  const asked = before.sourceTime + (end - start);
   const toleranceMs = CLOCK_STEP_MS + CLOCK_SHARE * overlapMs;
   return pass.sourceTime - asked >= overlapMs - toleranceMs;
 }

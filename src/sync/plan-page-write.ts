@@ -27,11 +27,7 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
 }
 
 /** The positions of items without an id. */
-function open(ids: readonly (number | null)[]): number[] {
-  const positions: number[] = [];
-  for (let position = 0; position < ids.length; position++) if (ids[position] === null) positions.push(position);
-  return positions;
-}
+const open = (ids: readonly (number | null)[]): number[] => [...ids.keys()].filter((at) => ids[at] === null);
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {

@@ -1,6 +1,6 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { Clock, Pause } from '../../base/clock.ts';
+import type { Pause } from '../../base/clock.ts';
 import { createLog, errorFields, type Logger } from '../../base/log.ts';
 import { reasonOf } from '../../base/redis-place.ts';
 import { createTrouble } from '../../base/trouble.ts';
@@ -29,11 +29,7 @@ import { createStatedPace } from './redis-pace.ts';
 type Handle = (outcome: FetchOutcome) => Promise<void>;
 
 /** Delivers outcomes to the keeper of `mirror`, one at a time, in the order of arrival. */
-function createDelivery(
-  mirror: string,
-  learner: ReturnType<typeof createLearner>,
-  { clock, log }: { readonly clock: Clock; readonly log: Logger },
-) {
+function createDelivery({ mirror, clock, log }: BullQueueOptions, learner: ReturnType<typeof createLearner>) {
   const trouble = createTrouble({ clock, log, level: 'error', wrong: 'a fetched page was not applied' });
   let taker: Handle | undefined;
   /** Runs whose tasks this keeper has asked for. Another queue of the mirror may look up products of a held run. */
@@ -187,7 +183,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const watchFetchers = createFetcherWatch(fetchQueue, log);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 
-  const delivery = createDelivery(mirror, learner, options);
+  const delivery = createDelivery(options, learner);
   let consumer: ReturnType<typeof startWorker> | undefined;
   let closed: Promise<void> | undefined;
 

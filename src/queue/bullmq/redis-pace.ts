@@ -7,9 +7,8 @@ import { hostUrls } from '../../base/host-urls.ts';
 import { reasonOf, redisPlace } from '../../base/redis-place.ts';
 import type { Pace } from '../../pace/pace.ts';
 import { createWaitingLine, type Wait } from '../../pace/waiting-line.ts';
-import type { RedisTrouble } from '../redis-trouble.ts';
 import { PREFIX, type QueuePlace, queueNames } from './jobs.ts';
-import { ONE_TRY, ONE_TRY_MS } from './redis-connection.ts';
+import { type ConnectionOptions, ONE_TRY, ONE_TRY_MS } from './redis-connection.ts';
 
 /*
  * The pace of all fetchers of a source, in Redis and by Redis's clock. Each keeper of the source states its own pace,
@@ -138,11 +137,7 @@ export function createRedisTurns(redis: Redis, toKey: ToKey, own?: () => Pace | 
 }
 
 /** Turns of a fetcher. It waits while Redis does not answer. */
-export function createFetcherTurns(
-  redis: Redis,
-  toKey: ToKey,
-  { clock, trouble }: { readonly clock: Clock; readonly trouble: RedisTrouble },
-) {
+export function createFetcherTurns(redis: Redis, toKey: ToKey, { clock, trouble }: Omit<ConnectionOptions, 'log'>) {
   const turns = createRedisTurns(redis, toKey);
   /** Pauses that Redis does not know yet. */
   const unsaid = createPauses();

@@ -228,11 +228,8 @@ export function createChangeReader(queries: Queries) {
      * Of the records after `seq`, at most `limit`: the last one before the first that is younger than `beforeMs`; `seq`
      * if there is none. Ignores records dated after `nowMs`, which a clock that was ahead made.
      */
-    lastBefore: (seq: number, beforeMs: number, nowMs: number, limit: number): number => {
-      // Most often the first record is too young. Then the others need not be read, which takes 7 ms.
-      const first = lastBefore({ seq, beforeMs, nowMs, limit: 1 });
-      return (first === 0 || limit === 1 ? first : lastBefore({ seq, beforeMs, nowMs, limit })) || seq;
-    },
+    lastBefore: (seq: number, beforeMs: number, nowMs: number, limit: number): number =>
+      lastBefore({ seq, beforeMs, nowMs, limit }) || seq,
   };
 }
 
