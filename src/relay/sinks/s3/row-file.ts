@@ -5,20 +5,21 @@ import { oneLine } from '../../../catalog/event.ts';
 import { columnsOf, type Fields } from '../../../catalog/field-values.ts';
 import { objectMembers } from '../../../catalog/json-text.ts';
 import { parquetChunks } from '../../../catalog/parquet-chunks.ts';
-import type { ChangeOp } from '../../../catalog/run-types.ts';
+import { CHANGE_OPS } from '../../../catalog/run-types.ts';
 import { CATALOG, type Column, type Row } from '../../../catalog/table-columns.ts';
 
 /** What a file has of an event. Of two rows of a product, the one with the higher generation and then seq is newer. */
-export interface StoredRow {
-  readonly vbid: string;
-  readonly seq: number;
-  readonly generation: number;
-  readonly op: ChangeOp;
+const rowSchema = z.object({
+  vbid: z.string(),
+  seq: z.coerce.number(),
+  generation: z.coerce.number(),
+  op: z.enum(CHANGE_OPS),
   /** Milliseconds since 1970. */
-  readonly at: number;
-  readonly id: string;
-  readonly body: string | null;
-}
+  at: z.coerce.date().transform(Number),
+  id: z.string(),
+  body: z.string().nullable(),
+});
+export type StoredRow = z.output<typeof rowSchema>;
 
 /** How files hold rows. */
 export interface RowFormat {
@@ -27,9 +28,9 @@ export interface RowFormat {
   readonly decode: (bytes: Buffer) => Promise<StoredRow[]>;
 }
 
-const [KEY, ...VALUES] = CATALOG;
+const VALUES = CATALOG.slice(1);
 const COLUMNS: readonly Column[] = [
-  ...(KEY === undefined ? [] : [KEY]),
+  ...CATALOG.slice(0, 1),
   { name: 'seq', form: 'seq' },
   { name: 'generation', form: 'seq' },
   { name: 'op', form: 'key' },
@@ -45,17 +46,6 @@ function rowOf({ vbid, seq, generation, op, at, id, body }: StoredRow): Row {
   return [vbid, BigInt(seq), BigInt(generation), op, BigInt(at), id, ...values, body];
 }
 
-const number = z.bigint().transform(Number);
-const time = z.date().transform((date) => date.getTime());
-const op = z.enum(['created', 'updated', 'removed', 'restored']);
-const body = z
-  .string()
-  .nullish()
-  .transform((text) => text ?? null);
-const parquetRows = z.array(
-  z.object({ vbid: z.string(), seq: number, generation: number, op, at: time, id: z.string(), body }),
-);
-
 const parquet: RowFormat = {
   extension: 'parquet',
   encode: (rows) => {
@@ -70,20 +60,11 @@ const parquet: RowFormat = {
       if (element.logical_type?.type === 'JSON')
         Object.assign(element, { converted_type: 'UTF8', logical_type: undefined });
     }
-    const columns = ['vbid', 'seq', 'generation', 'op', 'at', 'id', 'body'];
+    const columns = Object.keys(rowSchema.shape);
     const compressors = { GZIP: (given: Uint8Array) => gunzipSync(given) };
-    return parquetRows.parse(await parquetReadObjects({ file, metadata, columns, compressors }));
+    return z.array(rowSchema).parse(await parquetReadObjects({ file, metadata, columns, compressors }));
   },
 };
-
-const line = z.object({
-  vbid: z.string(),
-  seq: z.number(),
-  generation: z.number(),
-  op,
-  at: z.string().transform((text) => Date.parse(text)),
-  id: z.string(),
-});
 
 const ndjson: RowFormat = {
   extension: 'ndjson.gz',
@@ -101,7 +82,7 @@ const ndjson: RowFormat = {
       .slice(0, -1)
       .map((text) => {
         const body = objectMembers(text).get('body') ?? 'null';
-        return { ...line.parse(JSON.parse(text)), body: body === 'null' ? null : body };
+        return rowSchema.parse({ ...JSON.parse(text), body: body === 'null' ? null : body });
       }),
 };
 
