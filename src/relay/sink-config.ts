@@ -105,8 +105,8 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
   s3: {
     schemes: ['s3:'],
     address: (url) => {
-      const { endpoint, root } = s3Place(url);
-      return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}${root}`;
+      const { endpoint, bucket, prefix } = s3Place(url);
+      return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${prefix}`;
     },
     load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
   },

@@ -5,37 +5,28 @@ import type { Agent } from '../../../base/undici.ts';
 import type { createHttpTarget, HttpAnswer, HttpExchange } from '../../http-target.ts';
 import { SinkError } from '../../sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
+import type { s3Place } from './s3-place.ts';
 
-/** Where the objects are, and who writes them. */
-export interface BucketPlace {
-  /** `/BUCKET/PREFIX/`, after the path of the endpoint; not encoded. */
-  readonly root: string;
-  readonly bucket: string;
-  readonly endpoint: URL;
-  readonly region: string;
-  readonly accessKeyId: string;
-  readonly secretAccessKey: string;
-  readonly sessionToken?: string;
-}
-
-export interface StoredObject {
-  readonly bytes: Buffer;
-  readonly etag: string;
-}
+/** Where the objects are, and who writes them; an empty session token is not sent. */
+export type BucketPlace = ReturnType<typeof s3Place> &
+  Readonly<Record<'accessKeyId' | 'secretAccessKey' | 'sessionToken', string>>;
 
 /** Headers of a PUT that a store with conditional writes refuses unless they hold. */
-export type Condition = { readonly 'if-match': string } | { readonly 'if-none-match': '*' } | Record<string, never>;
+export type Condition = { readonly 'if-match': string } | { readonly 'if-none-match': '*' };
+
+/** What a request has besides its path. */
+interface Asked {
+  /** Statuses to return, besides 2xx; others are errors. */
+  readonly expected?: readonly number[];
+  readonly body?: Buffer | null;
+  readonly condition?: Condition | undefined;
+  readonly query?: Readonly<Record<string, string>>;
+}
 
 export type Bucket = ReturnType<typeof createBucket>;
 
-const NONE = Buffer.alloc(0);
-
-/** Encodes a path as signatures do, which the signer does not change then. */
-function encodedPath(path: string): string {
-  const part = (text: string): string =>
-    encodeURIComponent(text).replace(/[!'()*]/g, (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`);
-  return path.split('/').map(part).join('/');
-}
+export const PROBE = 'catchword-check';
+const PROBE_TEXT = Buffer.from('Whether this store has conditional writes.\n');
 
 function unescaped(xml: string): string {
   const characters: Record<string, string> = { lt: '<', gt: '>', quot: '"', apos: "'", amp: '&' };
@@ -59,28 +50,33 @@ export function createBucket(
   target: ReturnType<typeof createHttpTarget>,
   agent: Agent,
   life: ConnectionLife,
-  { root, bucket, endpoint, ...keys }: BucketPlace,
+  { bucket, prefix, endpoint, ...keys }: BucketPlace,
 ) {
-  const base = endpoint.pathname.replace(/\/$/, '');
-  const prefix = root.slice(bucket.length + 2);
-
-  /** @param expected statuses to return, besides 2xx; others are errors */
+  /** @param name of an object; null: the bucket itself */
   async function ask(
     method: HttpExchange['method'],
-    path: string,
-    expected: readonly number[] = [],
-    body: Buffer | null = null,
-    more: Readonly<Record<string, string>> = {},
+    name: string | null,
+    { expected = [], body = null, condition, query }: Asked = {},
   ): Promise<HttpAnswer> {
-    const url = `${endpoint.origin}${base}${path}`;
+    const url = new URL(endpoint);
+    const path = name === null ? `/${bucket}` : `/${bucket}/${prefix}${name}`;
+    url.pathname = url.pathname.replace(/\/$/, '') + encodeURIComponent(path).replaceAll('%2F', '/');
+    url.search = String(new URLSearchParams(query));
     const sha256 = createHash('sha256')
-      .update(body ?? NONE)
+      .update(body ?? '')
       .digest('hex');
-    const given = { ...more, 'x-amz-content-sha256': sha256 };
-    const { headers } = await new AwsV4Signer({ ...keys, service: 's3', method, url, headers: given }).sign();
+    const given = { ...condition, 'x-amz-content-sha256': sha256 };
+    const signer = new AwsV4Signer({ ...keys, service: 's3', method, url: url.href, headers: given });
+    const { headers } = await signer.sign();
     // Each answer has the limit of size for itself: a background job reads many during one call of the relay.
     life.callBegins();
-    const sent = { method, path: url.slice(endpoint.origin.length), headers: Object.fromEntries(headers), body };
+    const sent = {
+      method,
+      // As it was signed: stores decode and encode a path in several ways.
+      path: `${signer.encodedPath}${query === undefined ? '' : `?${signer.encodedSearch}`}`,
+      headers: Object.fromEntries(headers),
+      body,
+    };
     const answer = await target.exchange(agent, sent, life.signal);
     const { status } = answer;
     const isExpected = (status >= 200 && status <= 299) || expected.includes(status);
@@ -89,51 +85,47 @@ export function createBucket(
     return answer;
   }
 
-  const pathOf = (name: string): string => encodedPath(`${root}${name}`);
+  /** @returns the etag; null if the condition does not hold, or another request writes the object now */
+  async function put(name: string, body: Buffer, condition?: Condition): Promise<string | null> {
+    const expected = condition === undefined ? [] : [404, 409, 412];
+    const { status, headers } = await ask('PUT', name, { body, condition, expected });
+    return status > 299 ? null : String(headers.etag);
+  }
+
+  async function remove(name: string): Promise<void> {
+    await ask('DELETE', name, { expected: [404] });
+  }
 
   return {
+    put,
+    remove,
     /** @returns null if it does not exist */
-    get: async (name: string): Promise<StoredObject | null> => {
-      const { status, headers, body } = await ask('GET', pathOf(name), [404]);
+    get: async (name: string) => {
+      const { status, headers, body } = await ask('GET', name, { expected: [404] });
       return status === 404 ? null : { bytes: body, etag: String(headers.etag) };
     },
-    has: async (name: string): Promise<boolean> => (await ask('HEAD', pathOf(name), [404])).status !== 404,
-    /** @returns the etag; null if the condition does not hold, or another request writes the object now */
-    put: async (name: string, bytes: Buffer, condition: Condition = {}): Promise<string | null> => {
-      const isConditional = Object.keys(condition).length > 0;
-      const { status, headers } = await ask(
-        'PUT',
-        pathOf(name),
-        isConditional ? [404, 409, 412] : [],
-        bytes,
-        condition,
-      );
-      return status > 299 ? null : String(headers.etag);
-    },
-    remove: async (name: string): Promise<void> => void (await ask('DELETE', pathOf(name), [404])),
+    has: async (name: string): Promise<boolean> => (await ask('HEAD', name, { expected: [404] })).status !== 404,
     /** The names of all objects, in their order. */
     list: async (): Promise<string[]> => {
       const names: string[] = [];
-      for (let after = ''; ; ) {
-        const query = `list-type=2&prefix=${encodeURIComponent(prefix)}${after}`.replace(/[!'()*]/g, escape);
-        const text = (await ask('GET', `${encodedPath(`/${bucket}`)}?${query}`)).body.toString();
+      for (let after = {}; ; ) {
+        const text = (await ask('GET', null, { query: { 'list-type': '2', prefix, ...after } })).body.toString();
         const found = [...text.matchAll(/<Key>([^<]*)<\/Key>/g)].map(([, key = '']) => unescaped(key));
         names.push(...found.map((key) => key.slice(prefix.length)));
         const [, token] = /<NextContinuationToken>([^<]*)</.exec(text) ?? [];
         if (token === undefined) return names;
-        after = `&continuation-token=${encodeURIComponent(unescaped(token))}`;
+        after = { 'continuation-token': unescaped(token) };
       }
     },
     /** Whether the store refuses a PUT whose condition does not hold. Writes an object of its own, and removes it. */
-    triesConditions: async (name: string): Promise<boolean> => {
-      const tried = async (condition: Condition): Promise<boolean> => {
-        const body = Buffer.from('Whether this store has conditional writes.\n');
-        const { status } = await ask('PUT', pathOf(name), [400, 409, 412, 501], body, condition);
-        return status === 412;
+    triesConditions: async (): Promise<boolean> => {
+      const isRefused = async (condition: Condition): Promise<boolean> => {
+        const asked = { body: PROBE_TEXT, condition, expected: [400, 409, 412, 501] };
+        return (await ask('PUT', PROBE, asked)).status === 412;
       };
-      await ask('PUT', pathOf(name), [], Buffer.from('Whether this store has conditional writes.\n'));
-      const isConditional = (await tried({ 'if-none-match': '*' })) && (await tried({ 'if-match': '"0"' }));
-      await ask('DELETE', pathOf(name), [404]);
+      await put(PROBE, PROBE_TEXT);
+      const isConditional = (await isRefused({ 'if-none-match': '*' })) && (await isRefused({ 'if-match': '"0"' }));
+      await remove(PROBE);
       return isConditional;
     },
   };

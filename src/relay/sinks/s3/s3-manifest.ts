@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { SinkError } from '../../sink.ts';
 import { markSchema } from '../../stored-mark.ts';
-import type { Bucket } from './s3-bucket.ts';
+import type { Bucket, Condition } from './s3-bucket.ts';
 
 /*
  * `manifest.json` names the files that count and is the position of the sink: a file that it does not name does not exist
@@ -90,9 +90,9 @@ export function createManifestFile(bucket: Bucket, isConditional: boolean, etag:
   async function put(next: Manifest): Promise<void> {
     // Without conditional writes, two relays that write at the same time are not noticed.
     if (!isConditional) await check();
-    const condition = written === null ? ({ 'if-none-match': '*' } as const) : { 'if-match': written };
+    const condition: Condition = written === null ? { 'if-none-match': '*' } : { 'if-match': written };
     const bytes = Buffer.from(`${JSON.stringify(next, null, 1)}\n`);
-    const answer = await bucket.put(MANIFEST, bytes, isConditional ? condition : {});
+    const answer = await bucket.put(MANIFEST, bytes, isConditional ? condition : undefined);
     if (answer === null) throw movedManifest();
     written = answer;
     current = next;

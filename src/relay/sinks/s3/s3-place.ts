@@ -6,7 +6,9 @@ export function s3Place(url: URL) {
   const prefix = decoded(url.pathname).replace(/^\/+|\/+$/g, '');
   return {
     bucket: url.hostname,
-    root: `/${url.hostname}/${prefix === '' ? '' : `${prefix}/`}`,
+    /** Begins the key of each object; empty, or ends with a slash. */
+    prefix: prefix === '' ? '' : `${prefix}/`,
     endpoint: new URL(URL.canParse(endpoint) ? endpoint : `https://s3.${region}.amazonaws.com`),
+    region,
   };
 }

@@ -8,7 +8,7 @@ import { readOptions, wholeOption } from '../../sink-options.ts';
 import { markAtStart } from '../../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { FORMATS, type RowFormat } from './row-file.ts';
-import { type Bucket, type BucketPlace, createBucket } from './s3-bucket.ts';
+import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
 import { createManifestFile, type DataFile, epochOf, fileName, readManifest } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
 import { createCompaction, type SnapshotJob, spanOf, writeSnapshot } from './s3-snapshot.ts';
@@ -20,7 +20,7 @@ import { createCompaction, type SnapshotJob, spanOf, writeSnapshot } from './s3-
 
 const OPTIONS = {
   endpoint: z.url({ protocol: /^https?$/, error: 'an address such as https://minio.example' }).optional(),
-  region: z.string().min(1, 'a region').default('us-east-1'),
+  region: z.string().min(1, 'a region').optional(),
   format: z.enum(['parquet', 'ndjson'], 'parquet or ndjson').default('parquet'),
   /** Within the relay's limit for a call. */
   every: z
@@ -36,19 +36,17 @@ const BATCH = { events: 10_000, chars: 16_000_000 };
 /** A batch with so many is not worth waiting for more. */
 const ENOUGH_EVENTS = 1_000;
 const TIMEOUT_MS = 55_000;
-const PROBE = 'catchword-check';
 
 const SECRET = /^([^\s:]+):([^\s:]+)(?::([^\s:]+))?$/;
 
-function placeOf({ name, url, secret }: SinkSettings, region: string): BucketPlace {
-  const [, accessKeyId, secretAccessKey, sessionToken] = SECRET.exec(secret ?? '') ?? [];
+function placeOf({ name, url, secret }: SinkSettings): BucketPlace {
+  const [, accessKeyId, secretAccessKey, sessionToken = ''] = SECRET.exec(secret ?? '') ?? [];
   if (accessKeyId === undefined || secretAccessKey === undefined) {
     throw new CatchwordError('CONFIG_INVALID', 'the access key is missing', {
       hint: `Set CATCHWORD_SINK_${name.toUpperCase()}_SECRET to KEY_ID:SECRET_KEY, or to KEY_ID:SECRET_KEY:SESSION_TOKEN.`,
     });
   }
-  const token = sessionToken === undefined ? {} : { sessionToken };
-  return { ...s3Place(url), region, accessKeyId: decoded(accessKeyId), secretAccessKey, ...token };
+  return { ...s3Place(url), accessKeyId: decoded(accessKeyId), secretAccessKey, sessionToken };
 }
 
 interface Options {
@@ -59,7 +57,7 @@ interface Options {
 
 /** Takes a sink's manifest over, or makes one. Without a file that it names, every product is delivered again. */
 async function claimManifest(bucket: Bucket, given: Mark, format: Options['format']) {
-  const isConditional = await bucket.triesConditions(PROBE);
+  const isConditional = await bucket.triesConditions();
   const { manifest: found, etag } = await readManifest(bucket);
   const names = new Set(await bucket.list());
   if (found !== null && found.format !== format) {
@@ -147,8 +145,8 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
 }
 
 export const createS3Sink: SinkFactory = (settings) => {
-  const { region, ...options } = readOptions(settings.url, OPTIONS);
-  const place = placeOf(settings, region);
+  const options = readOptions(settings.url, OPTIONS);
+  const place = placeOf(settings);
   const { proxies } = settings;
   // As other stores: an operator chose the address, and signatures protect the key.
   const target = createHttpTarget({ url: place.endpoint, proxies, timeoutMs: TIMEOUT_MS, isPrivateAllowed: true });
@@ -172,7 +170,7 @@ export const createS3Sink: SinkFactory = (settings) => {
       };
     },
     check: async ({ bucket }, _signal, found) => {
-      const isConditional = await bucket.triesConditions(PROBE);
+      const isConditional = await bucket.triesConditions();
       const { manifest } = await readManifest(bucket);
       await bucket.list();
       if (manifest !== null) found?.(manifest.mark);
