@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
+import type { Dispatcher } from 'undici';
 import { askedPause } from '../base/backoff.ts';
 import { distrustOf } from '../base/certificate.ts';
 import { CatchwordError, messageOf, systemCodeOf } from '../base/errors.ts';
@@ -37,11 +38,11 @@ export interface HttpTargetOptions
 
 /** A request as it is sent, and what came back, whatever its status. */
 export interface HttpExchange {
-  readonly method: 'GET' | 'HEAD' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Percent-encoded, with the query. */
   readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer | null;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | Buffer | null;
 }
 export interface HttpAnswer {
   readonly status: number;
@@ -168,28 +169,27 @@ export function createHttpTarget(options: HttpTargetOptions) {
     return { timeout: timeoutMs, lookup: publicLookup(privateAddressError) };
   }
 
-  /** @throws SinkError if the status is not 2xx, or there is none */
-  async function send(
+  /** Sends a request to the host of the address, and reads the answer. @throws SinkError if there is none */
+  function ask<T>(
     agent: Agent,
-    to: URL,
+    { headers, ...sent }: HttpExchange,
     signal: AbortSignal,
-    posted?: Pick<Posted, 'body'> & { readonly headers: Readonly<Record<string, string>> },
-  ): Promise<void> {
-    const given = { ...USER_AGENT, ...posted?.headers };
-    const sent = { method: posted === undefined ? ('GET' as const) : ('POST' as const), body: posted?.body ?? null };
-    const address = { origin: to.origin, path: `${to.pathname}${to.search}` };
+    read: (answer: Dispatcher.ResponseData) => T | Promise<T>,
+  ): Promise<T> {
     const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-    const response = await answerWithin(
-      timeoutMs,
-      (deadline) => request(agent, { ...sent, headers: given, ...timeouts, ...address, signal: deadline }, proxy),
-      signal,
-    ).catch((error: unknown) => {
+    const asked = { ...sent, ...timeouts, origin: target.origin, headers: { ...USER_AGENT, ...headers } };
+    const answered = async (deadline: AbortSignal) => read(await request(agent, { ...asked, signal: deadline }, proxy));
+    return answerWithin(timeoutMs, answered, signal).catch((error: unknown) => {
       throw httpError(error);
     });
-    // Only the status matters. A slow or endless body costs the connection.
-    const dump = (deadline: AbortSignal) => response.body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline });
+  }
+
+  /** Sends a request of whose answer only the status matters. @throws SinkError if it is not 2xx, or there is none */
+  async function send(agent: Agent, sent: HttpExchange, signal: AbortSignal): Promise<void> {
+    const { statusCode, headers, body } = await ask(agent, sent, signal, (answer) => answer);
+    // A slow or endless body costs the connection.
+    const dump = (deadline: AbortSignal) => body.dump({ limit: MAX_RESPONSE_BYTES, signal: deadline });
     await answerWithin(BODY_MS, dump, signal).catch(() => {});
-    const { statusCode, headers } = response;
     if (statusCode < 200 || statusCode > 299) throw statusError(statusCode, headers);
   }
 
@@ -211,26 +211,18 @@ export function createHttpTarget(options: HttpTargetOptions) {
         'webhook-timestamp': atSeconds,
         ...(sign !== null && { 'webhook-signature': sign(id, atSeconds, body) }),
       };
-      await send(agent, target, signal, { headers, body });
+      await send(agent, { method: 'POST', path: `${target.pathname}${target.search}`, headers, body }, signal);
     },
     /** Reads the address, with `suffix` appended to its path. @throws SinkError */
     get: async (agent: Agent, suffix: string, signal: AbortSignal): Promise<void> => {
-      const to = new URL(target);
-      to.pathname = `${to.pathname.replace(/\/$/, '')}${suffix}`;
-      await send(agent, to, signal);
+      const path = `${target.pathname.replace(/\/$/, '')}${suffix}${target.search}`;
+      await send(agent, { method: 'GET', path }, signal);
     },
     /** Sends a request to the host of the address, and reads the whole answer. @throws SinkError if there is none */
-    exchange: async (agent: Agent, { headers, ...sent }: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> => {
-      const timeouts = { headersTimeout: timeoutMs, bodyTimeout: timeoutMs };
-      const asked = { ...sent, origin: target.origin, headers: { ...USER_AGENT, ...headers }, ...timeouts };
-      const exchanged = async (deadline: AbortSignal): Promise<HttpAnswer> => {
-        const { statusCode, headers, body } = await request(agent, { ...asked, signal: deadline }, proxy);
+    exchange: (agent: Agent, sent: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> =>
+      ask(agent, sent, signal, async ({ statusCode, headers, body }) => {
         return { status: statusCode, headers, body: Buffer.from(await body.arrayBuffer()) };
-      };
-      return await answerWithin(timeoutMs, exchanged, signal).catch((error: unknown) => {
-        throw httpError(error);
-      });
-    },
+      }),
     /** Connects like a request, TLS included, but sends nothing: the receiver could take any request for an event. */
     tryToConnect: async (signal: AbortSignal): Promise<void> => {
       const { hostname, host, protocol, port } = target;
