@@ -1,6 +1,7 @@
 import * as z from 'zod';
-import { SinkError } from '../../sink.ts';
-import { markSchema } from '../../stored-mark.ts';
+import { type Mark, SinkError } from '../../sink.ts';
+import { emptyPosition, markAtStart, markSchema } from '../../stored-mark.ts';
+import type { RowFormat, StoredRow } from './row-file.ts';
 import type { Bucket, Condition } from './s3-bucket.ts';
 
 /*
@@ -31,94 +32,116 @@ const manifestSchema = z.object({
   /** Files that an earlier manifest named, which are removed after this time. */
   retired: z.array(z.object({ file: z.string(), until: z.iso.datetime() })),
 });
-export type Manifest = z.output<typeof manifestSchema>;
+type Manifest = z.output<typeof manifestSchema>;
 
 const MANIFEST = 'manifest.json';
 /** For readers who have read an earlier manifest. */
 const KEEP_RETIRED_MS = 3_600_000;
 
-/** Names that this sink gives; it leaves every other object alone. */
+/** Names that this sink gives, which begin with the epoch; it leaves every other object alone. */
 const NAME = /^(\d{6})-\d{6}-(?:snapshot|changes)-\d+-\d+\.(?:parquet|ndjson\.gz)$/;
 
 /** The epoch of a file of this sink; 0 for another object. */
-export function epochOf(name: string): number {
+function epochOf(name: string): number {
   return Number(NAME.exec(name)?.[1] ?? 0);
 }
 
 const counted = (count: number): string => String(count).padStart(6, '0');
 
-export function fileName(
-  epoch: number,
-  count: number,
-  { kind, from, to }: Omit<DataFile, 'file'>,
-  end: string,
-): string {
-  return `${counted(epoch)}-${counted(count)}-${kind}-${from}-${to}.${end}`;
+export type WriteRows = ReturnType<typeof createRowWriter>;
+
+/** @returns a function that writes rows as the next file of an epoch, which no manifest names yet */
+export function createRowWriter(bucket: Bucket, { extension, encode }: RowFormat, epoch: number) {
+  let count = 0;
+  return async (kind: DataFile['kind'], rows: readonly StoredRow[]): Promise<DataFile> => {
+    // Not by spreading, which many rows would overflow.
+    const from = rows.reduce((least, { seq }) => Math.min(least, seq), Number.MAX_SAFE_INTEGER);
+    const to = rows.reduce((most, { seq }) => Math.max(most, seq), 0);
+    const file = `${counted(epoch)}-${counted(++count)}-${kind}-${from}-${to}.${extension}`;
+    await bucket.put(file, encode(rows));
+    return { file, kind, from, to, rows: rows.length };
+  };
 }
 
-function parsed(bytes: Buffer): Manifest {
+export async function readManifest(bucket: Bucket): Promise<{ manifest: Manifest | null; etag: string | null }> {
+  const found = await bucket.get(MANIFEST);
+  if (found === null) return { manifest: null, etag: null };
   try {
-    return manifestSchema.parse(JSON.parse(bytes.toString()));
+    return { manifest: manifestSchema.parse(JSON.parse(found.bytes.toString())), etag: found.etag };
   } catch (error) {
     const message = `S3: catchword cannot read ${MANIFEST}: another program or a later version wrote it. Use another prefix`;
     throw new SinkError('misconfigured', message, { cause: error });
   }
 }
 
-export async function readManifest(bucket: Bucket): Promise<{ manifest: Manifest | null; etag: string | null }> {
-  const found = await bucket.get(MANIFEST);
-  return found === null ? { manifest: null, etag: null } : { manifest: parsed(found.bytes), etag: found.etag };
-}
-
-function movedManifest(): SinkError {
-  return new SinkError('unavailable', `S3: another relay has written ${MANIFEST}`);
-}
-
 /**
- * The manifest as this relay has written it. If another relay writes it, every later call fails.
- * @param etag of the manifest that was read; null if there was none
+ * Takes a sink's manifest over, or makes one. Without a file that it names, every product is delivered again. If another
+ * relay writes it, every later call fails.
  */
-export function createManifestFile(bucket: Bucket, isConditional: boolean, etag: string | null, manifest: Manifest) {
-  let current = manifest;
+export async function claimManifest(bucket: Bucket, given: Mark, format: Manifest['format']) {
+  const isConditional = await bucket.triesConditions();
+  const { manifest: found, etag } = await readManifest(bucket);
+  const names = new Set(await bucket.list());
+  if (found !== null && found.format !== format) {
+    const message = `S3: the files have the format ${found.format}: set format=${found.format}, or use another prefix`;
+    throw new SinkError('misconfigured', message);
+  }
+  const { mark, files, before_fill, retired } = found ?? { mark: given, files: [], before_fill: null, retired: [] };
+  const kept: DataFile[] = [];
+  for (const entry of files) {
+    // Some stores list a new object late.
+    if (names.has(entry.file) || (await bucket.has(entry.file))) kept.push(entry);
+  }
+  const lost = files.find((entry) => !kept.includes(entry))?.file;
+  const isOurs = mark.incarnation === given.incarnation;
+  const isLost = isOurs && (found === null || lost !== undefined);
+  const position = isLost ? emptyPosition(mark, `${lost ?? 'the manifest'} is gone`) : mark;
+  const epoch = [...names].reduce((most, name) => Math.max(most, epochOf(name)), found?.epoch ?? 0) + 1;
+  let current: Manifest = {
+    version: 1,
+    format,
+    mark: isLost ? markAtStart(mark) : mark,
+    epoch,
+    files: kept,
+    before_fill: lost === undefined ? before_fill : kept.length,
+    retired,
+  };
   let written = etag;
 
-  /** @throws SinkError unavailable if it changed */
+  /** @throws SinkError unavailable if another relay has written it */
   async function check(): Promise<void> {
     if (((await bucket.get(MANIFEST))?.etag ?? null) !== written) throw movedManifest();
   }
 
-  async function put(next: Manifest): Promise<void> {
+  /** Writes the manifest. Files that it names no more are removed by a later call, when their time is over. */
+  async function write(change: Partial<Manifest>): Promise<void> {
+    const now = Date.now();
+    const until = new Date(now + KEEP_RETIRED_MS).toISOString();
+    const next = { ...current, ...change };
+    const named = new Set(next.files.map(({ file }) => file));
+    const dropped = current.files.flatMap(({ file }) => (named.has(file) ? [] : { file, until }));
+    const due = next.retired.filter((one) => Date.parse(one.until) <= now);
+    next.retired = [...next.retired.filter((one) => !due.includes(one)), ...dropped];
     // Without conditional writes, two relays that write at the same time are not noticed.
     if (!isConditional) await check();
     const condition: Condition = written === null ? { 'if-none-match': '*' } : { 'if-match': written };
     const bytes = Buffer.from(`${JSON.stringify(next, null, 1)}\n`);
     const answer = await bucket.put(MANIFEST, bytes, isConditional ? condition : undefined);
     if (answer === null) throw movedManifest();
-    written = answer;
-    current = next;
+    [written, current] = [answer, next];
+    for (const { file } of due) await bucket.remove(file);
   }
 
-  return {
-    current: () => current,
-    check,
-    /** Writes the manifest. Files that it names no more are removed by a later call, when their time is over. */
-    write: async (change: Partial<Manifest>): Promise<void> => {
-      const next = { ...current, ...change };
-      const now = Date.now();
-      const until = new Date(now + KEEP_RETIRED_MS).toISOString();
-      const kept = new Set(next.files.map(({ file }) => file));
-      const dropped = current.files.flatMap(({ file }) => (kept.has(file) ? [] : { file, until }));
-      const due = next.retired.filter((one) => Date.parse(one.until) <= now);
-      await put({ ...next, retired: [...next.retired.filter((one) => !due.includes(one)), ...dropped] });
-      for (const { file } of due) await bucket.remove(file);
-    },
-    /** Removes those of these objects that no manifest names, unless a later relay writes them. */
-    removeRubbish: async (names: Iterable<string>): Promise<void> => {
-      const named = new Set([...current.files, ...current.retired].map(({ file }) => file));
-      for (const name of names) {
-        const epoch = epochOf(name);
-        if (epoch > 0 && epoch < current.epoch && !named.has(name)) await bucket.remove(name);
-      }
-    },
-  };
+  // Another mirror's manifest stays as it is until a fill takes it over.
+  if (isOurs) {
+    await write({});
+    const named = new Set([...current.files, ...current.retired].map(({ file }) => file));
+    const isRubbish = (name: string): boolean => epochOf(name) > 0 && epochOf(name) < epoch && !named.has(name);
+    for (const name of [...names].filter(isRubbish)) await bucket.remove(name);
+  }
+  return { current: () => current, check, write, position };
+}
+
+function movedManifest(): SinkError {
+  return new SinkError('unavailable', `S3: another relay has written ${MANIFEST}`);
 }

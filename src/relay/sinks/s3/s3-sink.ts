@@ -3,15 +3,14 @@ import * as z from 'zod';
 import { CatchwordError } from '../../../base/errors.ts';
 import { decoded } from '../../../base/percent-decode.ts';
 import { createHttpTarget, httpError } from '../../http-target.ts';
-import { type Mark, SinkError, type SinkFactory, type SinkSettings } from '../../sink.ts';
+import type { Mark, SinkFactory, SinkSettings } from '../../sink.ts';
 import { readOptions, wholeOption } from '../../sink-options.ts';
-import { markAtStart } from '../../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
-import { FORMATS, type RowFormat } from './row-file.ts';
+import { FORMATS } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
-import { createManifestFile, type DataFile, epochOf, fileName, readManifest } from './s3-manifest.ts';
+import { claimManifest, createRowWriter, type DataFile, readManifest } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
-import { createCompaction, type SnapshotJob, spanOf, writeSnapshot } from './s3-snapshot.ts';
+import { writeSnapshot } from './s3-snapshot.ts';
 
 /**
  * Files of events in a bucket, one for each delivery, and a manifest that names them and has the mark: effectively once. When
@@ -49,98 +48,67 @@ function placeOf({ name, url, secret }: SinkSettings): BucketPlace {
   return { ...s3Place(url), accessKeyId: decoded(accessKeyId), secretAccessKey, sessionToken };
 }
 
-interface Options {
-  readonly format: keyof typeof FORMATS;
-  readonly every: number;
-  readonly files: number;
-}
-
-/** Takes a sink's manifest over, or makes one. Without a file that it names, every product is delivered again. */
-async function claimManifest(bucket: Bucket, given: Mark, format: Options['format']) {
-  const isConditional = await bucket.triesConditions();
-  const { manifest: found, etag } = await readManifest(bucket);
-  const names = new Set(await bucket.list());
-  if (found !== null && found.format !== format) {
-    const message = `S3: the files have the format ${found.format}: set format=${found.format}, or use another prefix`;
-    throw new SinkError('misconfigured', message);
-  }
-  const lost: string[] = [];
-  for (const { file } of found?.files ?? []) {
-    // Some stores list a new object late.
-    if (!names.has(file) && !(await bucket.has(file))) lost.push(file);
-  }
-  const { mark = given, files = [], before_fill = null, retired = [] } = found ?? {};
-  const kept = files.filter(({ file }) => !lost.includes(file));
-  const epoch = [...names].reduce((most, name) => Math.max(most, epochOf(name)), found?.epoch ?? 0) + 1;
-  const isOurs = mark.incarnation === given.incarnation;
-  const isLost = isOurs && (found === null || lost.length > 0);
-  const manifest = createManifestFile(bucket, isConditional, etag, {
-    version: 1,
-    format,
-    mark: isLost ? markAtStart(mark) : mark,
-    epoch,
-    files: kept,
-    before_fill: lost.length > 0 ? kept.length : before_fill,
-    retired,
-  });
-  // Another mirror's manifest stays as it is until a fill takes it over.
-  if (isOurs) {
-    await manifest.write({});
-    await manifest.removeRubbish(names);
-  }
-  return { manifest, lost: isLost && given.cursor > 0 ? (lost[0] ?? 'the manifest') : null };
-}
+type Options = z.output<z.ZodObject<typeof OPTIONS>>;
 
 async function openStore(bucket: Bucket, given: Mark, options: Options, signal: AbortSignal): Promise<OpenStore> {
-  const format: RowFormat = FORMATS[options.format];
-  const { manifest, lost } = await claimManifest(bucket, given, options.format);
-  const { mark, epoch } = manifest.current();
-  let count = 0;
+  const format = FORMATS[options.format];
+  const { position, current, write, check } = await claimManifest(bucket, given, options.format);
+  const writeRows = createRowWriter(bucket, format, current().epoch);
   let writtenAt = 0;
-  const nameOf = (entry: Omit<DataFile, 'file'>): string => fileName(epoch, ++count, entry, format.extension);
-  const jobOf = (files: readonly DataFile[], takes = (_vbid: string): boolean => true): SnapshotJob => {
-    return { bucket, format, files, takes, nameOf };
-  };
-  const compaction = createCompaction((files) => jobOf(files));
+  /** A snapshot of the first so many files, which a job in the background writes. */
+  let snapshot: { readonly of: number; readonly files: Promise<readonly DataFile[]> } | null = null;
+
+  const snapshotOf = (files: readonly DataFile[], takes = (_vbid: string): boolean => true): Promise<DataFile[]> =>
+    writeSnapshot({ bucket, format, files, takes, write: writeRows });
 
   function compactIfMany(): void {
-    const { files, before_fill } = manifest.current();
+    const { files, before_fill } = current();
     const changes = files.filter(({ kind }) => kind === 'changes');
     // What is from before a fill goes at its end.
-    if (before_fill === null && changes.length >= options.files) compaction.begin(files);
+    if (snapshot !== null || before_fill !== null || changes.length < options.files) return;
+    snapshot = { of: files.length, files: snapshotOf(files) };
+    // The next delivery throws its error.
+    snapshot.files.catch(() => {});
+  }
+
+  /** The files with the snapshot, once it is written, in the place of those that it replaces. */
+  async function compacted(): Promise<readonly DataFile[]> {
+    const { files } = current();
+    const written = snapshot && (await Promise.race([snapshot.files, null]));
+    if (snapshot === null || written === null) return files;
+    const after = [...written, ...files.slice(snapshot.of)];
+    snapshot = null;
+    return after;
   }
 
   /** Lets more events gather, so that not every change has a file. */
   async function gather(events: number): Promise<void> {
-    if (manifest.current().before_fill !== null || events >= ENOUGH_EVENTS) return;
+    if (current().before_fill !== null || events >= ENOUGH_EVENTS) return;
     const waitMs = Math.min(writtenAt + options.every - Date.now(), options.every);
     if (waitMs > 0) await delay(waitMs, undefined, { signal });
   }
 
   return {
-    position: lost === null ? mark : { ...mark, refill: `${lost} is gone` },
-    deliver: async (events, next) => {
+    position,
+    deliver: async (events, mark) => {
       await gather(events.length);
-      const files = compaction.applied(manifest.current().files);
-      const { generation } = next;
+      const { generation } = mark;
       const rows = events.map(({ vbid, seq, op, at, id, body }) => ({ vbid, seq, generation, op, at, id, body }));
-      const entry = { kind: 'changes', ...spanOf(rows), rows: rows.length } as const;
-      const file = nameOf(entry);
-      await bucket.put(file, format.encode(rows));
-      await manifest.write({ mark: next, files: [...files, { file, ...entry }] });
+      const files = await compacted();
+      await write({ mark, files: [...files, await writeRows('changes', rows)] });
       writtenAt = Date.now();
       compactIfMany();
     },
-    fillBegins: (start) => manifest.write({ mark: start, before_fill: manifest.current().files.length }),
+    fillBegins: (mark) => write({ mark, before_fill: current().files.length }),
     fillEnds: async (kept) => {
-      const { files, before_fill: begin } = manifest.current();
+      const { files, before_fill: begin } = current();
       if (begin === null) return;
       const keys = new Set(kept);
-      const rest = keys.size === 0 ? [] : await writeSnapshot(jobOf(files.slice(0, begin), (vbid) => keys.has(vbid)));
-      await manifest.write({ files: [...rest, ...files.slice(begin)], before_fill: null });
+      const rest = keys.size === 0 ? [] : await snapshotOf(files.slice(0, begin), (vbid) => keys.has(vbid));
+      await write({ files: [...rest, ...files.slice(begin)], before_fill: null });
       compactIfMany();
     },
-    recheck: () => manifest.check(),
+    recheck: check,
   };
 }
 
