@@ -1,19 +1,10 @@
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
-import { type Mark, type Sink, SinkError, type SinkSettings } from '../sink.ts';
+import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
 import { emptyPosition } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import {
-  connect,
-  fenceOf,
-  IS_AT,
-  movedCursor,
-  readMark,
-  requireMark,
-  toSinkError,
-  tryInVain,
-} from './redis-sink-connection.ts';
-import { createValueVerifier, type StoredValue } from './value-verifier.ts';
+import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
+import { createValueVerifier } from './value-verifier.ts';
 
 /**
  * A key `<prefix>:<vbid>` for each product, with its JSON. The mark is in the hash `<prefix>:`, written by the same script,
@@ -29,23 +20,17 @@ export const prefixOption = z.string().regex(/^[^\s\p{Cc}]+$/u, 'a prefix withou
 /** Keys that the server looks at for one answer of SCAN. */
 const STEP = 1_000;
 
-/** ARGV: the fence of the mark that must be there, the prefix with its colon, the new mark, a key and its value (or '') each. */
-const WRITE = `${IS_AT}
-if not isAt(KEYS[1], ARGV[1]) then return 'moved' end
-local prefix, isFill = ARGV[2], redis.call('EXISTS', KEYS[2]) == 1
-for at = 13, #ARGV, 2 do
+/** ARGV: the prefix with its colon, a key and its value (or '' to remove it) each. */
+const WRITE = movingMark(`
+local prefix, isFill = ARGV[15], redis.call('EXISTS', KEYS[2]) == 1
+for at = 16, #ARGV, 2 do
   local vbid, body = ARGV[at], ARGV[at + 1]
   if body == '' then redis.call('DEL', prefix .. vbid) else redis.call('SET', prefix .. vbid, body) end
   if isFill then redis.call('SREM', KEYS[2], vbid) end
-end
-redis.call('HSET', KEYS[1], unpack(ARGV, 3, 12))
-return 'stored'`;
+end`);
 
-/** ARGV: the fence of the mark that must be there, keys of products. */
-const NOTE_LEFT = `${IS_AT}
-if not isAt(KEYS[1], ARGV[1]) then return 'moved' end
-for at = 2, #ARGV do redis.call('SADD', KEYS[2], ARGV[at]) end
-return 'stored'`;
+/** ARGV: keys of products. */
+const NOTE_LEFT = movingMark("for at = 15, #ARGV do redis.call('SADD', KEYS[2], ARGV[at]) end");
 
 /** @throws SinkError misconfigured if Redis drops keys when its memory is full */
 async function rejectEviction(db: Redis): Promise<void> {
@@ -54,15 +39,6 @@ async function rejectEviction(db: Redis): Promise<void> {
   if (policy === undefined) return;
   const message = `Redis: its maxmemory-policy ${policy} drops products when memory is full. Use noeviction`;
   throw new SinkError('misconfigured', message);
-}
-
-async function* membersOf(db: Redis, key: string): AsyncGenerator<readonly string[]> {
-  for (let at = '0'; ; ) {
-    const [next, found] = await db.sscan(key, at, 'COUNT', STEP);
-    yield found;
-    if (next === '0') return;
-    at = next;
-  }
 }
 
 /** Makes the sink of `keys=PREFIX`. */
@@ -74,20 +50,9 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
 
   /** The products that have a key, some of them twice if the server moves its keys meanwhile. */
   async function* stored(db: Redis): AsyncGenerator<readonly string[]> {
-    const pattern = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}*`;
-    for (let at = '0'; ; ) {
-      const [next, found] = await db.scan(at, 'MATCH', pattern, 'COUNT', STEP);
+    const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}*`;
+    for await (const found of db.scanStream({ match, count: STEP }) as AsyncIterable<string[]>)
       yield found.filter((key) => key !== markKey && key !== leftKey).map((key) => key.slice(prefix.length));
-      if (next === '0') return;
-      at = next;
-    }
-  }
-
-  async function valuesOf(db: Redis, vbids: readonly string[]): Promise<StoredValue[]> {
-    if (vbids.length === 0) return [];
-    const texts = await db.mget(vbids.map(keyOf));
-    // A key that was removed meanwhile, or is of another type, has no text.
-    return vbids.map((vbid, at) => [vbid, texts[at] ?? '']);
   }
 
   /** Rejects keys of others, which the end of a fill would remove. */
@@ -111,52 +76,40 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
   }
 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
-    /** The mark in Redis, as this process left it. */
-    let written = await readMark(db, markKey);
+    const { written, check, move } = await openMark(db, [markKey, leftKey]);
     // Without a mark, only keys of a store that was fed before may be ours.
-    if (written === null && mark.cursor === 0) await rejectForeignKeys(db);
+    if (written() === null && mark.cursor === 0) await rejectForeignKeys(db);
     await tryToWrite(db);
 
-    async function run(script: string, values: readonly string[]): Promise<void> {
-      const answer = await db.eval(script, 2, markKey, leftKey, fenceOf(written), ...values);
-      if (answer !== 'stored') throw movedCursor(markKey);
+    async function write(events: readonly SinkEvent[], gone: readonly string[], to: Mark): Promise<void> {
+      const values = events.flatMap(({ vbid, body }) => [vbid, body ?? '']);
+      await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [vbid, '']));
     }
 
-    /** Sets and removes keys (value '') and moves the mark, as a whole. */
-    async function write(values: readonly (readonly [vbid: string, body: string])[], to: Mark): Promise<void> {
-      await run(WRITE, [prefix, ...Object.entries(to).flat().map(String), ...values.flat()]);
-      written = to;
+    async function* values() {
+      await check();
+      for await (const vbids of stored(db)) {
+        const texts = vbids.length === 0 ? [] : await db.mget(vbids.map(keyOf));
+        // A key that was removed meanwhile, or is of another type, has no text.
+        yield vbids.map((vbid, at) => [vbid, texts[at] ?? ''] as const);
+      }
+      await check();
     }
 
     return {
-      position: written ?? emptyPosition(mark, `the cursor in ${markKey} is missing`),
-      deliver: (events, mark) =>
-        write(
-          events.map(({ vbid, body }) => [vbid, body ?? '']),
-          mark,
-        ),
-      fillBegins: async () => {
-        for await (const vbids of stored(db)) await run(NOTE_LEFT, vbids);
+      position: written() ?? emptyPosition(mark, `the cursor in ${markKey} is missing`),
+      deliver: (events, to) => write(events, [], to),
+      fillBegins: async (start) => {
+        for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids);
       },
-      fillEnds: async (kept, mark) => {
-        for await (const left of membersOf(db, leftKey)) {
-          const gone = left.filter((vbid) => !kept.includes(vbid)).map((vbid) => [vbid, ''] as const);
-          if (gone.length > 0) await write(gone, mark);
+      fillEnds: async (kept, to) => {
+        for await (const left of db.sscanStream(leftKey, { count: STEP }) as AsyncIterable<string[]>) {
+          const gone = left.filter((vbid) => !kept.includes(vbid));
+          if (gone.length > 0) await write([], gone, to);
         }
       },
-      recheck: () => requireMark(db, markKey, written),
-      verifier: () =>
-        createValueVerifier(
-          async function* () {
-            await requireMark(db, markKey, written);
-            for await (const vbids of stored(db)) yield await valuesOf(db, vbids);
-            await requireMark(db, markKey, written);
-          },
-          (events, extra, mark) => {
-            const made = events.map(({ vbid, body }) => [vbid, body ?? ''] as const);
-            return write([...made, ...extra.map((vbid) => [vbid, ''] as const)], written ?? mark);
-          },
-        ),
+      recheck: check,
+      verifier: () => createValueVerifier(values, (events, extra, to) => write(events, extra, written() ?? to)),
     };
   }
 

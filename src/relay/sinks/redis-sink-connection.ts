@@ -6,28 +6,28 @@ import { type Mark, SinkError, type SinkSettings } from '../sink.ts';
 import { isSameMark, markSchema } from '../stored-mark.ts';
 import type { ConnectionLife } from './connection-scope.ts';
 
-/* What both kinds of Redis sinks share: the connection, and the mark in a hash that their scripts compare. */
+/* What both kinds of Redis sinks share: the connection, and the mark in a hash that their scripts compare and move. */
 
-/** Lua: whether the mark in a hash is the one that this process left, and may be written. */
-export const IS_AT = `
-local function isAt(key, fence)
-  local old, found = {}, redis.call('HGETALL', key)
-  for at = 1, #found, 2 do old[found[at]] = found[at + 1] end
-  local oldFence = ''
-  if #found > 0 then
-    oldFence = table.concat({old.incarnation or '', old.generation or '', old.cursor or '', old.late or ''}, ' ')
-  end
-  if oldFence ~= fence then return false end
-  -- Redis does not undo what a script has written: a user who may no longer write the mark must fail before the first entry.
-  if #found > 0 then redis.call('HSET', key, 'incarnation', old.incarnation) end
-  return true
-end`;
+/** Parts of a mark that a script compares, as `isSameMark` does. */
+const FENCE = ['incarnation', 'generation', 'cursor', 'late'] as const;
 
-/** Parts of a mark that `isAt` compares, as `isSameMark` does; null: the store has none. */
-export function fenceOf(mark: Mark | null): string {
-  if (mark === null) return '';
-  const { incarnation, generation, cursor, late } = mark;
-  return [incarnation, generation, cursor, late].join(' ');
+/**
+ * Makes a script of Lua that writes something and moves the mark; KEYS: the hash of the mark, another key. If another mark
+ * than expected is there, it does nothing and returns `moved`.
+ * @param write gets its own ARGV from 15 on, and may return why it writes nothing
+ */
+export function movingMark(write: string): string {
+  return `
+local found, old = redis.call('HGETALL', KEYS[1]), {}
+for at = 1, #found, 2 do old[found[at]] = found[at + 1] end
+for at, part in ipairs({'${FENCE.join("', '")}'}) do
+  if (old[part] or '') ~= ARGV[at] then return 'moved' end
+end
+-- Redis does not undo what a script has written: a user who may no longer write the mark must fail before the first entry.
+if #found > 0 then redis.call('HSET', KEYS[1], 'incarnation', old.incarnation) end
+${write}
+redis.call('HSET', KEYS[1], unpack(ARGV, 5, 14))
+return 'stored'`;
 }
 
 const COMMAND_TIMEOUT_MS = 30_000;
@@ -115,14 +115,28 @@ export async function readMark(db: Redis, markKey: string): Promise<Mark | null>
   return Object.keys(found).length === 0 ? null : markSchema.parse(found);
 }
 
-/** The error of a store whose mark is not the one that this process left. */
-export function movedCursor(markKey: string): SinkError {
-  return new SinkError('unavailable', `Redis: another process changed the cursor in ${markKey}`);
-}
+/** Opens the mark of a store. @param keys the hash, and the other key of its scripts */
+export async function openMark(db: Redis, keys: readonly [mark: string, other: string]) {
+  const [key] = keys;
+  /** As this process left it; null: the store has none. */
+  let written = await readMark(db, key);
+  const moved = () => new SinkError('unavailable', `Redis: another process changed the cursor in ${key}`);
 
-/** @throws SinkError unavailable if the mark is not `written` */
-export async function requireMark(db: Redis, markKey: string, written: Mark | null): Promise<void> {
-  if (!isSameMark(await readMark(db, markKey), written)) throw movedCursor(markKey);
+  return {
+    written: () => written,
+    /** @throws SinkError unavailable if another process has moved it */
+    check: async (): Promise<void> => {
+      if (!isSameMark(await readMark(db, key), written)) throw moved();
+    },
+    /** Runs a script of `movingMark`. @returns `stored`, or why it wrote nothing @throws as `check` */
+    move: async (script: string, to: Mark, ...values: readonly (string | number | Buffer)[]): Promise<string> => {
+      const fence = FENCE.map((part) => written?.[part] ?? '');
+      const answer = String(await db.eval(script, 2, ...keys, ...fence, ...Object.entries(to).flat(), ...values));
+      if (answer === 'moved') throw moved();
+      if (answer === 'stored') written = to;
+      return answer;
+    },
+  };
 }
 
 /** Queues commands and discards them: Redis checks rights, memory and role when a command is queued. */

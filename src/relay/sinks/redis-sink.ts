@@ -1,21 +1,13 @@
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { isBehindSentinels, SENTINEL_OPTIONS } from '../../base/host-urls.ts';
+import { reasonOf } from '../../base/redis-place.ts';
 import { type EventLines, type Mark, SinkError, type SinkFactory } from '../sink.ts';
 import { excludeOptions, readOptions, sizeText, wholeOption } from '../sink-options.ts';
 import { markAtStart } from '../stored-mark.ts';
 import { createTextSink, type OpenStore } from './connected-sink.ts';
 import { createRedisKeysSink, prefixOption } from './redis-keys.ts';
-import {
-  connect,
-  fenceOf,
-  IS_AT,
-  movedCursor,
-  readMark,
-  requireMark,
-  toSinkError,
-  tryInVain,
-} from './redis-sink-connection.ts';
+import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
 /**
@@ -36,42 +28,26 @@ const OPTIONS = {
 };
 
 /**
- * Appends events and stores the mark, or does neither and returns why: another process has moved the cursor, the stream was
- * deleted, or its last entry, which it returns, is not older. A script, because a transaction with a command for each event
- * takes several times as long.
+ * Appends events, or returns that the stream was deleted; Redis rejects an entry that is not newer than the last one. A
+ * script, because a transaction with a command for each event takes several times as long.
  *
- * ARGV: the option maxlen, whether the stream must exist, the fence of the mark that must be there, lines, the new mark.
+ * ARGV: the generation, the option maxlen, whether the stream must exist, lines.
  */
-const APPEND = `${IS_AT}
-local maxlen, mustExist, fence, lines = unpack(ARGV, 1, 4)
-local mark = {}
-for at = 5, #ARGV, 2 do mark[ARGV[at]] = ARGV[at + 1] end
-if not isAt(KEYS[2], fence) then return 'moved' end
-local last = '0-0'
-if redis.call('EXISTS', KEYS[1]) == 1 then
-  local info = redis.call('XINFO', 'STREAM', KEYS[1])
-  for at = 1, #info, 2 do if info[at] == 'last-generated-id' then last = info[at + 1] end end
-elseif mustExist == 'yes' then
-  return 'deleted'
-end
-local lastMajor, lastMinor = string.match(last, '(%d+)-(%d+)')
-local major, start = tonumber(mark.generation), 1
-lastMajor, lastMinor = tonumber(lastMajor), tonumber(lastMinor)
+const APPEND = movingMark(`
+local generation, maxlen, mustExist, lines = unpack(ARGV, 15)
+if mustExist == 'yes' and redis.call('EXISTS', KEYS[2]) == 0 then return 'deleted' end
+local start = 1
 while start <= #lines do
   local stop = string.find(lines, '\\n', start, true)
   local text = string.sub(lines, start, stop - 1)
-  local seq = string.match(text, '^{"specversion":"1.0","id":"[^"]*:(%d+)"')
-  if start == 1 and (lastMajor > major or (lastMajor == major and lastMinor >= tonumber(seq))) then return last end
-  local id = mark.generation .. '-' .. seq
+  local id = generation .. '-' .. string.match(text, '^{"specversion":"1.0","id":"[^"]*:(%d+)"')
   if maxlen == '' then
-    redis.call('XADD', KEYS[1], id, 'event', text)
+    redis.call('XADD', KEYS[2], id, 'event', text)
   else
-    redis.call('XADD', KEYS[1], 'MAXLEN', '~', maxlen, id, 'event', text)
+    redis.call('XADD', KEYS[2], 'MAXLEN', '~', maxlen, id, 'event', text)
   end
   start = stop + 1
-end
-redis.call('HSET', KEYS[2], unpack(ARGV, 5))
-return 'stored'`;
+end`);
 
 /** Reads the texts of all events, oldest first. @throws SinkError misconfigured if the stream was trimmed */
 async function* eventsOf(db: Redis, stream: string): AsyncGenerator<readonly string[]> {
@@ -96,7 +72,7 @@ async function tryToAppend(db: Redis, stream: string, markKey: string): Promise<
   await tryInVain(db, [markKey, stream], async () => {
     await db.xadd(stream, '*', 'event', '');
     await db.hset(markKey, 'cursor', '0');
-    await db.eval(APPEND, 2, stream, markKey);
+    await db.eval(APPEND, 2, markKey, stream);
   });
 }
 
@@ -122,44 +98,45 @@ export const createRedisSink: SinkFactory = (settings) => {
     if (field !== 'event' || !text.includes('"type":"catchword.')) throw notOurs(id);
   }
 
+  const lastIdOf = async (db: Redis): Promise<string> => String(await streamInfo(db, stream, 'last-generated-id'));
+
   /** Rejects a stream with entries of others, because ids must grow. @returns whether the stream exists */
   async function rejectForeignEntries(db: Redis, generation: number, cursor: number): Promise<boolean> {
     if ((await db.exists(stream)) === 0) return false;
-    const lastId = String(await streamInfo(db, stream, 'last-generated-id'));
+    const lastId = await lastIdOf(db);
     const [major = 0, minor = 0] = lastId.split('-').map(Number);
     if (major < generation || (major === generation && minor <= cursor)) return true;
     throw notOurs(lastId);
   }
 
   async function open(db: Redis, mark: Mark): Promise<OpenStore<EventLines>> {
-    /** The mark in Redis, and whether the stream exists, as this process left them. */
-    let written = await readMark(db, markKey);
+    const { written, check, move } = await openMark(db, [markKey, stream]);
+    /** Whether the stream exists, as this process left it. */
     let exists = (await db.exists(stream)) > 0;
-    if (exists && written === null) await rejectForeignStream(db);
+    if (exists && written() === null) await rejectForeignStream(db);
     await tryToAppend(db, stream, markKey);
 
     const deletedStream = () => new SinkError('unavailable', `Redis: another client has deleted stream ${stream}`);
 
     return {
       // Without the stream, nothing that was confirmed is left.
-      position: exists ? written : markAtStart(mark),
+      position: exists ? written() : markAtStart(mark),
       deliver: async ({ bytes }, mark) => {
         const lines = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
-        const options = [maxlen ?? '', exists ? 'yes' : 'no', fenceOf(written)];
-        const answer = await db.eval(APPEND, 2, stream, markKey, ...options, lines, ...Object.entries(mark).flat());
-        if (answer === 'moved') throw movedCursor(markKey);
+        const options = [mark.generation, maxlen ?? '', exists ? 'yes' : 'no', lines];
+        const answer = await move(APPEND, mark, ...options).catch(async (error: unknown) => {
+          throw /equal or smaller/.test(reasonOf(error)) ? notOurs(await lastIdOf(db)) : error;
+        });
         if (answer === 'deleted') throw deletedStream();
-        if (answer !== 'stored') throw notOurs(String(answer));
-        written = mark;
         exists = true;
       },
       recheck: async () => {
         if (exists && (await db.exists(stream)) === 0) throw deletedStream();
-        await requireMark(db, markKey, written);
+        await check();
       },
       verifier: () =>
         createFoldVerifier(settings.name, async function* () {
-          await requireMark(db, markKey, written);
+          await check();
           yield* eventsOf(db, stream);
         }),
     };
