@@ -63,12 +63,19 @@ export function putOf(kv: string, { id, vbid, body }: Pick<SinkEvent, 'id' | 'vb
   return { id, subject: `$KV.${kv}.${keyOf(vbid)}`, text: body ?? '', operation };
 }
 
-/** Reads messages of a stream that has some, oldest first. */
+/** How to read messages of an open stream. */
+export interface StreamReader {
+  readonly client: JetStreamClient;
+  readonly stream: string;
+  readonly state: () => Promise<StreamState>;
+}
+
+/** Reads messages of a stream, oldest first. */
 export async function* messagesOf(
-  client: JetStreamClient,
-  stream: string,
-  policy: Partial<OrderedConsumerOptions>,
+  { client, stream, state }: StreamReader,
+  policy: Partial<OrderedConsumerOptions> = {},
 ): AsyncGenerator<readonly JsMsg[]> {
+  if ((await state()).messages === 0) return;
   const consumer = await client.consumers.get(stream, policy);
   const messages = await consumer.consume();
   let some: JsMsg[] = [];
@@ -89,25 +96,22 @@ export async function* messagesOf(
 
 interface BucketOptions {
   readonly kv: string;
-  readonly client: JetStreamClient;
-  /** Reads the state of its stream. */
-  readonly state: () => Promise<StreamState>;
+  readonly reader: StreamReader;
   readonly send: (messages: readonly Message[]) => Promise<void>;
 }
 
 /** Reads and repairs the bucket of an open sink. */
-export function createBucket({ kv, client, state, send }: BucketOptions) {
-  const { stream, subject } = bucketNames(kv);
+export function createBucket({ kv, reader, send }: BucketOptions) {
+  const { subject } = bucketNames(kv);
 
   /** Reads the newest message of each key, oldest first, but not of removed keys. */
   async function* values(headersOnly: boolean) {
-    if ((await state()).messages === 0) return;
     const policy = {
       deliver_policy: DeliverPolicy.LastPerSubject,
       filter_subjects: subject,
       headers_only: headersOnly,
     };
-    for await (const messages of messagesOf(client, stream, policy)) {
+    for await (const messages of messagesOf(reader, policy)) {
       const living = messages.filter(({ headers }) => !['DEL', 'PURGE'].includes(headers?.get(OPERATION) ?? ''));
       yield living.map((message) => ({
         seq: message.seq,
@@ -117,17 +121,20 @@ export function createBucket({ kv, client, state, send }: BucketOptions) {
     }
   }
 
-  const remove = (vbids: readonly string[], mark: Mark): Promise<void> =>
-    send(vbids.map((vbid) => ({ ...putOf(kv, { id: 'left', vbid, body: null }), mark })));
+  const put = (products: readonly Parameters<typeof putOf>[1][], mark: Mark): Promise<void> =>
+    send(products.map((product) => ({ ...putOf(kv, product), mark })));
+  const removal = (vbid: string) => ({ id: 'left', vbid, body: null });
 
   return {
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */
     removeLeft: async (fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
-      if ((await state()).first_seq > fill) return;
+      if ((await reader.state()).first_seq > fill) return;
       for await (const some of values(true)) {
         const old = some.filter(({ seq }) => seq <= fill);
-        const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));
-        if (left.length > 0) await remove(left, mark);
+        await put(
+          old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : removal(vbid))),
+          mark,
+        );
         if (old.length < some.length) return;
       }
     },
@@ -139,10 +146,7 @@ export function createBucket({ kv, client, state, send }: BucketOptions) {
           for await (const some of values(false)) yield some.map(({ vbid, text }) => [vbid, text] as const);
           await recheck();
         },
-        async (events, extra, mark) => {
-          if (events.length > 0) await send(events.map((event) => ({ ...putOf(kv, event), mark })));
-          if (extra.length > 0) await remove(extra, mark);
-        },
+        (events, extra, mark) => put([...events, ...extra.map(removal)], mark),
       ),
   };
 }

@@ -1,7 +1,6 @@
 import {
   JetStreamApiCodes,
   JetStreamApiError,
-  type JetStreamClient,
   type JetStreamManager,
   jetstream,
   jetstreamManager,
@@ -19,7 +18,7 @@ import {
   TimeoutError,
 } from '@nats-io/transport-node';
 import * as z from 'zod';
-import { type Mark, SinkError, type SinkEvent, type SinkFactory, type StoredSize } from '../sink.ts';
+import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.ts';
 import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
 import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
@@ -108,7 +107,6 @@ function createPublisher(connection: NatsConnection, { stream, inboxPrefix }: St
   /** @param last number of the stream's last message @param fill noted with each mark */
   return async (messages: readonly Message[], last: number, fill: number): Promise<void> => {
     let before: string | undefined;
-    let confirmed: Promise<void> | undefined;
     for (const [index, { subject, text, mark, operation, ...message }] of messages.entries()) {
       const { incarnation, generation, cursor, at, late } = mark;
       // The id names the message's number: the server may remember the id of a message that it lost.
@@ -123,10 +121,9 @@ function createPublisher(connection: NatsConnection, { stream, inboxPrefix }: St
         ...(operation !== undefined && { [operation[0]]: [operation[1]] }),
       });
       before = id;
-      if (index === messages.length - 1) confirmed = confirm(subject, text, headers);
-      else connection.publish(subject, text, { headers, reply: inbox });
+      if (index < messages.length - 1) connection.publish(subject, text, { headers, reply: inbox });
+      else await confirm(subject, text, headers);
     }
-    await confirmed;
   };
 }
 
@@ -154,8 +151,7 @@ async function findStream({ streams }: JetStreamManager, { stream, subject }: St
  * The mark of the newest message that was not deleted, and `fill`: the number of the last message before the fill of a
  * bucket that has not ended.
  */
-async function readMark({ streams }: JetStreamManager, stream: string) {
-  const { state } = await streams.info(stream);
+async function readMark({ streams }: JetStreamManager, { config: { name: stream }, state }: StreamInfo) {
   if (state.messages === 0) return null;
   for (let seq = state.last_seq; seq >= state.first_seq; seq--) {
     const message = await streams.getMessage(stream, { seq });
@@ -176,7 +172,7 @@ async function describeStream(
   tell?: (mark: Mark) => void,
 ) {
   if (found !== null) {
-    const written = await readMark(manager, stream);
+    const written = await readMark(manager, found);
     if (written !== null) tell?.(written.mark);
     const { messages } = found.state;
     return `stream ${stream} exists, with ${messages} ${messages === 1 ? 'message' : 'messages'}`;
@@ -191,28 +187,6 @@ async function describeStream(
     throw new SinkError('misconfigured', `NATS: subject ${subject} belongs to stream ${other}, not to ${stream}`);
   }
   return `stream ${stream} does not exist; the first delivery creates it`;
-}
-
-async function sizeOf({ streams }: JetStreamManager, stream: string): Promise<StoredSize> {
-  const { config, state } = await streams.info(stream);
-  const { max_age, max_msgs, max_bytes } = config;
-  const [limit] = Object.entries({ max_age, max_msgs, max_bytes }).filter(([, value]) => value > 0);
-  const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
-  return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
-}
-
-/** Reads the texts of all events, oldest first. @throws SinkError misconfigured if the stream has dropped some */
-async function* eventsOf(
-  client: JetStreamClient,
-  stream: string,
-  recheck: () => Promise<void>,
-  state: () => Promise<StreamState>,
-): AsyncGenerator<readonly string[]> {
-  await recheck();
-  const { messages, last_seq } = await state();
-  if (messages < last_seq) throw trimmedError(`stream ${stream}`);
-  if (messages === 0) return;
-  for await (const some of messagesOf(client, stream, {})) yield some.map((message) => message.string());
 }
 
 /** Makes requests that the server refuses, so that they change nothing. A user without the right gets another error. */
@@ -237,29 +211,21 @@ export const createNatsSink: SinkFactory = (settings) => {
 
   async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
     const publish = createPublisher(connection, names);
-    const client = jetstream(connection);
     const manager = await jetstreamManager(connection);
     const { streams } = manager;
     const found = await findStream(manager, names);
-    if (found === null) {
-      await streams.add({
-        name: stream,
-        subjects: [subject],
-        storage: StorageType.File,
-        ...limits,
-        ...(kv !== undefined && BUCKET_SETTINGS),
-      });
-    }
     let last = found?.state.last_seq ?? 0;
-    const written = last > 0 ? await readMark(manager, stream) : null;
+    const written = found === null ? null : await readMark(manager, found);
     let fill = written?.fill ?? 0;
-    // Not before: a shorter limit drops messages, which may belong to another application.
-    if (found !== null && limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
+    if (found === null) {
+      const settings = { storage: StorageType.File, ...limits, ...(kv !== undefined && BUCKET_SETTINGS) };
+      await streams.add({ name: stream, subjects: [subject], ...settings });
+    } else if (limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
+      // Not before the mark is read: a shorter limit drops messages, which may belong to another application.
       await streams.update(stream, limits);
     }
-    const serverLimit = connection.info?.max_payload ?? Number.POSITIVE_INFINITY;
-    const ownLimit = found?.config.max_msg_size ?? -1;
-    const maxBytes = ownLimit > 0 ? Math.min(ownLimit, serverLimit) : serverLimit;
+    const limitsOfSize = [connection.info?.max_payload ?? -1, found?.config.max_msg_size ?? -1];
+    const maxBytes = Math.min(...limitsOfSize.filter((bytes) => bytes > 0));
 
     async function send(messages: readonly Message[]): Promise<void> {
       const most = maxBytes - HEADER_BYTES;
@@ -271,7 +237,8 @@ export const createNatsSink: SinkFactory = (settings) => {
     }
 
     const state = async (): Promise<StreamState> => (await streams.info(stream)).state;
-    const bucket = kv === undefined ? null : createBucket({ kv, client, state, send });
+    const reader = { client: jetstream(connection), stream, state };
+    const bucket = kv === undefined ? null : createBucket({ kv, reader, send });
 
     async function recheck(): Promise<void> {
       const { last_seq, messages } = await state();
@@ -303,7 +270,13 @@ export const createNatsSink: SinkFactory = (settings) => {
       fillEnds: async (kept, mark) => bucket?.removeLeft(fill, kept, mark),
       recheck,
       verifier: () =>
-        bucket?.verifier(recheck) ?? createFoldVerifier(settings.name, () => eventsOf(client, stream, recheck, state)),
+        bucket?.verifier(recheck) ??
+        createFoldVerifier(settings.name, async function* () {
+          await recheck();
+          const { messages, last_seq } = await state();
+          if (messages < last_seq) throw trimmedError(`stream ${stream}`);
+          for await (const some of messagesOf(reader)) yield some.map((message) => message.string());
+        }),
     };
   }
 
@@ -315,7 +288,13 @@ export const createNatsSink: SinkFactory = (settings) => {
     open,
     // A bucket does not grow with the changes.
     ...(kv === undefined && {
-      size: async (connection: NatsConnection) => sizeOf(await jetstreamManager(connection), stream),
+      size: async (connection: NatsConnection) => {
+        const { config, state } = await (await jetstreamManager(connection)).streams.info(stream);
+        const { max_age, max_msgs, max_bytes } = config;
+        const [limit] = Object.entries({ max_age, max_msgs, max_bytes }).filter(([, value]) => value > 0);
+        const text = `${state.messages} messages, ${sizeText(state.bytes)}`;
+        return { text, limit: limit?.[0] ?? null, option: 'max_age=30d' };
+      },
     }),
     drop: async (connection) => {
       const manager = await jetstreamManager(connection);
