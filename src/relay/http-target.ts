@@ -36,7 +36,7 @@ export interface HttpTargetOptions
   readonly isPrivateAllowed: boolean;
 }
 
-/** A request as it is sent, and what came back, whatever its status. */
+/** A request as it is sent. */
 export interface HttpExchange {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE';
   /** Percent-encoded, with the query. */
@@ -44,12 +44,6 @@ export interface HttpExchange {
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer | null;
 }
-export interface HttpAnswer {
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
 export interface Posted {
   /** Each try of the same content has the same id. */
   readonly id: string;
@@ -110,10 +104,9 @@ function statusError(status: number, headers: IncomingHttpHeaders): SinkError {
   if (status >= 300 && status < 400) {
     return new SinkError('misconfigured', `${message}: redirects are not followed; use the final address`);
   }
-  const retryAfterMs = askedPause(headers, status, Date.now())?.ms;
   const timedOut = status === 408 || status === 504;
   const failure = timedOut || status === 429 || status >= 500 ? 'unavailable' : 'misconfigured';
-  return new SinkError(failure, message, { timedOut, ...(retryAfterMs !== undefined && { retryAfterMs }) });
+  return new SinkError(failure, message, { timedOut, retryAfterMs: askedPause(headers, status, Date.now())?.ms });
 }
 
 /** Describes what a request threw. */
@@ -152,6 +145,10 @@ function rejectUnsafe({ url, isPrivateAllowed }: HttpTargetOptions): void {
     });
   }
 }
+
+export type HttpTarget = ReturnType<typeof createHttpTarget>;
+/** What came back, whatever its status. */
+export type HttpAnswer = Awaited<ReturnType<HttpTarget['exchange']>>;
 
 /** @throws CatchwordError CONFIG_INVALID; its message does not repeat the address */
 export function createHttpTarget(options: HttpTargetOptions) {
@@ -219,7 +216,7 @@ export function createHttpTarget(options: HttpTargetOptions) {
       await send(agent, { method: 'GET', path }, signal);
     },
     /** Sends a request to the host of the address, and reads the whole answer. @throws SinkError if there is none */
-    exchange: (agent: Agent, sent: HttpExchange, signal: AbortSignal): Promise<HttpAnswer> =>
+    exchange: (agent: Agent, sent: HttpExchange, signal: AbortSignal) =>
       ask(agent, sent, signal, async ({ statusCode, headers, body }) => {
         return { status: statusCode, headers, body: Buffer.from(await body.arrayBuffer()) };
       }),

@@ -1,5 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { parquetMetadata, parquetReadObjects } from 'hyparquet';
+import { parquetReadObjects } from 'hyparquet';
 import * as z from 'zod';
 import { oneLine } from '../../../catalog/event.ts';
 import { columnsOf, type Fields } from '../../../catalog/field-values.ts';
@@ -54,15 +54,11 @@ const parquet: RowFormat = {
   },
   decode: async (bytes) => {
     const file = new Uint8Array(bytes).buffer;
-    const metadata = parquetMetadata(file);
-    // As text: parsed JSON would lose the digits of numbers.
-    for (const element of metadata.schema) {
-      if (element.logical_type?.type === 'JSON')
-        Object.assign(element, { converted_type: 'UTF8', logical_type: undefined });
-    }
     const columns = Object.keys(rowSchema.shape);
     const compressors = { GZIP: (given: Uint8Array) => gunzipSync(given) };
-    return z.array(rowSchema).parse(await parquetReadObjects({ file, metadata, columns, compressors }));
+    // As text: parsed JSON would lose the digits of numbers.
+    const parsers = { jsonFromBytes: (text: Uint8Array) => Buffer.from(text).toString() };
+    return z.array(rowSchema).parse(await parquetReadObjects({ file, columns, compressors, parsers }));
   },
 };
 

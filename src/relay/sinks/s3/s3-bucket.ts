@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { AwsV4Signer } from 'aws4fetch';
 import { askedPause } from '../../../base/backoff.ts';
 import type { Agent } from '../../../base/undici.ts';
-import type { createHttpTarget, HttpAnswer, HttpExchange } from '../../http-target.ts';
+import type { HttpAnswer, HttpExchange, HttpTarget } from '../../http-target.ts';
 import { SinkError } from '../../sink.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import type { s3Place } from './s3-place.ts';
@@ -41,13 +41,12 @@ function answerError(method: string, { status, headers, body }: HttpAnswer): Sin
     return new SinkError('misconfigured', `${message}: set the clock of this machine`);
   if (status < 500 && status !== 408 && status !== 429 && code !== 'RequestTimeout')
     return new SinkError('misconfigured', `${message}; check the bucket, the endpoint, the region and the key`);
-  const retryAfterMs = askedPause(headers, status, Date.now())?.ms;
-  return new SinkError('unavailable', message, retryAfterMs === undefined ? {} : { retryAfterMs });
+  return new SinkError('unavailable', message, { retryAfterMs: askedPause(headers, status, Date.now())?.ms });
 }
 
 /** The objects below a prefix. Every function throws a SinkError for an answer that it does not describe. */
 export function createBucket(
-  target: ReturnType<typeof createHttpTarget>,
+  target: HttpTarget,
   agent: Agent,
   life: ConnectionLife,
   { bucket, prefix, endpoint, ...keys }: BucketPlace,

@@ -48,18 +48,26 @@ function epochOf(name: string): number {
 
 const counted = (count: number): string => String(count).padStart(6, '0');
 
-export type WriteRows = ReturnType<typeof createRowWriter>;
+export type DataFiles = ReturnType<typeof createDataFiles>;
 
-/** @returns a function that writes rows as the next file of an epoch, which no manifest names yet */
-export function createRowWriter(bucket: Bucket, { extension, encode }: RowFormat, epoch: number) {
+/** Reads files, and writes those of an epoch. */
+export function createDataFiles(bucket: Bucket, { extension, encode, decode }: RowFormat, epoch: number) {
   let count = 0;
-  return async (kind: DataFile['kind'], rows: readonly StoredRow[]): Promise<DataFile> => {
-    // Not by spreading, which many rows would overflow.
-    const from = rows.reduce((least, { seq }) => Math.min(least, seq), Number.MAX_SAFE_INTEGER);
-    const to = rows.reduce((most, { seq }) => Math.max(most, seq), 0);
-    const file = `${counted(epoch)}-${counted(++count)}-${kind}-${from}-${to}.${extension}`;
-    await bucket.put(file, encode(rows));
-    return { file, kind, from, to, rows: rows.length };
+  return {
+    read: async (file: string): Promise<StoredRow[]> => {
+      const found = await bucket.get(file);
+      if (found === null) throw new SinkError('unavailable', `S3: another client has removed ${file}`);
+      return await decode(found.bytes);
+    },
+    /** Writes rows as the next file, which no manifest names yet. */
+    write: async (kind: DataFile['kind'], rows: readonly StoredRow[]): Promise<DataFile> => {
+      // Not by spreading, which many rows would overflow.
+      const from = rows.reduce((least, { seq }) => Math.min(least, seq), Number.MAX_SAFE_INTEGER);
+      const to = rows.reduce((most, { seq }) => Math.max(most, seq), 0);
+      const file = `${counted(epoch)}-${counted(++count)}-${kind}-${from}-${to}.${extension}`;
+      await bucket.put(file, encode(rows));
+      return { file, kind, from, to, rows: rows.length };
+    },
   };
 }
 

@@ -8,7 +8,7 @@ import { readOptions, wholeOption } from '../../sink-options.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { FORMATS } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
-import { claimManifest, createRowWriter, type DataFile, readManifest } from './s3-manifest.ts';
+import { claimManifest, createDataFiles, type DataFile, readManifest } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
 import { writeSnapshot } from './s3-snapshot.ts';
 
@@ -31,7 +31,6 @@ const OPTIONS = {
   files: wholeOption(2, 10_000).default(100),
 };
 
-const BATCH = { events: 10_000, chars: 16_000_000 };
 /** A batch with so many is not worth waiting for more. */
 const ENOUGH_EVENTS = 1_000;
 const TIMEOUT_MS = 55_000;
@@ -51,22 +50,18 @@ function placeOf({ name, url, secret }: SinkSettings): BucketPlace {
 type Options = z.output<z.ZodObject<typeof OPTIONS>>;
 
 async function openStore(bucket: Bucket, given: Mark, options: Options, signal: AbortSignal): Promise<OpenStore> {
-  const format = FORMATS[options.format];
   const { position, current, write, check } = await claimManifest(bucket, given, options.format);
-  const writeRows = createRowWriter(bucket, format, current().epoch);
+  const data = createDataFiles(bucket, FORMATS[options.format], current().epoch);
   let writtenAt = 0;
   /** A snapshot of the first so many files, which a job in the background writes. */
   let snapshot: { readonly of: number; readonly files: Promise<readonly DataFile[]> } | null = null;
-
-  const snapshotOf = (files: readonly DataFile[], takes = (_vbid: string): boolean => true): Promise<DataFile[]> =>
-    writeSnapshot({ bucket, format, files, takes, write: writeRows });
 
   function compactIfMany(): void {
     const { files, before_fill } = current();
     const changes = files.filter(({ kind }) => kind === 'changes');
     // What is from before a fill goes at its end.
     if (snapshot !== null || before_fill !== null || changes.length < options.files) return;
-    snapshot = { of: files.length, files: snapshotOf(files) };
+    snapshot = { of: files.length, files: writeSnapshot(data, files) };
     // The next delivery throws its error.
     snapshot.files.catch(() => {});
   }
@@ -95,7 +90,7 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
       const { generation } = mark;
       const rows = events.map(({ vbid, seq, op, at, id, body }) => ({ vbid, seq, generation, op, at, id, body }));
       const files = await compacted();
-      await write({ mark, files: [...files, await writeRows('changes', rows)] });
+      await write({ mark, files: [...files, await data.write('changes', rows)] });
       writtenAt = Date.now();
       compactIfMany();
     },
@@ -104,7 +99,7 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
       const { files, before_fill: begin } = current();
       if (begin === null) return;
       const keys = new Set(kept);
-      const rest = keys.size === 0 ? [] : await snapshotOf(files.slice(0, begin), (vbid) => keys.has(vbid));
+      const rest = keys.size === 0 ? [] : await writeSnapshot(data, files.slice(0, begin), (vbid) => keys.has(vbid));
       await write({ files: [...rest, ...files.slice(begin)], before_fill: null });
       compactIfMany();
     },
@@ -120,7 +115,7 @@ export const createS3Sink: SinkFactory = (settings) => {
   const target = createHttpTarget({ url: place.endpoint, proxies, timeoutMs: TIMEOUT_MS, isPrivateAllowed: true });
   return createConnectedSink({
     hide: settings.hide,
-    batch: BATCH,
+    batch: { events: 10_000, chars: 16_000_000 },
     connect: async (life) => {
       // A snapshot must not hold up deliveries.
       const agent = target.connect((socket) => life.own(socket), 2);
