@@ -21,14 +21,6 @@ import { createValueVerifier } from './value-verifier.ts';
 /** The option `kv`. */
 export const bucketOption = z.string().regex(/^[\w-]+$/, 'a name of letters, digits, - and _');
 
-export const BUCKET_SETTINGS = {
-  max_msgs_per_subject: 1,
-  discard: DiscardPolicy.New,
-  allow_rollup_hdrs: true,
-  deny_delete: true,
-  allow_direct: true,
-};
-
 /** A message to publish. */
 export interface Message {
   /** Differs from the id of the event before and after it. */
@@ -46,36 +38,21 @@ export const BATCH_EVENTS = 500;
 
 const OPERATION = 'KV-Operation';
 
-/** @returns the stream of a bucket, and its subjects */
-export function bucketNames(kv: string): Readonly<Record<'stream' | 'subject', string>> {
-  return { stream: `KV_${kv}`, subject: `$KV.${kv}.>` };
-}
-
-/** Writes `=` and two hexadecimal digits for each byte of UTF-8 but letters, digits, - and _, so that no two keys are one. */
-export function keyOf(vbid: string): string {
-  const escaped = encodeURIComponent(vbid).replaceAll('%', '=');
-  return escaped.replace(/[.!~*'()]/g, (one) => `=${one.charCodeAt(0).toString(16).toUpperCase()}`);
-}
-
-/** What stores a product in its key, or removes the key. */
-export function putOf(kv: string, { id, vbid, body }: Pick<SinkEvent, 'id' | 'vbid' | 'body'>) {
-  const operation = body === null ? ([OPERATION, 'DEL'] as const) : undefined;
-  return { id, subject: `$KV.${kv}.${keyOf(vbid)}`, text: body ?? '', operation };
-}
-
-/** How to read messages of an open stream. */
-export interface StreamReader {
+/** The stream of a sink that is open. */
+interface OpenStream {
   readonly client: JetStreamClient;
   readonly stream: string;
-  readonly state: () => Promise<StreamState>;
+  /** @throws SinkError unavailable if another client has written to it */
+  readonly checkedState: () => Promise<StreamState>;
+  readonly send: (messages: readonly Message[]) => Promise<void>;
 }
 
-/** Reads messages of a stream, oldest first. */
+/** Reads messages, oldest first. */
 export async function* messagesOf(
-  { client, stream, state }: StreamReader,
+  { client, stream, checkedState }: Omit<OpenStream, 'send'>,
   policy: Partial<OrderedConsumerOptions> = {},
 ): AsyncGenerator<readonly JsMsg[]> {
-  if ((await state()).messages === 0) return;
+  if ((await checkedState()).messages === 0) return;
   const consumer = await client.consumers.get(stream, policy);
   const messages = await consumer.consume();
   let some: JsMsg[] = [];
@@ -94,24 +71,30 @@ export async function* messagesOf(
   }
 }
 
-interface BucketOptions {
-  readonly kv: string;
-  readonly reader: StreamReader;
-  readonly send: (messages: readonly Message[]) => Promise<void>;
+/** Writes `=` and two hexadecimal digits for each byte of UTF-8 but letters, digits, - and _, so that no two keys are one. */
+function keyOf(vbid: string): string {
+  const escaped = encodeURIComponent(vbid).replaceAll('%', '=');
+  return escaped.replace(/[.!~*'()]/g, (one) => `=${one.charCodeAt(0).toString(16).toUpperCase()}`);
 }
 
-/** Reads and repairs the bucket of an open sink. */
-export function createBucket({ kv, reader, send }: BucketOptions) {
-  const { subject } = bucketNames(kv);
+/** What a sink of a bucket does otherwise than one of a stream of events. */
+export function createBucket(kv: string) {
+  const subject = `$KV.${kv}.>`;
+
+  /** What stores a product in its key, or removes the key. */
+  const messageOf = ({ id, vbid, body }: Pick<SinkEvent, 'id' | 'vbid' | 'body'>) => ({
+    id,
+    subject: `$KV.${kv}.${keyOf(vbid)}`,
+    text: body ?? '',
+    operation: body === null ? ([OPERATION, 'DEL'] as const) : undefined,
+  });
+  const removals = (vbids: readonly string[], mark: Mark): Message[] =>
+    vbids.map((vbid) => ({ ...messageOf({ id: 'left', vbid, body: null }), mark }));
 
   /** Reads the newest message of each key, oldest first, but not of removed keys. */
-  async function* values(headersOnly: boolean) {
-    const policy = {
-      deliver_policy: DeliverPolicy.LastPerSubject,
-      filter_subjects: subject,
-      headers_only: headersOnly,
-    };
-    for await (const messages of messagesOf(reader, policy)) {
+  async function* values(open: OpenStream, headersOnly: boolean) {
+    const policy = { filter_subjects: subject, headers_only: headersOnly };
+    for await (const messages of messagesOf(open, { ...policy, deliver_policy: DeliverPolicy.LastPerSubject })) {
       const living = messages.filter(({ headers }) => !['DEL', 'PURGE'].includes(headers?.get(OPERATION) ?? ''));
       yield living.map((message) => ({
         seq: message.seq,
@@ -121,32 +104,35 @@ export function createBucket({ kv, reader, send }: BucketOptions) {
     }
   }
 
-  const put = (products: readonly Parameters<typeof putOf>[1][], mark: Mark): Promise<void> =>
-    send(products.map((product) => ({ ...putOf(kv, product), mark })));
-  const removal = (vbid: string) => ({ id: 'left', vbid, body: null });
-
   return {
+    stream: `KV_${kv}`,
+    subject,
+    settings: {
+      max_msgs_per_subject: 1,
+      discard: DiscardPolicy.New,
+      allow_rollup_hdrs: true,
+      deny_delete: true,
+      allow_direct: true,
+    },
+    messageOf,
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */
-    removeLeft: async (fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
-      if ((await reader.state()).first_seq > fill) return;
-      for await (const some of values(true)) {
+    removeLeft: async (open: OpenStream, fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
+      if ((await open.checkedState()).first_seq > fill) return;
+      for await (const some of values(open, true)) {
         const old = some.filter(({ seq }) => seq <= fill);
-        await put(
-          old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : removal(vbid))),
-          mark,
-        );
+        const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));
+        await open.send(removals(left, mark));
         if (old.length < some.length) return;
       }
     },
-    /** @param recheck throws if another client has written to the bucket */
-    verifier: (recheck: () => Promise<void>): Verifier =>
+    verifier: (open: OpenStream): Verifier =>
       createValueVerifier(
         async function* () {
-          await recheck();
-          for await (const some of values(false)) yield some.map(({ vbid, text }) => [vbid, text] as const);
-          await recheck();
+          yield* values(open, false);
+          await open.checkedState();
         },
-        (events, extra, mark) => put([...events, ...extra.map(removal)], mark),
+        (events, extra, mark) =>
+          open.send([...events.map((event) => ({ ...messageOf(event), mark })), ...removals(extra, mark)]),
       ),
   };
 }

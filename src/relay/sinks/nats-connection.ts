@@ -30,7 +30,7 @@ const connecting = new AsyncLocalStorage<ConnectionLife>();
 /** Connects. The driver leaves sockets open on which it gave up, and hands out none: its sockets are found as they are made. */
 export async function connect(
   { url, urls }: SinkSettings,
-  { creds, inboxPrefix }: { readonly creds: string | undefined; readonly inboxPrefix: string },
+  { creds, inbox_prefix }: { readonly creds?: string | undefined; readonly inbox_prefix: string },
   life: ConnectionLife,
 ) {
   const user = decoded(url.username);
@@ -59,7 +59,7 @@ export async function connect(
         ...(url.protocol === 'tls:' && { tls: tls as object }),
         ...(user !== '' && (pass === '' ? { token: user } : { user, pass })),
         authenticator: creds === undefined ? [] : credsAuthenticator(await readFile(creds)),
-        inboxPrefix,
+        inboxPrefix: inbox_prefix,
       }),
     );
     void connection.closed().then((error) => life.end(error ?? new Error('the server closed the connection')));

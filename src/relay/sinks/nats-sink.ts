@@ -22,16 +22,7 @@ import { type Mark, SinkError, type SinkEvent, type SinkFactory } from '../sink.
 import { ageOption, excludeOptions, readOptions, sizeText } from '../sink-options.ts';
 import { emptyPosition, markAtStart, markSchema } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
-import {
-  BATCH_EVENTS,
-  BUCKET_SETTINGS,
-  bucketNames,
-  bucketOption,
-  createBucket,
-  type Message,
-  messagesOf,
-  putOf,
-} from './nats-bucket.ts';
+import { BATCH_EVENTS, bucketOption, createBucket, type Message, messagesOf } from './nats-bucket.ts';
 import { connect, toSinkError } from './nats-connection.ts';
 import { createFoldVerifier, trimmedError } from './value-verifier.ts';
 
@@ -76,13 +67,13 @@ function markWith({ seq, at }: SinkEvent, isLast: boolean, mark: Mark): Mark {
 }
 
 /** `subject`: of the stream. */
-type StreamNames = Readonly<Record<'stream' | 'subject' | 'inboxPrefix', string>>;
+type StreamNames = Readonly<Record<'stream' | 'subject', string>>;
 
 /**
  * Publishes messages that each expect the one before, so the answer to the last one confirms them all. The driver's
  * requests take four times as long, because each creates its possible errors in advance (measured).
  */
-function createPublisher(connection: NatsConnection, { stream, inboxPrefix }: StreamNames) {
+function createPublisher(connection: NatsConnection, stream: string, inboxPrefix: string) {
   const client = jetstream(connection);
   const inbox = createInbox(inboxPrefix);
   /** The first error of an answer. After an error, the relay connects again. */
@@ -205,12 +196,13 @@ export const createNatsSink: SinkFactory = (settings) => {
   const options = readOptions(settings.url, OPTIONS);
   const { kv, max_age: maxAgeMs } = options;
   if (kv !== undefined) excludeOptions(settings.url, 'kv', ['stream', 'subject', 'max_age']);
-  const { stream = options.subject.replaceAll('.', '-'), subject } = kv === undefined ? options : bucketNames(kv);
-  const names = { stream, subject, inboxPrefix: options.inbox_prefix };
+  const bucket = kv === undefined ? null : createBucket(kv);
+  const { stream = options.subject.replaceAll('.', '-'), subject } = bucket ?? options;
+  const names = { stream, subject };
   const limits = maxAgeMs === undefined ? {} : { max_age: maxAgeMs * NANOSECONDS };
 
   async function open(connection: NatsConnection, mark: Mark): Promise<OpenStore> {
-    const publish = createPublisher(connection, names);
+    const publish = createPublisher(connection, stream, options.inbox_prefix);
     const manager = await jetstreamManager(connection);
     const { streams } = manager;
     const found = await findStream(manager, names);
@@ -218,8 +210,8 @@ export const createNatsSink: SinkFactory = (settings) => {
     const written = found === null ? null : await readMark(manager, found);
     let fill = written?.fill ?? 0;
     if (found === null) {
-      const settings = { storage: StorageType.File, ...limits, ...(kv !== undefined && BUCKET_SETTINGS) };
-      await streams.add({ name: stream, subjects: [subject], ...settings });
+      const storage = StorageType.File;
+      await streams.add({ name: stream, subjects: [subject], storage, ...limits, ...bucket?.settings });
     } else if (limits.max_age !== undefined && found.config.max_age !== limits.max_age) {
       // Not before the mark is read: a shorter limit drops messages, which may belong to another application.
       await streams.update(stream, limits);
@@ -236,46 +228,40 @@ export const createNatsSink: SinkFactory = (settings) => {
       last += messages.length;
     }
 
-    const state = async (): Promise<StreamState> => (await streams.info(stream)).state;
-    const reader = { client: jetstream(connection), stream, state };
-    const bucket = kv === undefined ? null : createBucket({ kv, reader, send });
-
-    async function recheck(): Promise<void> {
-      const { last_seq, messages } = await state();
-      if (kv !== undefined && messages === 0 && last > 0) {
+    async function checkedState(): Promise<StreamState> {
+      const { state } = await streams.info(stream);
+      if (bucket !== null && state.messages === 0 && last > 0) {
         throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
       }
-      if (last_seq === last) return;
-      throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${last_seq}, not at ${last}`);
+      if (state.last_seq === last) return state;
+      throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${state.last_seq}, not at ${last}`);
     }
+
+    const opened = { client: jetstream(connection), stream, checkedState, send };
 
     return {
       // Without messages, nothing that was confirmed is left; but other programs may purge a stream of events.
       position:
-        kv !== undefined
-          ? (written?.mark ?? emptyPosition(mark, `bucket ${kv} is empty`))
-          : last > 0
-            ? (written?.mark ?? null)
-            : markAtStart(mark),
+        written?.mark ??
+        (bucket !== null ? emptyPosition(mark, `bucket ${kv} is empty`) : last > 0 ? null : markAtStart(mark)),
       deliver: (events, mark) =>
         send(
           events.map((event, index) => ({
-            ...(kv === undefined ? { id: event.id, subject, text: event.text } : putOf(kv, event)),
+            ...(bucket?.messageOf(event) ?? { id: event.id, subject, text: event.text }),
             mark: markWith(event, index === events.length - 1, mark),
           })),
         ),
       fillBegins: async () => {
         fill = last;
       },
-      fillEnds: async (kept, mark) => bucket?.removeLeft(fill, kept, mark),
-      recheck,
+      fillEnds: async (kept, mark) => bucket?.removeLeft(opened, fill, kept, mark),
+      recheck: async () => void (await checkedState()),
       verifier: () =>
-        bucket?.verifier(recheck) ??
+        bucket?.verifier(opened) ??
         createFoldVerifier(settings.name, async function* () {
-          await recheck();
-          const { messages, last_seq } = await state();
+          const { messages, last_seq } = await checkedState();
           if (messages < last_seq) throw trimmedError(`stream ${stream}`);
-          for await (const some of messagesOf(reader)) yield some.map((message) => message.string());
+          for await (const some of messagesOf(opened)) yield some.map((message) => message.string());
         }),
     };
   }
@@ -284,7 +270,7 @@ export const createNatsSink: SinkFactory = (settings) => {
     hide: settings.hide,
     verifies: true,
     batch: { events: BATCH_EVENTS, chars: 4_000_000 },
-    connect: (life) => connect(settings, { creds: options.creds, inboxPrefix: options.inbox_prefix }, life),
+    connect: (life) => connect(settings, options, life),
     open,
     // A bucket does not grow with the changes.
     ...(kv === undefined && {

@@ -91,7 +91,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       for await (const vbids of stored(db)) {
         const texts = vbids.length === 0 ? [] : await db.mget(vbids.map(keyOf));
         // A key that was removed meanwhile, or is of another type, has no text.
-        yield vbids.map((vbid, at) => [vbid, texts[at] ?? ''] as const);
+        yield vbids.map((vbid, at) => ({ vbid, text: texts[at] ?? '' }));
       }
       await check();
     }

@@ -5,8 +5,11 @@ import { bucketOf, digestOf } from '../store-digest.ts';
 
 /* Verifiers of stores that cannot add by themselves: the relay reads what they have of each product. */
 
-/** The key of a product, and its JSON text. */
-export type StoredValue = readonly [vbid: string, text: string];
+/** What a store has of a product: its JSON. */
+export interface StoredValue {
+  readonly vbid: string;
+  readonly text: string;
+}
 
 /** What tells values apart as JSON: not their white space, nor the order of their members. */
 function digestOfJson(text: string): string {
@@ -37,8 +40,8 @@ export function createValueVerifier(
     products: async function* (_deep, buckets, _mark, signal) {
       for await (const values of read()) {
         signal.throwIfAborted();
-        const wanted = values.filter(([vbid]) => isWanted(vbid, buckets));
-        yield wanted.map(([vbid, text]) => ({ vbid, digest: digestOfJson(text) }));
+        const wanted = values.filter(({ vbid }) => isWanted(vbid, buckets));
+        yield wanted.map(({ vbid, text }) => ({ vbid, digest: digestOfJson(text) }));
       }
     },
     repair,
@@ -68,16 +71,18 @@ export function createFoldVerifier(name: string, read: () => AsyncIterable<reado
     compares: { fast: null, deep: 'each product as its last event says' },
     digestOf: digestOfEvent,
     products: async function* (_deep, buckets, _mark, signal) {
-      const last = new Map<string, string | null>();
+      const last = new Map<string, string>();
       for await (const events of read()) {
         signal.throwIfAborted();
         for (const event of events) {
-          const product = productOf(event);
-          if (product === null) throw new SinkError('misconfigured', `sink ${name} has an entry that is not an event`);
-          if (isWanted(product[0], buckets)) last.set(...product);
+          const [vbid, digest] = productOf(event) ?? [];
+          if (vbid === undefined)
+            throw new SinkError('misconfigured', `sink ${name} has an entry that is not an event`);
+          if (digest == null) last.delete(vbid);
+          else if (isWanted(vbid, buckets)) last.set(vbid, digest);
         }
       }
-      yield [...last].flatMap(([vbid, digest]) => (digest === null ? [] : { vbid, digest }));
+      yield [...last].map(([vbid, digest]) => ({ vbid, digest }));
     },
     repair: async () => {
       const hint = `To send every product again: npx catchword sink replay ${name} --from beginning`;
