@@ -42,6 +42,7 @@ const OPERATION = 'KV-Operation';
 interface OpenStream {
   readonly client: JetStreamClient;
   readonly stream: string;
+  readonly state: () => Promise<StreamState>;
   /** @throws SinkError unavailable if another client has written to it */
   readonly checkedState: () => Promise<StreamState>;
   readonly send: (messages: readonly Message[]) => Promise<void>;
@@ -49,7 +50,7 @@ interface OpenStream {
 
 /** Reads messages, oldest first. */
 export async function* messagesOf(
-  { client, stream, checkedState }: Omit<OpenStream, 'send'>,
+  { client, stream, checkedState }: Pick<OpenStream, 'client' | 'stream' | 'checkedState'>,
   policy: Partial<OrderedConsumerOptions> = {},
 ): AsyncGenerator<readonly JsMsg[]> {
   if ((await checkedState()).messages === 0) return;
@@ -117,7 +118,7 @@ export function createBucket(kv: string) {
     messageOf,
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */
     removeLeft: async (open: OpenStream, fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
-      if ((await open.checkedState()).first_seq > fill) return;
+      if ((await open.state()).first_seq > fill) return;
       for await (const some of values(open, true)) {
         const old = some.filter(({ seq }) => seq <= fill);
         const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));

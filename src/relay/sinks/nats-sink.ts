@@ -228,16 +228,18 @@ export const createNatsSink: SinkFactory = (settings) => {
       last += messages.length;
     }
 
+    const state = async (): Promise<StreamState> => (await streams.info(stream)).state;
+
     async function checkedState(): Promise<StreamState> {
-      const { state } = await streams.info(stream);
-      if (bucket !== null && state.messages === 0 && last > 0) {
+      const found = await state();
+      if (bucket !== null && found.messages === 0 && last > 0) {
         throw new SinkError('unavailable', `NATS: another client has emptied bucket ${kv}`);
       }
-      if (state.last_seq === last) return state;
-      throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${state.last_seq}, not at ${last}`);
+      if (found.last_seq === last) return found;
+      throw new SinkError('unavailable', `NATS: stream ${stream} is at message ${found.last_seq}, not at ${last}`);
     }
 
-    const opened = { client: jetstream(connection), stream, checkedState, send };
+    const opened = { client: jetstream(connection), stream, state, checkedState, send };
 
     return {
       // Without messages, nothing that was confirmed is left; but other programs may purge a stream of events.

@@ -69,7 +69,7 @@ async function openStore(bucket: Bucket, given: Mark, options: Options, signal: 
   /** The files with the snapshot, once it is written, in the place of those that it replaces. */
   async function compacted(): Promise<readonly DataFile[]> {
     const { files } = current();
-    const written = snapshot && (await Promise.race([snapshot.files, null]));
+    const written = snapshot && (await Promise.race([snapshot.files, Promise.resolve(null)]));
     if (snapshot === null || written === null) return files;
     const after = [...written, ...files.slice(snapshot.of)];
     snapshot = null;
