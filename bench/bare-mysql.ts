@@ -4,7 +4,7 @@ import type { SinkEvent } from '../src/relay/sink.ts';
 import { createConnectionLife } from '../src/relay/sinks/connection-scope.ts';
 import { connect } from '../src/relay/sinks/mysql/mysql-connection.ts';
 import { ensureLayout, mysqlLayout, resolveNames } from '../src/relay/sinks/mysql/mysql-layout.ts';
-import { WRITTEN } from '../src/relay/sinks/mysql/mysql-rows.ts';
+import { WRITTEN } from '../src/relay/sinks/mysql/mysql-table.ts';
 import { type Row, rowsOf } from '../src/relay/sinks/sql/event-rows.ts';
 
 interface Product {

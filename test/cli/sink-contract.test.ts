@@ -5,6 +5,7 @@ import { fed, fedBefore } from '../relay/feeding.ts';
 import { useNats, useRedis } from '../relay/servers.ts';
 import { jsonlTarget, postgresTarget, webhookTarget } from '../relay/targets.ts';
 import { runHere as cli } from '../support/in-process.ts';
+import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
@@ -190,6 +191,19 @@ describe('the command sink contract', () => {
         expect.stringContaining('Name one that need not exist'),
       ]);
       expect((await target.read()).products.size).toBe(3);
+    });
+  });
+
+  describe.skipIf(!mariadbAvailable)('with MariaDB', () => {
+    const maria = useMariadb();
+
+    it('passes a table of MariaDB by comparing it, and removes all but the table of cursors', async () => {
+      const { code, checks } = await tryStore(`mysql://root@127.0.0.1:${maria.server.port}/shop?table=try`);
+      expect(failures(checks)).toEqual([]);
+      expect(code).toBe(0);
+      expect(checks).not.toHaveProperty('skipped the store has what was delivered');
+      expect(await maria.client.query('SHOW TABLES')).toEqual([{ Tables_in_shop: 'catchword_cursor' }]);
+      expect(await maria.client.query('SELECT * FROM catchword_cursor')).toEqual([]);
     });
   });
 

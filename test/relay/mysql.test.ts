@@ -125,7 +125,7 @@ describe.skipIf(!mariadbAvailable)('MariaDB', () => {
     await tables.beginFill(start, null);
     const event = { id: '', seq: 1, at: 0, op: 'created', vbid: 'P1', body: BODY, text: '' } as const;
     const changes = tables.changesOf([event satisfies SinkEvent]);
-    expect(await tables.deliver(changes, { ...start, cursor: 1 }, start, true)).toBe(true);
+    expect(await tables.deliver(changes, { ...start, cursor: 1 }, start, 'insert')).toBe(true);
     await db.query('SET SESSION innodb_lock_wait_timeout = 1');
     const other = await createConnection(login);
     onTestFinished(() => other.end());
@@ -135,7 +135,7 @@ describe.skipIf(!mariadbAvailable)('MariaDB', () => {
       { ...start, cursor: 2 },
       { ...start, cursor: 1 },
     ] as const;
-    const failure = await tables.deliver(changes, ...marks, false).catch((error: unknown) => error);
+    const failure = await tables.deliver(changes, ...marks, 'deliver').catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(MysqlError);
     expect(failure).toMatchObject({ errno: 1205, message: 'Lock wait timeout exceeded; try restarting transaction' });
     expect(isTooMuch(failure)).toBe(true);
@@ -143,7 +143,7 @@ describe.skipIf(!mariadbAvailable)('MariaDB', () => {
       await db.query('SELECT @@in_transaction AS open, @@wait_timeout = @@global.wait_timeout AS patient'),
     ).toEqual([{ open: 0, patient: 1 }]);
     await other.query('ROLLBACK');
-    expect(await tables.deliver(changes, ...marks, false)).toBe(true);
+    expect(await tables.deliver(changes, ...marks, 'deliver')).toBe(true);
   });
 
   it('a connection that is killed in MariaDB, and a server that returns, cost nothing', async () => {

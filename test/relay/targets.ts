@@ -203,7 +203,10 @@ export async function postgresTarget(
   };
 }
 
-export async function mysqlTarget(port: number, options = ''): Promise<ProxiedTarget & { readonly table: string }> {
+export async function mysqlTarget(
+  port: number,
+  options = '',
+): Promise<ProxiedTarget & Pick<TcpProxy, 'bytes'> & { readonly table: string }> {
   const proxy = await startProxy(port);
   const table = uniqueName();
   const client = await createConnection({
@@ -222,6 +225,7 @@ export async function mysqlTarget(port: number, options = ''): Promise<ProxiedTa
       return { seqs: null, products: new Map(rows.map(({ vbid, body }) => [vbid, JSON.parse(body) as unknown])) };
     },
     ...behind(proxy),
+    bytes: proxy.bytes,
     remove: async () => {
       await proxy.cut();
       await client.query(`DROP TABLE IF EXISTS ${table}`);

@@ -44,28 +44,36 @@ export class MysqlError extends Error {
   }
 }
 
-function byteLength(row: Row): number {
-  return row.reduce<number>((sum, value) => sum + VALUE_BYTES + Buffer.byteLength(String(value ?? '')), 0);
+/** A row as the driver gets it: of texts, because it sends a request for each run of rows with the same types. */
+export interface TextRow {
+  readonly texts: (string | null)[];
+  /** What it takes of a request. */
+  readonly bytes: number;
+}
+
+export function textRow(row: Row): TextRow {
+  const texts = row.map((value) =>
+    typeof value === 'boolean' ? String(Number(value)) : value === null ? null : String(value),
+  );
+  const bytes = texts.reduce((sum, text) => sum + VALUE_BYTES + (text === null ? 0 : Buffer.byteLength(text)), 0);
+  return { texts, bytes };
 }
 
 /** Splits rows into pieces of at most `maxBytes`, or of one row. @throws SinkError refused for a row that the server cannot take */
-function piecesOf<R extends Row>(rows: readonly R[], maxPacket: number, maxBytes: number): R[][] {
-  const pieces: R[][] = [];
-  let piece: R[] = [];
-  let bytes = 0;
-  for (const row of rows) {
-    const size = byteLength(row);
-    if (size + REQUEST_BYTES > maxPacket) {
+function piecesOf(rows: readonly TextRow[], maxPacket: number, maxBytes: number): (string | null)[][][] {
+  const pieces: (string | null)[][][] = [];
+  let left = 0;
+  for (const { texts, bytes } of rows) {
+    if (bytes + REQUEST_BYTES > maxPacket) {
       const limit = `max_allowed_packet of the server (${maxPacket})`;
-      throw new SinkError('refused', `MySQL: a row takes ${size} bytes, more than ${limit}. Raise it`);
+      throw new SinkError('refused', `MySQL: a row takes ${bytes} bytes, more than ${limit}. Raise it`);
     }
-    if (piece.length === 0 || bytes + size > maxBytes) {
-      piece = [];
-      bytes = 0;
-      pieces.push(piece);
+    if (pieces.length === 0 || bytes > left) {
+      pieces.push([]);
+      left = maxBytes;
     }
-    piece.push(row);
-    bytes += size;
+    pieces.at(-1)?.push(texts);
+    left -= bytes;
   }
   return pieces;
 }
@@ -143,19 +151,13 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
     isMariaDb,
     query,
     /** Runs a statement for each row. */
-    each: async (sql: string, rows: readonly Row[]): Promise<void> => {
-      const texts = rows.map((row) =>
-        // Of one type: the driver sends a request for each run of rows with the same types.
-        row.map((value) =>
-          typeof value === 'boolean' ? String(Number(value)) : value === null ? null : String(value),
-        ),
-      );
-      for (const piece of piecesOf(texts, maxPacket, maxBytes)) await call(() => driver.batch(sql, piece));
+    each: async (sql: string, rows: readonly TextRow[]): Promise<void> => {
+      for (const piece of piecesOf(rows, maxPacket, maxBytes)) await call(() => driver.batch(sql, piece));
     },
     /** Runs a statement for all keys, of which it names some at once. @param sql with a list for IN @returns all rows */
     forKeys: async (sql: (list: string) => string, keys: readonly string[]): Promise<unknown[]> => {
       const found: unknown[] = [];
-      const rows = keys.map((key) => [key] as const);
+      const rows = keys.map((key) => textRow([key]));
       // In the text of a statement, a character may be escaped.
       for (const piece of piecesOf(rows, maxPacket, maxBytes / 2)) {
         const answer = await query(sql(piece.map(() => '?').join()), piece.flat());

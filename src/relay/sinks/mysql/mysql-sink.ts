@@ -1,12 +1,12 @@
 import { CatchwordError, messageOf } from '../../../base/errors.ts';
-import { masked } from '../../../base/redact.ts';
 import { SinkError, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
-import { createConnectedSink } from '../connected-sink.ts';
-import { explainKept, openTable, tryToWrite } from '../sql/sink-table.ts';
-import { allTables, TABLE_OPTIONS } from '../sql/table-layout.ts';
+import { tryToWrite } from '../sql/sink-table.ts';
+import { createSqlSink } from '../sql/sql-sink.ts';
+import { TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED } from './mysql-address.ts';
 import { connect, MysqlError } from './mysql-connection.ts';
+import { mysqlDialect } from './mysql-dialect.ts';
 import { checkLayout, ensureLayout, resolveNames } from './mysql-layout.ts';
 import { isTooMuch, mysqlTables } from './mysql-table.ts';
 
@@ -41,44 +41,31 @@ export const createMysqlSink: SinkFactory = ({ url, hide }) => {
   const { table, removals } = readOptions(url, TABLE_OPTIONS, Object.keys(FOLLOWED));
   const asked = readOptions(url, FOLLOWED, Object.keys(TABLE_OPTIONS));
 
-  return createConnectedSink({
+  return createSqlSink(
+    {
+      batch: { events: 5_000, chars: 8_000_000 },
+      connect: (life) => connect(driverConfig(url, asked), life),
+      leave: (db) => db.end(),
+      resolveNames: (db) => resolveNames(db, table),
+      ensureLayout,
+      tablesOf: (db, names) => mysqlTables(db, { table, names, removals }),
+      dialectOf: mysqlDialect,
+      check: async (db, signal, tell) => {
+        const names = await resolveNames(db, table);
+        if (!(await checkLayout(db, names))) {
+          return `table ${table} can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)`;
+        }
+        await db.query(`SET SESSION innodb_lock_wait_timeout = ${CHECK_LOCK_TIMEOUT_S}`);
+        await db.inTransaction('ROLLBACK', async () => {
+          const found = await mysqlTables(db, { table, names, removals }).readCursor();
+          if (found?.isFilled === true) tell?.(found);
+          const own = { ...names, key: `${names.key} (catchword doctor)` };
+          await tryToWrite(mysqlTables(db, { table, names: own, removals, transaction: (_, work) => work() }), signal);
+        });
+        return `rows of table ${table} can be written and removed (tried in a transaction that was rolled back)`;
+      },
+      toSinkError,
+    },
     hide,
-    batch: { events: 5_000, chars: 8_000_000 },
-    connect: async (life) => connect(driverConfig(url, asked), life),
-    leave: (db) => db.end(),
-    open: async (db, mark) => {
-      const names = await resolveNames(db, table);
-      await ensureLayout(db, names);
-      const opened = await openTable(mysqlTables(db, { table, names, removals }), mark);
-      return {
-        ...opened,
-        fillEnds: (...args) =>
-          opened.fillEnds(...args).catch((error: unknown) => {
-            throw explainKept(table, error instanceof SinkError ? error : toSinkError(masked(error, hide)), error);
-          }),
-      };
-    },
-    drop: async (db) => {
-      const names = await resolveNames(db, table);
-      await ensureLayout(db, names);
-      await db.query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
-      await db.query(`DELETE FROM ${names.cursor} WHERE table_name = ?`, [names.key]);
-      return `the table ${names.cursor}, which all sinks of this database share`;
-    },
-    check: async (db, signal, tell) => {
-      const names = await resolveNames(db, table);
-      if (!(await checkLayout(db, names))) {
-        return `table ${table} can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)`;
-      }
-      await db.query(`SET SESSION innodb_lock_wait_timeout = ${CHECK_LOCK_TIMEOUT_S}`);
-      await db.inTransaction('ROLLBACK', async () => {
-        const found = await mysqlTables(db, { table, names, removals }).readCursor();
-        if (found?.isFilled === true) tell?.(found);
-        const own = { ...names, key: `${names.key} (catchword doctor)` };
-        await tryToWrite(mysqlTables(db, { table, names: own, removals, transaction: (_, work) => work() }), signal);
-      });
-      return `rows of table ${table} can be written and removed (tried in a transaction that was rolled back)`;
-    },
-    toSinkError,
-  });
+  );
 };

@@ -1,13 +1,12 @@
 import * as z from 'zod';
-import { PART_NAMES } from '../../../catalog/fields.ts';
+import { PART_NAMES, type Part } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
 import { isSameMark } from '../../stored-mark.ts';
-import { type ProductRows, rowsOf } from '../sql/event-rows.ts';
-import { type Cursor, cursorSchema, lossOf, type SqlTables } from '../sql/sink-table.ts';
+import { type Row, rowsOf } from '../sql/event-rows.ts';
+import { type Cursor, cursorSchema, type How, lossOf, type SqlTables } from '../sql/sink-table.ts';
 import type { Removals, TableNames } from '../sql/table-layout.ts';
-import { type MysqlConnection, MysqlError } from './mysql-connection.ts';
-import { hasRows, quoted } from './mysql-layout.ts';
-import { marksOf, mysqlRows, WRITTEN } from './mysql-rows.ts';
+import { type MysqlConnection, MysqlError, type TextRow, textRow } from './mysql-connection.ts';
+import { hasRows, mysqlLayout, quoted } from './mysql-layout.ts';
 
 const DUPLICATE = 1062;
 /** A lock that was not granted in time; a deadlock; ended by a limit of time; no memory for locks. */
@@ -18,7 +17,14 @@ export function isTooMuch(error: unknown): boolean {
   return error instanceof MysqlError && TOO_MUCH.includes(error.errno);
 }
 
+/** How MySQL gets a body, and a time: in UTC, as `datetime(3)` takes it. */
+export const WRITTEN = {
+  body: (json: string): string => json,
+  time: (ms: number): string => new Date(ms).toISOString().slice(0, -1).replace('T', ' '),
+};
+
 const keysSchema = z.array(z.object({ vbid: z.string() }));
+const knownSchema = z.array(z.object({ vbid: z.string(), seq: z.number(), fill: z.number() }));
 
 interface TableOptions {
   /** As configured. */
@@ -29,11 +35,109 @@ interface TableOptions {
   readonly transaction?: MysqlConnection['inTransaction'];
 }
 
+interface Gone {
+  readonly vbid: string;
+  readonly seq: number;
+  readonly time: string;
+}
+
+/** Rows that a batch of events makes. */
+interface Changes {
+  readonly living: readonly { readonly vbid: string; readonly seq: number; readonly row: TextRow }[];
+  readonly parts: Readonly<Record<Part, readonly TextRow[]>>;
+  readonly gone: readonly Gone[];
+}
+
+const textRows = (rows: readonly Row[]): TextRow[] => rows.map(textRow);
+
+/** Writes the rows of a sink's tables, in a transaction of the caller. */
+function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
+  const { living: columns, parts: partColumns } = mysqlLayout(db.isMariaDb);
+  const product = Object.keys(columns);
+  const seqAt = product.indexOf('seq');
+  const insertText = (table: string, into: readonly string[], more = '') =>
+    `INSERT INTO ${table} (${into.map((name) => quoted(name)).join(', ')}${more && ', fill'})
+     VALUES (${into.map(() => '?').join(', ')}${more && `, ${more}`})`;
+  // Whether a row is older is decided before. VALUES() is deprecated in MySQL, but MariaDB has nothing else.
+  const overwrite = [...product.slice(1), 'fill'].map((name) => `${quoted(name)} = VALUES(${quoted(name)})`).join(', ');
+
+  /** Deletes parts that belong to no living product. @param range of keys, a condition on `p.vbid` */
+  async function deleteOrphans(range: string, values: readonly string[]): Promise<void> {
+    for (const part of PART_NAMES) {
+      await db.query(
+        `DELETE p FROM ${names[part]} AS p
+         LEFT JOIN ${names.table} AS t ON t.vbid = p.vbid AND t.removed_at IS NULL WHERE ${range} AND t.vbid IS NULL`,
+        values,
+      );
+    }
+  }
+
+  async function remove(gone: readonly Gone[], fill: number): Promise<void> {
+    if (removals === 'delete') {
+      const keys = gone.map(({ vbid }) => vbid);
+      await db.forKeys((list) => `DELETE FROM ${names.table} WHERE vbid IN (${list})`, keys);
+      return;
+    }
+    const set = 'removed_at = ?, changed_at = ?, seq = ?, fill = ?';
+    const rows = gone.map(({ vbid, seq, time }) => textRow([time, time, seq, fill, vbid]));
+    await db.each(`UPDATE ${names.table} SET ${set} WHERE vbid = ?`, rows);
+  }
+
+  /** Keeps the changes that may overwrite their rows, locks these rows, and deletes their parts. */
+  async function replaceable({ living, gone }: Changes, fill: number, how: How) {
+    const keys = [...living, ...gone].map(({ vbid }) => vbid);
+    const text = (list: string) => `SELECT vbid, seq, fill FROM ${names.table} WHERE vbid IN (${list}) FOR UPDATE`;
+    const known = new Map(knownSchema.parse(await db.forKeys(text, keys)).map((row) => [row.vbid, row]));
+    /** Whether the row is not from this fill, or not newer. */
+    const isOlder = ({ vbid, seq }: { readonly vbid: string; readonly seq: number }): boolean => {
+      const row = known.get(vbid);
+      return how === 'repair' || row === undefined || row.fill < fill || row.seq <= seq;
+    };
+    const kept = { living: living.filter(isOlder), gone: gone.filter((one) => known.has(one.vbid) && isOlder(one)) };
+    const replaced = [...kept.living, ...kept.gone].map(({ vbid }) => vbid);
+    for (const part of PART_NAMES)
+      await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, replaced);
+    return kept;
+  }
+
+  return {
+    remove,
+    deleteOrphans,
+    changesOf: (events: Parameters<typeof rowsOf>[0]): Changes => {
+      const { living, parts, gone } = rowsOf(events, WRITTEN);
+      return {
+        living: living.map((row) => ({ vbid: String(row[0]), seq: Number(row[seqAt]), row: textRow(row) })),
+        parts: {
+          prices: textRows(parts.prices),
+          contributors: textRows(parts.contributors),
+          identifiers: textRows(parts.identifiers),
+        },
+        gone: gone.map(([vbid, seq, time]) => ({ vbid: String(vbid), seq: Number(seq), time: String(time) })),
+      };
+    },
+    write: async (changes: Changes, fill: number, how: How): Promise<void> => {
+      const { living, gone } = how === 'insert' ? changes : await replaceable(changes, fill, how);
+      const insert = insertText(names.table, product, String(fill));
+      const text = how === 'insert' ? insert : `${insert} ON DUPLICATE KEY UPDATE ${overwrite}, removed_at = NULL`;
+      await db.each(
+        text,
+        living.map(({ row }) => row),
+      );
+      const written = new Set<string | null | undefined>(living.map(({ vbid }) => vbid));
+      for (const part of PART_NAMES) {
+        const rows = changes.parts[part].filter(({ texts }) => written.has(texts[0]));
+        await db.each(insertText(names[part], Object.keys(partColumns[part])), rows);
+      }
+      await remove(gone, fill);
+    },
+  };
+}
+
 /** The tables of a sink in MySQL or MariaDB. */
-export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTables<ProductRows> {
+export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTables<Changes> {
   const { table, names, removals, transaction = db.inTransaction } = options;
   const { key } = names;
-  const { write, remove, deleteOrphans } = mysqlRows(db, names, removals);
+  const { write, remove, deleteOrphans, changesOf } = rowWriter(db, names, removals);
 
   async function readCursor(lock: '' | 'FOR UPDATE' = ''): Promise<(Cursor & { fill: number }) | null> {
     const [found] = await db.query(
@@ -53,21 +157,22 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
     });
   }
 
-  async function moveCursor({ generation, cursor, at, late }: Mark, fillEnded?: true): Promise<true> {
-    const isFilled = await hasRows(db, names.table);
+  async function moveCursor({ generation, cursor, at, late }: Mark, more = ''): Promise<true> {
     await db.query(
-      `UPDATE ${names.cursor} SET generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ?${fillEnded ? ', fill_ended = 1' : ''} WHERE table_name = ?`,
-      [generation, cursor, at, late, isFilled, key],
+      `UPDATE ${names.cursor} SET generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = EXISTS (SELECT 1 FROM ${names.table})${more}
+       WHERE table_name = ?`,
+      [generation, cursor, at, late, key],
     );
     return true;
   }
 
   return {
     table,
+    names,
     server: 'MySQL',
     readCursor,
     hasRows: () => hasRows(db, names.table),
-    changesOf: (events) => rowsOf(events, WRITTEN),
+    changesOf,
     beginFill: async ({ incarnation, generation, cursor, at, late }, written) =>
       await transaction('COMMIT', async () => {
         const now = await readCursor('FOR UPDATE');
@@ -77,27 +182,16 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
         for (const part of PART_NAMES) isNew &&= !(await hasRows(db, names[part]));
         // Greater than the fill number of any row, even if the cursor row was lost.
         const fill = Math.max((now?.fill ?? 0) + 1, Date.now());
-        const row = {
-          table_name: key,
-          incarnation,
-          generation,
-          cursor,
-          at,
-          late,
-          fill,
-          has_rows: isFilled,
-          fill_ended: !isFilled,
-        };
-        const columns = Object.keys(row);
         await db.query(
-          `REPLACE INTO ${names.cursor} (${columns.map((name) => quoted(name)).join(', ')}) VALUES (${marksOf(columns)})`,
-          Object.values(row),
+          `REPLACE INTO ${names.cursor} (table_name, incarnation, generation, \`cursor\`, at, late, fill, has_rows, fill_ended)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+          [key, incarnation, generation, cursor, at, late, fill, isFilled, !isFilled],
         );
         return { fillEnded: !isFilled, isNew };
       }),
-    deliver: async (changes, mark, written, isNew) =>
+    deliver: async (changes, mark, written, how) =>
       (await fenced(written, async (fill) => {
-        await write(changes, fill, isNew);
+        await write(changes, fill, how);
         return await moveCursor(mark);
       })) ?? false,
     removeUnseen: async (last, size, kept, written) =>
@@ -111,10 +205,10 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
           [last, reached, fill],
         );
         const isKept = new Set(kept);
-        const time = WRITTEN.time(Date.now());
-        const gone = keysSchema.parse(unseen).flatMap(({ vbid }) => (isKept.has(vbid) ? [] : [vbid]));
+        const gone = { seq: written.cursor, time: WRITTEN.time(Date.now()) };
+        const keys = keysSchema.parse(unseen).filter(({ vbid }) => !isKept.has(vbid));
         await remove(
-          gone.map((one) => ({ key: one, seq: written.cursor, time })),
+          keys.map(({ vbid }) => ({ vbid, ...gone })),
           0,
         );
         await deleteOrphans('p.vbid > ? AND p.vbid <= ?', [last, reached]);
@@ -123,7 +217,7 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
     endFill: async (last, mark, written) =>
       (await fenced(written, async () => {
         if (last !== null) await deleteOrphans('p.vbid > ?', [last]);
-        return await moveCursor(mark, true);
+        return await moveCursor(mark, ', fill_ended = 1');
       })) ?? false,
     isTooMuch,
     isDuplicate: (error) => error instanceof MysqlError && error.errno === DUPLICATE,

@@ -54,7 +54,7 @@ export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK'
   }
 }
 
-const LAYOUT = layoutIn({
+export const LAYOUT = layoutIn({
   key: 'text',
   text: 'text',
   flag: 'boolean',
@@ -158,13 +158,4 @@ export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = 
       throw mayNotCreate('PostgreSQL', showsSql ? statements : null, error);
     }
   }
-}
-
-/** Removes the tables of a sink, and its row in the table that all sinks share. */
-export async function dropLayout(db: pg.Client, names: TableNames): Promise<void> {
-  await ensureLayout(db, names);
-  await inTransaction(db, 'COMMIT', async () => {
-    await db.query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
-    await db.query({ text: `DELETE FROM ${names.cursor} WHERE table_name = $1`, values: [names.key] });
-  });
 }

@@ -1,16 +1,15 @@
 import pg from 'pg';
 import { CatchwordError, messageOf } from '../../../base/errors.ts';
-import { masked } from '../../../base/redact.ts';
 import { SinkError, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
-import { createConnectedSink } from '../connected-sink.ts';
-import { explainKept, openTable, tryToWrite } from '../sql/sink-table.ts';
+import { tryToWrite } from '../sql/sink-table.ts';
+import { createSqlSink } from '../sql/sql-sink.ts';
 import { TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
 import { connect } from './postgres-connection.ts';
-import { dropLayout, ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
+import { postgresDialect } from './postgres-dialect.ts';
+import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
 import { isTooMuch, postgresTables } from './postgres-table.ts';
-import { createPostgresVerifier } from './postgres-verifier.ts';
 
 /**
  * A table with one row per product, and tables with its prices and other parts, written set-based. The mark is in
@@ -42,46 +41,32 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
   const { table, removals } = readOptions(url, TABLE_OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
   const asked = readOptions(url, FOLLOWED, [...Object.keys(TABLE_OPTIONS), ...WITHOUT_EFFECT]);
 
-  return createConnectedSink({
+  return createSqlSink(
+    {
+      batch: { events: 10_000, chars: 8_000_000 },
+      connect: (life) => connect(driverConfig(url, asked), life),
+      leave: (db) => db.end(),
+      resolveNames: (db) => resolveNames(db, table),
+      ensureLayout,
+      tablesOf: (db, names) => postgresTables(db, { table, names, removals }),
+      dialectOf: postgresDialect,
+      check: async (db, signal, tell) => {
+        const names = await resolveNames(db, table);
+        await inTransaction(db, 'ROLLBACK', async () => {
+          await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
+          await ensureLayout(db, names, true);
+          const tablesOf = (key: string) => postgresTables(db, { table, names: { ...names, key }, removals });
+          const found = await tablesOf(names.key).readCursor();
+          if (found?.isFilled === true) tell?.(found);
+          await tryToWrite(tablesOf(`${names.key} (catchword doctor)`), signal);
+        });
+        const tried = 'tried in a transaction that was rolled back';
+        return names.exists
+          ? `rows of table ${table} can be written and removed (${tried})`
+          : `table ${table} can be created and written (${tried})`;
+      },
+      toSinkError,
+    },
     hide,
-    batch: { events: 10_000, chars: 8_000_000 },
-    verifies: true,
-    connect: async (life) => connect(driverConfig(url, asked), life),
-    leave: (db) => db.end(),
-    open: async (db, mark) => {
-      const names = await resolveNames(db, table);
-      await ensureLayout(db, names);
-      const tables = postgresTables(db, { table, names, removals });
-      const opened = await openTable(tables, mark);
-      return {
-        ...opened,
-        verifier: (positions) => createPostgresVerifier(db, names, tables, opened.cursor, positions),
-        fillEnds: (...args) =>
-          opened.fillEnds(...args).catch((error: unknown) => {
-            throw explainKept(table, error instanceof SinkError ? error : toSinkError(masked(error, hide)), error);
-          }),
-      };
-    },
-    drop: async (db) => {
-      const names = await resolveNames(db, table);
-      await dropLayout(db, names);
-      return `the table ${names.cursor}, which all sinks of this database share`;
-    },
-    check: async (db, signal, tell) => {
-      const names = await resolveNames(db, table);
-      await inTransaction(db, 'ROLLBACK', async () => {
-        await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
-        await ensureLayout(db, names, true);
-        const tablesOf = (key: string) => postgresTables(db, { table, names: { ...names, key }, removals });
-        const found = await tablesOf(names.key).readCursor();
-        if (found?.isFilled === true) tell?.(found);
-        await tryToWrite(tablesOf(`${names.key} (catchword doctor)`), signal);
-      });
-      const tried = 'tried in a transaction that was rolled back';
-      return names.exists
-        ? `rows of table ${table} can be written and removed (${tried})`
-        : `table ${table} can be created and written (${tried})`;
-    },
-    toSinkError,
-  });
+  );
 };

@@ -1,5 +1,6 @@
 import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
+import type { How } from '../sql/sink-table.ts';
 import type { Removals, TableNames } from '../sql/table-layout.ts';
 import { PART_COLUMNS, PRODUCT_COLUMNS } from './postgres-layout.ts';
 
@@ -37,11 +38,7 @@ function columnsAt(first: number, columns: Readonly<Record<string, string>>): st
   return unnested.join(', ');
 }
 
-/**
- * @param how `insert`: none of the products is in the table, and none is removed; to look for them takes longer than to
- *   insert them. `repair`: whatever the `seq` of a row is
- */
-function deliverText(names: TableNames, removals: Removals, how: 'deliver' | 'insert' | 'repair'): string {
+function deliverText(names: TableNames, removals: Removals, how: How): string {
   const isNew = how === 'insert';
   const { table, cursor } = names;
   const product = MARK_PARAMETERS + 1;

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { messageOf } from '../../../base/errors.ts';
 import type { Mark } from '../../sink.ts';
-import { cursorSchema, type SqlTables } from '../sql/sink-table.ts';
+import { cursorSchema, type How, type SqlTables } from '../sql/sink-table.ts';
 import type { Removals, TableNames } from '../sql/table-layout.ts';
 import { parametersOf } from './postgres-parameters.ts';
 import { markParameters, statementsOf, WIDTHS } from './postgres-statements.ts';
@@ -25,23 +25,13 @@ interface TableOptions {
   readonly removals: Removals;
 }
 
-export interface PostgresTables extends SqlTables<Buffer[]> {
-  /** As `deliver`, whatever the `seq` of a row is. */
-  readonly repair: (parameters: Buffer[], mark: Mark, written: Mark | null) => Promise<boolean>;
-}
-
 /** The tables of a sink in PostgreSQL: each call is one statement. */
-export function postgresTables(db: pg.Client, { table, names, removals }: TableOptions): PostgresTables {
+export function postgresTables(db: pg.Client, { table, names, removals }: TableOptions): SqlTables<Buffer[]> {
   const { key } = names;
   const sql = statementsOf(names, removals);
 
   /** Runs a statement that moves the cursor to `mark`. */
-  async function move(
-    name: 'deliver' | 'insert' | 'repair' | 'endFill',
-    mark: Mark,
-    written: Mark | null,
-    more: unknown[],
-  ) {
+  async function move(name: How | 'endFill', mark: Mark, written: Mark | null, more: unknown[]) {
     const values = [...markParameters(key, mark, written), ...more];
     const { rows } = await db.query<{ moved: number }>({ text: sql[name], values });
     return rows[0]?.moved === 1;
@@ -49,6 +39,7 @@ export function postgresTables(db: pg.Client, { table, names, removals }: TableO
 
   return {
     table,
+    names,
     server: 'PostgreSQL',
     readCursor: async () => {
       const { rows } = await db.query({ text: sql.readCursor, values: [key] });
@@ -61,11 +52,8 @@ export function postgresTables(db: pg.Client, { table, names, removals }: TableO
       return rows[0];
     },
     changesOf: parametersOf,
-    deliver: async (parameters, mark, written, isNew) =>
-      isNew
-        ? await move('insert', mark, written, parameters.slice(0, -WIDTHS.gone))
-        : await move('deliver', mark, written, parameters),
-    repair: async (parameters, mark, written) => await move('repair', mark, written, parameters),
+    deliver: async (parameters, mark, written, how) =>
+      await move(how, mark, written, how === 'insert' ? parameters.slice(0, -WIDTHS.gone) : parameters),
     removeUnseen: async (last, size, kept, { incarnation, generation, cursor, late }) => {
       const values = [key, incarnation, generation, cursor, late, last, size, kept];
       const { rows } = await db.query<{ last: string | null }>({ text: sql.endFillStep, values });

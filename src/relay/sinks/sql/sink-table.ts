@@ -2,6 +2,8 @@ import * as z from 'zod';
 import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
 import { emptyPosition, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
+import type { Written } from './event-rows.ts';
+import type { TableNames } from './table-layout.ts';
 
 /*
  * A table of products that knows its position, in whichever database: where it continues, and how it is filled. Each kind of
@@ -31,24 +33,28 @@ interface BegunFill {
 }
 
 /**
+ * - insert: none of the products is in the table; to look for them takes longer than to insert them
+ * - repair: whatever the `seq` of a row is
+ */
+export type How = 'deliver' | 'insert' | 'repair';
+
+/**
  * What one kind of database does with the tables of a sink. A call that writes gets `written`, the mark that this process
  * left in the cursor row. It does nothing if the row has another one, or if a table that had rows is empty.
  */
 export interface SqlTables<Changes> {
   /** As configured. */
   readonly table: string;
+  readonly names: TableNames;
   /** The product, for people. */
   readonly server: string;
   readonly readCursor: () => Promise<Cursor | null>;
   readonly hasRows: () => Promise<boolean>;
   /** @returns undefined if it did nothing */
   readonly beginFill: (mark: Mark, written: Mark | null) => Promise<BegunFill | undefined>;
-  readonly changesOf: (events: readonly SinkEvent[]) => Changes;
-  /**
-   * @param isNew whether none of the products is in the table: to look for them takes longer than to insert them
-   * @returns whether it did anything
-   */
-  readonly deliver: (changes: Changes, mark: Mark, written: Mark | null, isNew: boolean) => Promise<boolean>;
+  readonly changesOf: (events: readonly Written[]) => Changes;
+  /** @returns whether it did anything */
+  readonly deliver: (changes: Changes, mark: Mark, written: Mark | null, how: How) => Promise<boolean>;
   /** Removes unseen rows among the `size` keys after `last`, except `kept`. @returns the last of these keys; null if there is none */
   readonly removeUnseen: (last: string, size: number, kept: readonly string[], written: Mark) => Promise<string | null>;
   /** @param last the last key of the table; null without a fill. @returns whether it did anything */
@@ -66,23 +72,39 @@ export function lossOf(table: string, cursor: Cursor | null): string | null {
   return null;
 }
 
-/** Removes the rows that the fill did not deliver, fewer at once if it takes too long. @returns the last key */
-async function removeAllUnseen(
-  tables: Pick<SqlTables<unknown>, 'removeUnseen' | 'isTooMuch'>,
-  kept: readonly string[],
-  written: Mark,
-): Promise<string> {
-  let last = '';
-  for (let size = STEP; ; ) {
+/** Walks over keys, with fewer at once if that takes too long. @param step takes `size` keys after `after`; null: none is left */
+export async function* inSteps<Found extends { readonly last: string }>(
+  isTooMuch: (error: unknown) => boolean,
+  most: number,
+  step: (after: string, size: number) => Promise<Found | null>,
+): AsyncGenerator<Found> {
+  let after = '';
+  for (let size = most; ; ) {
     try {
-      const reached = await tables.removeUnseen(last, size, kept, written);
-      if (reached === null) return last;
-      last = reached;
+      const found = await step(after, size);
+      if (found === null) return;
+      yield found;
+      after = found.last;
     } catch (error) {
-      if (!tables.isTooMuch(error) || size === 1) throw error;
+      if (!isTooMuch(error) || size === 1) throw error;
       size = Math.floor(size / 2);
     }
   }
+}
+
+/** Removes the rows that the fill did not deliver. @returns the last key */
+async function removeAllUnseen(
+  { isTooMuch, removeUnseen }: Pick<SqlTables<unknown>, 'removeUnseen' | 'isTooMuch'>,
+  kept: readonly string[],
+  written: Mark,
+): Promise<string> {
+  let end = '';
+  const steps = inSteps(isTooMuch, STEP, async (after, size) => {
+    const last = await removeUnseen(after, size, kept, written);
+    return last === null ? null : { last };
+  });
+  for await (const { last } of steps) end = last;
+  return end;
 }
 
 /** Decides how far the table is. @param mark what the mirror believes */
@@ -167,13 +189,13 @@ export async function openTable<Changes>(
       prepared = null;
       if (fill.isNew && events.every(({ body }) => body !== null)) {
         try {
-          return await moved(mark, await tables.deliver(changes, mark, written, true));
+          return await moved(mark, await tables.deliver(changes, mark, written, 'insert'));
         } catch (error) {
           if (!tables.isDuplicate(error)) throw error;
           fill = { ...fill, isNew: false };
         }
       }
-      await moved(mark, await tables.deliver(changes, mark, written, false));
+      await moved(mark, await tables.deliver(changes, mark, written, 'deliver'));
     },
     recheck: async () => {
       const cursor = await tables.readCursor();
@@ -181,14 +203,6 @@ export async function openTable<Changes>(
     },
     cursor: { written: () => written, moved, conflict },
   };
-}
-
-/** Says that the rows which a fill did not deliver cannot be removed, if that is why its end failed. */
-export function explainKept(table: string, known: SinkError, error: unknown): unknown {
-  if (known.failure !== 'refused') return error;
-  const what = `rows of ${table} that the mirror does not have cannot be removed`;
-  const message = `${what}: ${known.message}. Use removals=tombstone`;
-  return new SinkError('misconfigured', message, { cause: error });
 }
 
 const CHECK_MARK: Mark = { ...UNKNOWN_OWNER, incarnation: 'catchword doctor' };

@@ -73,6 +73,8 @@ export function layoutIn(types: Types) {
   /** Columns of parts, with their types. */
   const partColumns = (part: Part): Columns => ({ vbid: types.key, ...typesOf(PARTS[part]) });
   const parts = Object.fromEntries(PART_NAMES.map((part) => [part, partColumns(part)])) as Record<Part, Columns>;
+  /** What rows have of a living product, in the order of `ProductRows`. */
+  const living: Columns = { vbid: types.key, ...products, body: types.json, seq: types.count, changed_at: types.time };
   const partTable = (part: Part, ...indexes: string[]): TableLayout => ({
     columns: { ...parts[part], id: types.id, vbid: `${types.key} NOT NULL` },
     indexes,
@@ -106,7 +108,7 @@ export function layoutIn(types: Types) {
       indexes: [],
     },
   };
-  return { products, parts, tables };
+  return { products, living, parts, tables };
 }
 
 /** In the order in which they are created. */

@@ -1,0 +1,34 @@
+import type pg from 'pg';
+import { SinkError } from '../../sink.ts';
+import type { Dialect } from '../sql/sql-verifier.ts';
+import { jsonbText, numericText } from './jsonb-text.ts';
+import { LAYOUT } from './postgres-layout.ts';
+
+/** How PostgreSQL prints values, and calculates with texts. */
+export function postgresDialect(db: pg.Client): Dialect {
+  const query = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+    (await db.query({ text, values: [...values] })).rows;
+  return {
+    layout: LAYOUT,
+    query,
+    parameter: (n) => `$${n}`,
+    beforeDeep: async () => {
+      const [{ encoding } = { encoding: '' }] = await query<{ encoding: string }>(
+        `SELECT current_setting('server_encoding') AS encoding`,
+      );
+      if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
+      throw new SinkError(
+        'misconfigured',
+        `PostgreSQL: jsonb has another order of keys in ${encoding}; compare without --deep`,
+      );
+    },
+    textSql: (column, type) =>
+      `${type === LAYOUT.living.changed_at ? `(round(extract(epoch FROM ${column}) * 1000)::bigint)` : column}::text`,
+    textOf: (value, type) => {
+      if (type === 'numeric') return numericText(String(value));
+      return type === 'jsonb' ? jsonbText(String(value)) : String(value);
+    },
+    md5Sql: (text) => `md5(convert_to(${text}, 'UTF8'))`,
+    numberSql: (hex, digits) => `('x' || substr(${hex}, 1, ${digits}))::bit(${4 * digits})::bigint`,
+  };
+}

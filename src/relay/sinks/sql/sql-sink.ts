@@ -1,0 +1,58 @@
+import { type Hide, masked } from '../../../base/redact.ts';
+import { type Sink, SinkError } from '../../sink.ts';
+import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
+import { openTable, type SqlTables } from './sink-table.ts';
+import { createSqlVerifier, type Dialect } from './sql-verifier.ts';
+import { allTables, type TableNames } from './table-layout.ts';
+
+/** What one kind of database has for a sink. */
+interface SqlServer<Db, Changes>
+  extends Pick<ConnectedStore<Db, never>, 'batch' | 'connect' | 'leave' | 'check' | 'toSinkError'> {
+  readonly resolveNames: (db: Db) => Promise<TableNames>;
+  /** Creates missing tables. */
+  readonly ensureLayout: (db: Db, names: TableNames) => Promise<void>;
+  readonly tablesOf: (db: Db, names: TableNames) => SqlTables<Changes>;
+  readonly dialectOf: (db: Db) => Dialect;
+}
+
+/** Says that the rows which a fill did not deliver cannot be removed, if that is why its end failed. */
+function explainKept(table: string, known: SinkError, error: unknown): unknown {
+  if (known.failure !== 'refused') return error;
+  const what = `rows of ${table} that the mirror does not have cannot be removed`;
+  const message = `${what}: ${known.message}. Use removals=tombstone`;
+  return new SinkError('misconfigured', message, { cause: error });
+}
+
+/** Makes a sink of tables in a database. */
+export function createSqlSink<Db, Changes>(server: SqlServer<Db, Changes>, hide: Hide): Sink {
+  const { resolveNames, ensureLayout, tablesOf, dialectOf, toSinkError, ...shared } = server;
+  return createConnectedSink<Db>({
+    ...shared,
+    toSinkError,
+    hide,
+    verifies: true,
+    open: async (db, mark) => {
+      const names = await resolveNames(db);
+      await ensureLayout(db, names);
+      const tables = tablesOf(db, names);
+      const opened = await openTable(tables, mark);
+      return {
+        ...opened,
+        verifier: (positions) => createSqlVerifier(tables, opened.cursor, dialectOf(db), positions),
+        fillEnds: (...args) =>
+          opened.fillEnds(...args).catch((error: unknown) => {
+            const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
+            throw explainKept(tables.table, known, error);
+          }),
+      };
+    },
+    drop: async (db) => {
+      const names = await resolveNames(db);
+      await ensureLayout(db, names);
+      const { query, parameter } = dialectOf(db);
+      await query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`, []);
+      await query(`DELETE FROM ${names.cursor} WHERE table_name = ${parameter(1)}`, [names.key]);
+      return `the table ${names.cursor}, which all sinks of this database share`;
+    },
+  });
+}

@@ -1,0 +1,168 @@
+import * as z from 'zod';
+import { PART_NAMES } from '../../../catalog/fields.ts';
+import type { BucketSum, Mark, SinkEvent, Verifier } from '../../sink.ts';
+import { digestOf } from '../../store-digest.ts';
+import { type Row, rowsOf } from './event-rows.ts';
+import { inSteps, type OpenCursor, type SqlTables } from './sink-table.ts';
+import type { Columns, layoutIn } from './table-layout.ts';
+
+/*
+ * A product consists of its row and of the rows of its parts. Each row has a number: the first 60 bits of the MD5 of a text
+ * that the database and this process make alike. The text is the number of the table, then each value behind "=", or "-" for
+ * null, with U+001F after each. The digest of the product is the sum of these numbers, because parts of one kind have no
+ * order, and because no database limits the length of a sum.
+ */
+
+/** Keys that one statement reads: far from its limit of time. */
+const STEP = 50_000;
+const END = '\x1f';
+const DIGITS = 15;
+const MODULUS = 16n ** BigInt(DIGITS);
+
+/** How one kind of database writes values, and calculates with texts. */
+export interface Dialect {
+  readonly layout: ReturnType<typeof layoutIn>;
+  /** Runs a statement, which sees one moment of all tables. */
+  readonly query: (sql: string, values: readonly unknown[]) => Promise<readonly unknown[]>;
+  /** The parameter number `n` of a statement. */
+  readonly parameter: (n: number) => string;
+  /** Optional. @throws SinkError if its texts cannot be compared */
+  readonly beforeDeep?: () => Promise<void>;
+  /** SQL: a value of this type as text. */
+  readonly textSql: (column: string, type: string) => string;
+  /** The same text, of a value that this process has. A time is in milliseconds since 1970. */
+  readonly textOf: (value: string | number | boolean, type: string) => string;
+  /** SQL: the MD5 of a text in UTF-8, in hexadecimal digits. */
+  readonly md5Sql: (text: string) => string;
+  /** SQL: the first hexadecimal digits as a whole number. */
+  readonly numberSql: (hex: string, digits: number) => string;
+}
+
+const boundSchema = z.tuple([z.object({ last: z.string().nullable() })]);
+/** A row without a name stands for a step without products. */
+const foundSchema = z.array(
+  z.object({
+    is_current: z.coerce.boolean(),
+    name: z.coerce.string().nullable(),
+    products: z.coerce.number(),
+    total: z.coerce.bigint().nullable(),
+  }),
+);
+
+const KINDS = ['table', ...PART_NAMES] as const;
+
+/** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
+export function createSqlVerifier<Changes>(
+  { names, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
+  cursor: OpenCursor,
+  { layout, query, parameter, beforeDeep, textSql, textOf, md5Sql, numberSql }: Dialect,
+  positions: boolean,
+): Verifier {
+  /** The columns that a pass compares of each table. */
+  function comparedOf(deep: boolean): readonly Columns[] {
+    const { vbid = '', seq = '', changed_at: _, ...others } = layout.living;
+    if (!deep) return [{ vbid, ...(positions && { seq }) }];
+    const product = positions ? layout.living : { vbid, ...others };
+    return [product, ...PART_NAMES.map((part) => layout.parts[part])];
+  }
+
+  function numberOf(kind: number, columns: Columns, row: Row): bigint {
+    const texts = Object.values(columns).map((type, at) => {
+      const value = row[at] ?? null;
+      return `${value === null ? '-' : `=${textOf(value, type)}`}${END}`;
+    });
+    return BigInt(`0x${digestOf(`${kind}${texts.join('')}`)}`);
+  }
+
+  function numbersOf(event: SinkEvent, deep: boolean): bigint[] {
+    const [product = {}, ...others] = comparedOf(deep);
+    if (!deep) return [numberOf(0, product, [event.vbid, event.seq])];
+    const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms });
+    const ofParts = PART_NAMES.flatMap((part, at) => parts[part].map((row) => numberOf(at + 1, others[at] ?? {}, row)));
+    return [...living.map((row) => numberOf(0, product, row)), ...ofParts];
+  }
+
+  /** Key, bucket and digest of the living products of a step. A list that is grouped, because a join with the parts takes hours
+   * if PostgreSQL has no statistics of a new table. */
+  function digestsSql(deep: boolean, buckets: ReadonlySet<number> | null, range: () => string): string {
+    const bucketOf = (key: string): string => numberSql(md5Sql(key), 3);
+    const chosen = buckets === null ? '' : ` AND ${bucketOf('t.vbid')} IN (${[...buckets].join()})`;
+    const rows = comparedOf(deep).map((columns, kind) => {
+      const values = Object.entries(columns).map(
+        ([name, type]) =>
+          `CASE WHEN t.${name} IS NULL THEN '-${END}' ELSE concat('=', ${textSql(`t.${name}`, type)}, '${END}') END`,
+      );
+      const number = numberSql(md5Sql(`concat('${kind}', ${values.join(', ')})`), DIGITS);
+      return `SELECT t.vbid, ${kind} AS kind, ${number} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
+        WHERE ${range()}${chosen}${kind === 0 ? ' AND t.removed_at IS NULL' : ''}`;
+    });
+    return `SELECT vbid, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
+      FROM (${rows.join(' UNION ALL ')}) AS numbered GROUP BY vbid HAVING min(kind) = 0`;
+  }
+
+  /** Walks over the table, in the order of its key. @param of makes a SELECT of a name, a number of products and their total */
+  async function* walk(
+    deep: boolean,
+    buckets: ReadonlySet<number> | null,
+    mark: Mark,
+    of: (digests: string) => string,
+  ) {
+    const { incarnation, generation, cursor: at, late } = mark;
+    const bound = `SELECT max(vbid) AS last FROM
+      (SELECT vbid FROM ${names.table} WHERE vbid > ${parameter(1)} ORDER BY vbid LIMIT `;
+    const steps = inSteps(isTooMuch, STEP, async (after, size) => {
+      const [{ last }] = boundSchema.parse(await query(`${bound}${size}) AS step`, [after]));
+      if (last === null) return null;
+      const values: unknown[] = [];
+      const bind = (value: unknown): string => parameter(values.push(value));
+      const range = () => `t.vbid > ${bind(after)} AND t.vbid <= ${bind(last)}`;
+      const current = `SELECT 1 FROM ${names.cursor} AS c WHERE c.table_name = ${bind(names.key)} AND c.incarnation = ${bind(incarnation)}
+        AND c.generation = ${bind(generation)} AND c.cursor = ${bind(at)} AND c.late = ${bind(late)}`;
+      const text = `SELECT EXISTS (${current}) AS is_current, coalesce(products, 0) AS products, name, total
+        FROM (SELECT 1 AS one) AS one LEFT JOIN (${of(digestsSql(deep, buckets, range))}) AS found ON true`;
+      const found = foundSchema.parse(await query(text, values));
+      if (found[0]?.is_current !== true) throw await cursor.conflict();
+      return { last, found };
+    });
+    for await (const { found } of steps) {
+      yield found.flatMap(({ name, products, total }) =>
+        name === null ? [] : [{ name, products, total: total ?? 0n }],
+      );
+    }
+  }
+
+  return {
+    compares: {
+      fast: positions ? 'keys and positions' : 'keys',
+      deep: `every column, prices and other parts, and the JSON${positions ? ', with positions' : ''}`,
+    },
+    digestOf: (event, deep) => {
+      const sum = numbersOf(event, deep).reduce((one, other) => one + other, 0n);
+      return (sum % MODULUS).toString(16).padStart(DIGITS, '0');
+    },
+    sums: async (deep, mark) => {
+      if (deep) await beforeDeep?.();
+      const sums = new Map<number, BucketSum>();
+      const bySum = (digests: string): string =>
+        `SELECT bucket AS name, count(*) AS products, sum(digest) AS total FROM (${digests}) AS digests GROUP BY bucket`;
+      for await (const found of walk(deep, null, mark, bySum)) {
+        for (const { name, products, total } of found) {
+          const before = sums.get(Number(name)) ?? { count: 0, sum: 0n };
+          sums.set(Number(name), { count: before.count + products, sum: before.sum + total });
+        }
+      }
+      return sums;
+    },
+    products: async function* (deep, buckets, mark) {
+      const each = (digests: string): string =>
+        `SELECT vbid AS name, 1 AS products, digest AS total FROM (${digests}) AS digests`;
+      for await (const found of walk(deep, buckets, mark, each)) {
+        yield found.map(({ name, total }) => ({ vbid: name, digest: total.toString(16).padStart(DIGITS, '0') }));
+      }
+    },
+    repair: async (events, extra, mark) => {
+      const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at }));
+      await cursor.moved(mark, await deliver(changesOf([...events, ...gone]), mark, cursor.written(), 'repair'));
+    },
+  };
+}
