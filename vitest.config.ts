@@ -14,7 +14,7 @@ const LONG = [
   'test/docs/every-block.test.ts',
   'test/examples/engine-kills.test.ts',
   'test/operate/{commands,keeper}.test.ts',
-  'test/relay/{frozen,kill,nonsense,restored-mirror,silent,slow-store,swift}.test.ts',
+  'test/relay/{frozen,kill,killed-store,nonsense,restored-mirror,silent,slow-store,swift}.test.ts',
   'test/operate/years.test.ts',
   'test/store/{other-programs,same-file}.test.ts',
   'test/sync/{kill,redis-failover,redis-loss,two-daemons}.test.ts',
