@@ -6,6 +6,7 @@ import { SinkError } from '../../sink.ts';
 import { answerWithin } from '../../with-timeout.ts';
 import type { ConnectionLife } from '../connection-scope.ts';
 import type { Row } from '../sql/event-rows.ts';
+import { inTransaction } from '../sql/table-layout.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /** How long a statement may wait for a lock, and how long MariaDB works on one. */
@@ -148,8 +149,10 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
   const maxBytes = Math.min(maxPacket - REQUEST_BYTES, MAX_PIECE);
 
   return {
+    server: 'MySQL',
     isMariaDb,
     query,
+    parameter: () => '?',
     /** Runs a statement for each row. */
     each: async (sql: string, rows: readonly TextRow[]): Promise<void> => {
       for (const piece of piecesOf(rows, maxPacket, maxBytes)) await call(() => driver.batch(sql, piece));
@@ -165,18 +168,10 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
       }
       return found;
     },
-    /** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
     inTransaction: async <T>(end: 'COMMIT' | 'ROLLBACK', work: () => Promise<T>): Promise<T> => {
       await query(`SET SESSION wait_timeout = ${TRANSACTION_PAUSE_S}`);
-      await query('START TRANSACTION');
       try {
-        const result = await work();
-        await query(end);
-        return result;
-      } catch (error) {
-        // A lock that was not granted in time undoes its statement only. Report the first error, not one of ROLLBACK.
-        await query('ROLLBACK').catch(() => {});
-        throw error;
+        return await inTransaction({ query }, end, work);
       } finally {
         await query('SET SESSION wait_timeout = DEFAULT').catch(() => {});
       }

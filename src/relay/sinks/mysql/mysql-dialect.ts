@@ -17,8 +17,7 @@ export function mysqlDialect(db: MysqlConnection): Dialect {
   const { changed_at: time } = layout.living;
   return {
     layout,
-    query: db.query,
-    parameter: () => '?',
+    ...db,
     textSql: (column) => `convert(${column} USING utf8mb4)`,
     textOf: (value, type) => {
       if (type === time) return WRITTEN.time(Number(value));

@@ -5,12 +5,12 @@ import {
   allTables,
   COMMENT,
   type FoundTable,
+  findTables,
   layoutIn,
   mayNotCreate,
   plainNames,
   RIGHTS,
-  rejectForeign,
-  TABLES,
+  type TABLES,
   type TableNames,
 } from '../sql/table-layout.ts';
 import { type MysqlConnection, MysqlError } from './mysql-connection.ts';
@@ -82,16 +82,6 @@ async function foundTable(db: MysqlConnection, table: string): Promise<(FoundTab
   return { columns: columns.map((column) => column.name), comment: columns[0]?.comment ?? null, ...(vbid && { vbid }) };
 }
 
-export async function hasRows(db: MysqlConnection, table: string): Promise<boolean> {
-  return (await db.query(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
-}
-
-/** Whether catchword has fed the table: it then has a cursor row. */
-async function isFed(db: MysqlConnection, { cursor, key }: TableNames): Promise<boolean> {
-  if ((await foundTable(db, cursor)) === undefined) return false;
-  return (await db.query(`SELECT 1 FROM ${cursor} WHERE table_name = ?`, [key])).length > 0;
-}
-
 function createText(db: MysqlConnection, names: TableNames, which: (typeof TABLES)[number]): string {
   const { columns, indexes } = mysqlLayout(db.isMariaDb).tables[which];
   const lines = Object.entries(columns).map(([column, type]) => {
@@ -112,18 +102,13 @@ function createText(db: MysqlConnection, names: TableNames, which: (typeof TABLE
  */
 async function missingTables(db: MysqlConnection, names: TableNames): Promise<string[]> {
   const missing: string[] = [];
-  for (const which of TABLES) {
-    const name = names[which];
-    const found = await foundTable(db, name);
+  for await (const { which, name, found } of findTables(db, names, mysqlLayout(db.isMariaDb), (table) =>
+    foundTable(db, table),
+  )) {
     if (found === undefined) {
       missing.push(createText(db, names, which));
       continue;
     }
-    await rejectForeign(name, found, mysqlLayout(db.isMariaDb).tables[which].columns, {
-      server: 'MySQL',
-      isFed: async () => which === 'cursor' || (await isFed(db, names)),
-      hasRows: () => hasRows(db, name),
-    });
     if (which === 'cursor' || KEY_COLLATIONS.some((one) => one === found.vbid)) continue;
     const collation = KEY_COLLATIONS[db.isMariaDb ? 0 : 1];
     const change = `ALTER TABLE ${name} MODIFY vbid varchar(255) CHARACTER SET utf8mb4 COLLATE ${collation} NOT NULL`;

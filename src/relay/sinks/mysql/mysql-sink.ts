@@ -5,7 +5,7 @@ import { tryToWrite } from '../sql/sink-table.ts';
 import { createSqlSink } from '../sql/sql-sink.ts';
 import { TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED } from './mysql-address.ts';
-import { connect, MysqlError } from './mysql-connection.ts';
+import { connect, type MysqlConnection, MysqlError } from './mysql-connection.ts';
 import { mysqlDialect } from './mysql-dialect.ts';
 import { checkLayout, ensureLayout, resolveNames } from './mysql-layout.ts';
 import { isTooMuch, mysqlTables } from './mysql-table.ts';
@@ -50,18 +50,16 @@ export const createMysqlSink: SinkFactory = ({ url, hide }) => {
       ensureLayout,
       tablesOf: (db, names) => mysqlTables(db, { table, names, removals }),
       dialectOf: mysqlDialect,
-      check: async (db, signal, tell) => {
+      check: async (db, ...given) => {
         const names = await resolveNames(db, table);
         if (!(await checkLayout(db, names))) {
           return `table ${table} can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)`;
         }
         await db.query(`SET SESSION innodb_lock_wait_timeout = ${CHECK_LOCK_TIMEOUT_S}`);
-        await db.inTransaction('ROLLBACK', async () => {
-          const found = await mysqlTables(db, { table, names, removals }).readCursor();
-          if (found?.isFilled === true) tell?.(found);
-          const own = { ...names, key: `${names.key} (catchword doctor)` };
-          await tryToWrite(mysqlTables(db, { table, names: own, removals, transaction: (_, work) => work() }), signal);
-        });
+        const transaction: MysqlConnection['inTransaction'] = (_, work) => work();
+        await db.inTransaction('ROLLBACK', () =>
+          tryToWrite((own) => mysqlTables(db, { table, names: own, removals, transaction }), names, given),
+        );
         return `rows of table ${table} can be written and removed (tried in a transaction that was rolled back)`;
       },
       toSinkError,

@@ -3,10 +3,10 @@ import { PART_NAMES, type Part } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
 import { isSameMark } from '../../stored-mark.ts';
 import { type Row, rowsOf } from '../sql/event-rows.ts';
-import { type Cursor, cursorSchema, type How, lossOf, type SqlTables } from '../sql/sink-table.ts';
-import type { Removals, TableNames } from '../sql/table-layout.ts';
+import { type How, lossOf, readCursor, type SqlTables } from '../sql/sink-table.ts';
+import { hasRows, type Removals, type TableNames } from '../sql/table-layout.ts';
 import { type MysqlConnection, MysqlError, type TextRow, textRow } from './mysql-connection.ts';
-import { hasRows, mysqlLayout, quoted } from './mysql-layout.ts';
+import { mysqlLayout, quoted } from './mysql-layout.ts';
 
 const DUPLICATE = 1062;
 /** A lock that was not granted in time; a deadlock; ended by a limit of time; no memory for locks. */
@@ -139,19 +139,10 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
   const { key } = names;
   const { write, remove, deleteOrphans, changesOf } = rowWriter(db, names, removals);
 
-  async function readCursor(lock: '' | 'FOR UPDATE' = ''): Promise<(Cursor & { fill: number }) | null> {
-    const [found] = await db.query(
-      `SELECT incarnation, generation, \`cursor\`, at, late, has_rows AS hasRows, fill_ended AS fillEnded, fill,
-         EXISTS (SELECT 1 FROM ${names.table}) AS isFilled FROM ${names.cursor} WHERE table_name = ? ${lock}`,
-      [key],
-    );
-    return found === undefined ? null : cursorSchema.extend({ fill: z.number() }).parse(found);
-  }
-
   /** Runs `work` in a transaction that no other relay can join, if the cursor row is what this process left. */
   async function fenced<T>(written: Mark | null, work: (fill: number) => Promise<T>): Promise<T | undefined> {
     return await transaction('COMMIT', async () => {
-      const now = await readCursor('FOR UPDATE');
+      const now = await readCursor({ db, names }, 'FOR UPDATE');
       if (now === null || lossOf(table, now) !== null || !isSameMark(now, written)) return undefined;
       return await work(now.fill);
     });
@@ -169,13 +160,11 @@ export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTabl
   return {
     table,
     names,
-    server: 'MySQL',
-    readCursor,
-    hasRows: () => hasRows(db, names.table),
+    db,
     changesOf,
     beginFill: async ({ incarnation, generation, cursor, at, late }, written) =>
       await transaction('COMMIT', async () => {
-        const now = await readCursor('FOR UPDATE');
+        const now = await readCursor({ db, names }, 'FOR UPDATE');
         if (now !== null && !isSameMark(now, written)) return undefined;
         const isFilled = await hasRows(db, names.table);
         let isNew = !isFilled;

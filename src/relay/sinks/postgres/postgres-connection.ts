@@ -3,6 +3,7 @@ import { userInfo } from 'node:os';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import type { ConnectionLife } from '../connection-scope.ts';
+import type { SqlClient } from '../sql/table-layout.ts';
 import { messageCheck } from './message-check.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -87,4 +88,13 @@ export async function connect(config: pg.ClientConfig, life: ConnectionLife): Pr
     if (!(error instanceof Error) || !/unsupported startup parameter/i.test(error.message)) throw error;
     return await connectWith(config, life, true);
   }
+}
+
+/** The connection as all kinds of databases have one. */
+export function clientOf(db: pg.Client): SqlClient {
+  return {
+    server: 'PostgreSQL',
+    query: async (text, values = []) => (await db.query<object>({ text, values: [...values] })).rows,
+    parameter: (n) => `$${n}`,
+  };
 }

@@ -2,20 +2,17 @@ import type pg from 'pg';
 import { SinkError } from '../../sink.ts';
 import type { Dialect } from '../sql/sql-verifier.ts';
 import { jsonbText, numericText } from './jsonb-text.ts';
+import { clientOf } from './postgres-connection.ts';
 import { LAYOUT } from './postgres-layout.ts';
 
 /** How PostgreSQL prints values, and calculates with texts. */
 export function postgresDialect(db: pg.Client): Dialect {
-  const query = async <Row>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
-    (await db.query({ text, values: [...values] })).rows;
   return {
     layout: LAYOUT,
-    query,
-    parameter: (n) => `$${n}`,
+    ...clientOf(db),
     beforeDeep: async () => {
-      const [{ encoding } = { encoding: '' }] = await query<{ encoding: string }>(
-        `SELECT current_setting('server_encoding') AS encoding`,
-      );
+      const { rows } = await db.query<{ server_encoding: string }>('SHOW server_encoding');
+      const encoding = rows[0]?.server_encoding ?? '';
       if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
       throw new SinkError(
         'misconfigured',

@@ -2,14 +2,15 @@ import pg from 'pg';
 import {
   allTables,
   COMMENT,
+  findTables,
+  inTransaction,
   layoutIn,
   mayNotCreate,
   plainNames,
   RIGHTS,
-  rejectForeign,
-  TABLES,
   type TableNames,
 } from '../sql/table-layout.ts';
+import { clientOf } from './postgres-connection.ts';
 
 /**
  * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
@@ -21,7 +22,7 @@ export async function resolveNames(db: pg.Client, given: string): Promise<TableN
   const all = plainNames(name);
   const quoted = (parts: readonly (string | null)[]): string =>
     parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
-  const { rows } = await inTransaction(db, 'COMMIT', async () => {
+  const { rows } = await inTransaction(clientOf(db), 'COMMIT', async () => {
     await db.query(`SELECT set_config('search_path', reset_val, true) FROM pg_settings WHERE name = 'search_path'`);
     return await db.query<{ found: string | null; schema: string | null; user: string }>({
       text: `SELECT nspname::text AS found, coalesce($2, current_schema()::text) AS schema, current_user::text AS user
@@ -38,20 +39,6 @@ export async function resolveNames(db: pg.Client, given: string): Promise<TableN
   const key = `${found ?? rows[0]?.schema ?? ''}.${name}`;
   const user = quoted([rows[0]?.user ?? '']);
   return { table, prices, contributors, identifiers, cursor, key, exists: found !== null, user };
-}
-
-/** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
-export async function inTransaction<T>(db: pg.Client, end: 'COMMIT' | 'ROLLBACK', work: () => Promise<T>): Promise<T> {
-  await db.query('BEGIN');
-  try {
-    const result = await work();
-    await db.query(end);
-    return result;
-  } catch (error) {
-    // Report the first error, not one of ROLLBACK.
-    await db.query('ROLLBACK').catch(() => {});
-    throw error;
-  }
 }
 
 export const LAYOUT = layoutIn({
@@ -93,13 +80,6 @@ async function layoutOf(db: pg.Client, table: string) {
   return rows[0];
 }
 
-/** Whether catchword has fed the table: it then has a cursor row. */
-async function isFed(db: pg.Client, { cursor, key }: TableNames): Promise<boolean> {
-  if ((await layoutOf(db, cursor)) === undefined) return false;
-  const { rowCount } = await db.query({ text: `SELECT FROM ${cursor} WHERE table_name = $1`, values: [key] });
-  return rowCount !== 0;
-}
-
 interface Missing {
   readonly sql: string;
   /** Whether deliveries fail without it. */
@@ -113,17 +93,9 @@ interface Missing {
  */
 async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
   const missing: Missing[] = [];
-  for (const which of TABLES) {
-    const { columns, indexes } = LAYOUT.tables[which];
-    const name = names[which];
-    const found = await layoutOf(db, name);
-    if (found !== undefined) {
-      await rejectForeign(name, found, columns, {
-        server: 'PostgreSQL',
-        isFed: async () => which === 'cursor' || (await isFed(db, names)),
-        hasRows: async () => (await db.query(`SELECT FROM ${name} LIMIT 1`)).rowCount !== 0,
-      });
-    }
+  const all = findTables(clientOf(db), names, LAYOUT, (table) => layoutOf(db, table));
+  for await (const { which, name, layout, found } of all) {
+    const { columns, indexes } = layout;
     const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
     if (found === undefined) {
       // A table that another application creates meanwhile must not get the comment. All sinks share the cursor table.

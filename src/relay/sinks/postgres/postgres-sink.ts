@@ -4,11 +4,11 @@ import { SinkError, type SinkFactory } from '../../sink.ts';
 import { readOptions } from '../../sink-options.ts';
 import { tryToWrite } from '../sql/sink-table.ts';
 import { createSqlSink } from '../sql/sql-sink.ts';
-import { TABLE_OPTIONS } from '../sql/table-layout.ts';
+import { inTransaction, TABLE_OPTIONS } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
-import { connect } from './postgres-connection.ts';
+import { clientOf, connect } from './postgres-connection.ts';
 import { postgresDialect } from './postgres-dialect.ts';
-import { ensureLayout, inTransaction, resolveNames } from './postgres-layout.ts';
+import { ensureLayout, resolveNames } from './postgres-layout.ts';
 import { isTooMuch, postgresTables } from './postgres-table.ts';
 
 /**
@@ -50,15 +50,12 @@ export const createPostgresSink: SinkFactory = ({ url, hide }) => {
       ensureLayout,
       tablesOf: (db, names) => postgresTables(db, { table, names, removals }),
       dialectOf: postgresDialect,
-      check: async (db, signal, tell) => {
+      check: async (db, ...given) => {
         const names = await resolveNames(db, table);
-        await inTransaction(db, 'ROLLBACK', async () => {
+        await inTransaction(clientOf(db), 'ROLLBACK', async () => {
           await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
           await ensureLayout(db, names, true);
-          const tablesOf = (key: string) => postgresTables(db, { table, names: { ...names, key }, removals });
-          const found = await tablesOf(names.key).readCursor();
-          if (found?.isFilled === true) tell?.(found);
-          await tryToWrite(tablesOf(`${names.key} (catchword doctor)`), signal);
+          await tryToWrite((own) => postgresTables(db, { table, names: own, removals }), names, given);
         });
         const tried = 'tried in a transaction that was rolled back';
         return names.exists

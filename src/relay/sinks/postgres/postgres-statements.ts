@@ -126,8 +126,6 @@ export function statementsOf(names: TableNames, removals: Removals) {
   // Greater than the fill number of any row, even if the cursor row was lost.
   const now = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
   return {
-    readCursor: `SELECT incarnation, generation, cursor, at, late, has_rows AS "hasRows", fill_ended AS "fillEnded",
-      EXISTS (SELECT FROM ${table}) AS "isFilled" FROM ${cursor} WHERE table_name = $1`,
     /** $10: the incarnation that must be there; null if the table must not have a cursor. */
     beginFill: `INSERT INTO ${cursor} AS c (table_name, incarnation, generation, cursor, at, late, fill, has_rows, fill_ended)
       SELECT $1::text, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::bigint, ${now}, found, NOT found

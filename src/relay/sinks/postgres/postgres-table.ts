@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { messageOf } from '../../../base/errors.ts';
 import type { Mark } from '../../sink.ts';
-import { cursorSchema, type How, type SqlTables } from '../sql/sink-table.ts';
+import type { How, SqlTables } from '../sql/sink-table.ts';
 import type { Removals, TableNames } from '../sql/table-layout.ts';
+import { clientOf } from './postgres-connection.ts';
 import { parametersOf } from './postgres-parameters.ts';
 import { markParameters, statementsOf, WIDTHS } from './postgres-statements.ts';
 
@@ -40,12 +41,7 @@ export function postgresTables(db: pg.Client, { table, names, removals }: TableO
   return {
     table,
     names,
-    server: 'PostgreSQL',
-    readCursor: async () => {
-      const { rows } = await db.query({ text: sql.readCursor, values: [key] });
-      return rows.length === 0 ? null : cursorSchema.parse(rows[0]);
-    },
-    hasRows: async () => (await db.query(`SELECT FROM ${names.table} LIMIT 1`)).rowCount === 1,
+    db: clientOf(db),
     beginFill: async (mark, written) => {
       const values = [...markParameters(key, mark, written), written?.incarnation ?? null];
       const { rows } = await db.query<{ fillEnded: boolean; isNew: boolean }>({ text: sql.beginFill, values });

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { type Mark, type Opened, SinkError, type SinkEvent } from '../../sink.ts';
+import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '../../sink.ts';
 import { emptyPosition, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import type { Written } from './event-rows.ts';
-import type { TableNames } from './table-layout.ts';
+import { hasRows, type SqlClient, type TableNames } from './table-layout.ts';
 
 /*
  * A table of products that knows its position, in whichever database: where it continues, and how it is filled. Each kind of
@@ -19,6 +19,8 @@ const UNKNOWN_OWNER: Mark = { incarnation: '', generation: 1, cursor: 0, at: 0, 
 export const cursorSchema = markSchema.extend({
   /** Whether the table had rows after the last delivery. */
   hasRows: z.coerce.boolean(),
+  /** Number of the newest fill. */
+  fill: z.coerce.number(),
   fillEnded: z.coerce.boolean(),
   /** Whether the table has rows now. */
   isFilled: z.coerce.boolean(),
@@ -46,10 +48,7 @@ export interface SqlTables<Changes> {
   /** As configured. */
   readonly table: string;
   readonly names: TableNames;
-  /** The product, for people. */
-  readonly server: string;
-  readonly readCursor: () => Promise<Cursor | null>;
-  readonly hasRows: () => Promise<boolean>;
+  readonly db: SqlClient;
   /** @returns undefined if it did nothing */
   readonly beginFill: (mark: Mark, written: Mark | null) => Promise<BegunFill | undefined>;
   readonly changesOf: (events: readonly Written[]) => Changes;
@@ -63,6 +62,19 @@ export interface SqlTables<Changes> {
   readonly isTooMuch: (error: unknown) => boolean;
   /** Whether a key that was inserted exists. */
   readonly isDuplicate: (error: unknown) => boolean;
+}
+
+/** Reads the cursor row; null if there is none. @param lock follows the SELECT */
+export async function readCursor(
+  { db, names }: Pick<SqlTables<never>, 'db' | 'names'>,
+  lock = '',
+): Promise<Cursor | null> {
+  const [found] = await db.query(
+    `SELECT incarnation, generation, c.cursor, at, late, fill, has_rows AS "hasRows", fill_ended AS "fillEnded",
+       EXISTS (SELECT 1 FROM ${names.table}) AS "isFilled" FROM ${names.cursor} AS c WHERE table_name = ${db.parameter(1)} ${lock}`,
+    [names.key],
+  );
+  return found === undefined ? null : cursorSchema.parse(found);
 }
 
 /** Why the table does not have what it confirmed; null if a quick check finds nothing. */
@@ -109,12 +121,12 @@ async function removeAllUnseen(
 
 /** Decides how far the table is. @param mark what the mirror believes */
 async function positionOf(
-  { table, hasRows }: Pick<SqlTables<unknown>, 'table' | 'hasRows'>,
+  { table, names, db }: Pick<SqlTables<never>, 'table' | 'names' | 'db'>,
   found: Cursor | null,
   mark: Mark,
 ): Promise<{ readonly position: Opened; readonly mustFill: boolean }> {
   const loss = lossOf(table, found);
-  const isFilled = found?.isFilled ?? (await hasRows());
+  const isFilled = found?.isFilled ?? (await hasRows(db, names.table));
   // An empty table may be filled by this mirror, even if another one filled it before.
   if (!isFilled && (loss !== null || found?.incarnation !== mark.incarnation)) {
     return { position: emptyPosition(mark, loss ?? `table ${table} is empty`), mustFill: true };
@@ -144,8 +156,8 @@ export async function openTable<Changes>(
   tables: SqlTables<Changes>,
   mark: Mark,
 ): Promise<Required<Omit<OpenStore, 'verifier'>> & { readonly cursor: OpenCursor }> {
-  const { table, server } = tables;
-  const found = await tables.readCursor();
+  const { table, db } = tables;
+  const found = await readCursor(tables);
   let written: Mark | null = found;
   /** `isNew`: whether the tables were empty when the fill began, and so far got each product once. */
   let fill: BegunFill = { fillEnded: found?.fillEnded ?? true, isNew: false };
@@ -153,8 +165,8 @@ export async function openTable<Changes>(
   let prepared: { readonly events: readonly SinkEvent[]; readonly changes: Changes } | null = null;
 
   async function conflict(): Promise<SinkError> {
-    const loss = lossOf(table, await tables.readCursor());
-    return new SinkError('unavailable', `${server}: ${loss ?? `another process moved the cursor of ${table}`}`);
+    const loss = lossOf(table, await readCursor(tables));
+    return new SinkError('unavailable', `${db.server}: ${loss ?? `another process moved the cursor of ${table}`}`);
   }
 
   async function moved(mark: Mark, isDone: boolean): Promise<void> {
@@ -198,7 +210,7 @@ export async function openTable<Changes>(
       await moved(mark, await tables.deliver(changes, mark, written, 'deliver'));
     },
     recheck: async () => {
-      const cursor = await tables.readCursor();
+      const cursor = await readCursor(tables);
       if (lossOf(table, cursor) !== null || !isSameMark(cursor, written)) throw await conflict();
     },
     cursor: { written: () => written, moved, conflict },
@@ -213,11 +225,18 @@ const CHECK_EVENTS: readonly SinkEvent[] = [
 ];
 
 /**
- * Writes two products, for `catchword doctor`. Call it in a transaction that is rolled back.
- * @param own tables with a cursor row of their own: a relay may have locked the real one, which must not change
+ * Writes two products, for `catchword doctor`, into tables with a cursor row of their own: a relay may have locked the real
+ * one, which must not change. Call it in a transaction that is rolled back.
+ * @param tell gets the mark of the table, if it has one
  */
-export async function tryToWrite<Changes>(own: SqlTables<Changes>, signal: AbortSignal): Promise<void> {
-  const tried = await openTable(own, CHECK_MARK);
+export async function tryToWrite<Changes>(
+  tablesOf: (names: TableNames) => SqlTables<Changes>,
+  names: TableNames,
+  [signal, tell]: Parameters<Sink['check']>,
+): Promise<void> {
+  const found = await readCursor(tablesOf(names));
+  if (found?.isFilled === true) tell?.(found);
+  const tried = await openTable(tablesOf({ ...names, key: `${names.key} (catchword doctor)` }), CHECK_MARK);
   await tried.fillBegins(CHECK_MARK, signal);
   await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
 }

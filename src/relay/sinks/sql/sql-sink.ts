@@ -15,14 +15,6 @@ interface SqlServer<Db, Changes>
   readonly dialectOf: (db: Db) => Dialect;
 }
 
-/** Says that the rows which a fill did not deliver cannot be removed, if that is why its end failed. */
-function explainKept(table: string, known: SinkError, error: unknown): unknown {
-  if (known.failure !== 'refused') return error;
-  const what = `rows of ${table} that the mirror does not have cannot be removed`;
-  const message = `${what}: ${known.message}. Use removals=tombstone`;
-  return new SinkError('misconfigured', message, { cause: error });
-}
-
 /** Makes a sink of tables in a database. */
 export function createSqlSink<Db, Changes>(server: SqlServer<Db, Changes>, hide: Hide): Sink {
   const { resolveNames, ensureLayout, tablesOf, dialectOf, toSinkError, ...shared } = server;
@@ -42,7 +34,9 @@ export function createSqlSink<Db, Changes>(server: SqlServer<Db, Changes>, hide:
         fillEnds: (...args) =>
           opened.fillEnds(...args).catch((error: unknown) => {
             const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
-            throw explainKept(tables.table, known, error);
+            if (known.failure !== 'refused') throw error;
+            const what = `rows of ${tables.table} that the mirror does not have cannot be removed`;
+            throw new SinkError('misconfigured', `${what}: ${known.message}. Use removals=tombstone`, { cause: error });
           }),
       };
     },

@@ -4,7 +4,7 @@ import type { BucketSum, Mark, SinkEvent, Verifier } from '../../sink.ts';
 import { digestOf } from '../../store-digest.ts';
 import { type Row, rowsOf } from './event-rows.ts';
 import { inSteps, type OpenCursor, type SqlTables } from './sink-table.ts';
-import type { Columns, layoutIn } from './table-layout.ts';
+import type { Columns, layoutIn, SqlClient } from './table-layout.ts';
 
 /*
  * A product consists of its row and of the rows of its parts. Each row has a number: the first 60 bits of the MD5 of a text
@@ -20,12 +20,8 @@ const DIGITS = 15;
 const MODULUS = 16n ** BigInt(DIGITS);
 
 /** How one kind of database writes values, and calculates with texts. */
-export interface Dialect {
+export interface Dialect extends SqlClient {
   readonly layout: ReturnType<typeof layoutIn>;
-  /** Runs a statement, which sees one moment of all tables. */
-  readonly query: (sql: string, values: readonly unknown[]) => Promise<readonly unknown[]>;
-  /** The parameter number `n` of a statement. */
-  readonly parameter: (n: number) => string;
   /** Optional. @throws SinkError if its texts cannot be compared */
   readonly beforeDeep?: () => Promise<void>;
   /** SQL: a value of this type as text. */
@@ -82,8 +78,10 @@ export function createSqlVerifier<Changes>(
     return [...living.map((row) => numberOf(0, product, row)), ...ofParts];
   }
 
-  /** Key, bucket and digest of the living products of a step. A list that is grouped, because a join with the parts takes hours
-   * if PostgreSQL has no statistics of a new table. */
+  /**
+   * SQL: key, bucket and digest of the living products of a step. One list that is grouped, because a join with the parts
+   * takes hours if PostgreSQL has no statistics of a new table.
+   */
   function digestsSql(deep: boolean, buckets: ReadonlySet<number> | null, range: () => string): string {
     const bucketOf = (key: string): string => numberSql(md5Sql(key), 3);
     const chosen = buckets === null ? '' : ` AND ${bucketOf('t.vbid')} IN (${[...buckets].join()})`;

@@ -24,6 +24,38 @@ export const TABLE_OPTIONS = {
 };
 export type Removals = 'delete' | 'tombstone';
 
+/** A connection to a database. */
+export interface SqlClient {
+  /** The product, for people. */
+  readonly server: string;
+  /** Runs a statement, which sees one moment of all tables. @returns the rows of a SELECT */
+  readonly query: (sql: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;
+  /** The parameter number `n` of a statement. */
+  readonly parameter: (n: number) => string;
+}
+
+/** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
+export async function inTransaction<T>(
+  { query }: Pick<SqlClient, 'query'>,
+  end: 'COMMIT' | 'ROLLBACK',
+  work: () => Promise<T>,
+): Promise<T> {
+  await query('START TRANSACTION');
+  try {
+    const result = await work();
+    await query(end);
+    return result;
+  } catch (error) {
+    // MySQL undoes only the statement that waited too long for a lock. Report the first error, not one of ROLLBACK.
+    await query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}
+
+export async function hasRows({ query }: SqlClient, table: string): Promise<boolean> {
+  return (await query(`SELECT 1 FROM ${table} LIMIT 1`)).length > 0;
+}
+
 /** Tables by their full names, quoted for SQL. */
 export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', string>> {
   /** `schema.name` of the table, not quoted: the key of its cursor row. */
@@ -120,37 +152,40 @@ export interface FoundTable {
   readonly comment: string | null;
 }
 
-interface Ownership {
-  /** The product, for people. */
-  readonly server: string;
-  readonly isFed: () => Promise<boolean>;
-  readonly hasRows: () => Promise<boolean>;
-}
-
 /**
- * Checks that a table is for catchword: its comment says so, or it has a cursor row, as one has that an administrator
- * created without the comment. A table without rows may be anybody's.
- * @param expected the columns of its layout
+ * Looks for the tables, in the order in which they are created, and checks that each is for catchword: its comment says so,
+ * or it has a cursor row, as one has that an administrator created without the comment. A table without rows may be anybody's.
+ * @param find reads a table's layout
  * @throws SinkError misconfigured
  */
-export async function rejectForeign(
-  name: string,
-  found: FoundTable,
-  expected: Columns,
-  { server, isFed, hasRows }: Ownership,
-): Promise<void> {
-  const isMarked = found.comment?.startsWith(COMMENT) === true;
-  const notOurs = (who: string, why: string): SinkError => {
-    const message = `${who} table ${name.replaceAll(/["`]/g, '')}: ${why}. Use another one: table=NAME`;
-    return new SinkError('misconfigured', `${server}: ${message}`);
-  };
-  const lacks = Object.keys(expected).filter((column) => !found.columns.includes(column));
-  if (lacks.length > 0) {
-    const who = isMarked ? 'another version of catchword created' : 'catchword did not create';
-    throw notOurs(who, `it lacks the columns ${lacks.join(', ')}`);
+export async function* findTables<Found extends FoundTable>(
+  db: SqlClient,
+  names: TableNames,
+  { tables }: ReturnType<typeof layoutIn>,
+  find: (table: string) => Promise<Found | undefined>,
+) {
+  let isFed = false;
+  for (const which of TABLES) {
+    const [name, layout] = [names[which], tables[which]];
+    const found = await find(name);
+    const isMarked = found?.comment?.startsWith(COMMENT) === true;
+    const lacks = Object.keys(layout.columns).filter((column) => found?.columns.includes(column) === false);
+    const notOurs = (who: string, why: string): SinkError => {
+      const message = `${who} table ${name.replaceAll(/["`]/g, '')}: ${why}. Use another one: table=NAME`;
+      return new SinkError('misconfigured', `${db.server}: ${message}`);
+    };
+    if (lacks.length > 0) {
+      const who = isMarked ? 'another version of catchword created' : 'catchword did not create';
+      throw notOurs(who, `it lacks the columns ${lacks.join(', ')}`);
+    }
+    if (which === 'cursor' && found !== undefined) {
+      const row = `SELECT 1 FROM ${name} WHERE table_name = ${db.parameter(1)}`;
+      isFed = (await db.query(row, [names.key])).length > 0;
+    } else if (found !== undefined && !isMarked && !isFed && (await hasRows(db, name))) {
+      throw notOurs('catchword did not create', 'it has rows of another application');
+    }
+    yield { which, name, layout, found };
   }
-  if (isMarked || (await isFed()) || !(await hasRows())) return;
-  throw notOurs('catchword did not create', 'it has rows of another application');
 }
 
 /** The error of a user who may not create tables. @param statements what to run; shown only in `doctor` */
