@@ -4,7 +4,7 @@ import type { Mark } from '../../sink.ts';
 import { isSameMark } from '../../stored-mark.ts';
 import { type Row, rowsOf } from '../sql/event-rows.ts';
 import { type How, lossOf, readCursor, type SqlTables } from '../sql/sink-table.ts';
-import { hasRows, type Removals, type TableNames } from '../sql/table-layout.ts';
+import { hasRows, type Removals, type TableNames, type TableOptions } from '../sql/table-layout.ts';
 import { type MysqlConnection, MysqlError, type TextRow, textRow } from './mysql-connection.ts';
 import { mysqlLayout, quoted } from './mysql-layout.ts';
 
@@ -26,11 +26,7 @@ export const WRITTEN = {
 const keysSchema = z.array(z.object({ vbid: z.string() }));
 const knownSchema = z.array(z.object({ vbid: z.string(), seq: z.number(), fill: z.number() }));
 
-interface TableOptions {
-  /** As configured. */
-  readonly table: string;
-  readonly names: TableNames;
-  readonly removals: Removals;
+interface MysqlOptions extends TableOptions {
   /** Default: each call is a transaction. */
   readonly transaction?: MysqlConnection['inTransaction'];
 }
@@ -134,7 +130,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
 }
 
 /** The tables of a sink in MySQL or MariaDB. */
-export function mysqlTables(db: MysqlConnection, options: TableOptions): SqlTables<Changes> {
+export function mysqlTables(db: MysqlConnection, options: MysqlOptions): SqlTables<Changes> {
   const { table, names, removals, transaction = db.inTransaction } = options;
   const { key } = names;
   const { write, remove, deleteOrphans, changesOf } = rowWriter(db, names, removals);

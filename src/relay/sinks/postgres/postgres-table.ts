@@ -2,7 +2,7 @@ import pg from 'pg';
 import { messageOf } from '../../../base/errors.ts';
 import type { Mark } from '../../sink.ts';
 import type { How, SqlTables } from '../sql/sink-table.ts';
-import type { Removals, TableNames } from '../sql/table-layout.ts';
+import type { TableOptions } from '../sql/table-layout.ts';
 import { clientOf } from './postgres-connection.ts';
 import { parametersOf } from './postgres-parameters.ts';
 import { markParameters, statementsOf, WIDTHS } from './postgres-statements.ts';
@@ -17,13 +17,6 @@ export function isTooMuch(error: unknown): boolean {
   // The driver's limit has no code, and PgBouncer gives all its errors the same one.
   if (/^query (read )?timeout$/i.test(messageOf(error))) return true;
   return error instanceof pg.DatabaseError && TOO_MUCH.includes(error.code ?? '');
-}
-
-interface TableOptions {
-  /** As configured. */
-  readonly table: string;
-  readonly names: TableNames;
-  readonly removals: Removals;
 }
 
 /** The tables of a sink in PostgreSQL: each call is one statement. */

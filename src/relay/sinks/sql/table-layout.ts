@@ -65,6 +65,13 @@ export interface TableNames extends Readonly<Record<'table' | Part | 'cursor', s
   readonly user: string;
 }
 
+export interface TableOptions {
+  /** As configured. */
+  readonly table: string;
+  readonly names: TableNames;
+  readonly removals: Removals;
+}
+
 /** Names of a sink's tables without their schema: the products, each part, the cursors. */
 export function plainNames(table: string): readonly string[] {
   const parts = PART_NAMES.map((part) => `${table.slice(0, MAX_NAME - part.length - 1)}_${part}`);
