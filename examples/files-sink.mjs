@@ -6,8 +6,11 @@
  * Events are delivered at least once: after a crash the last batch may be redelivered, which is harmless here. For the
  * contract of each method see catchword/sink (src/relay/sink.ts).
  */
-import { access, constants, mkdir, rename, rm, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { access, constants, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+
+const digestOf = (text) => createHash('md5').update(text).digest('hex').slice(0, 15);
 
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url }) {
@@ -39,6 +42,22 @@ export function createSink({ url }) {
     },
 
     async close() {},
+
+    // For `catchword sink verify`.
+    verify() {
+      return {
+        compares: { fast: null, deep: 'the text of each file' },
+        digestOf: ({ body }) => digestOf(body),
+        async *products() {
+          for (const name of await readdir(directory)) {
+            if (!name.endsWith('.json')) continue;
+            const vbid = decodeURIComponent(name.slice(0, -'.json'.length));
+            yield [{ vbid, digest: digestOf(await readFile(join(directory, name))) }];
+          }
+        },
+        repair: (events, extra) => this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))]),
+      };
+    },
 
     // For `catchword sink contract`.
     async drop() {

@@ -3,6 +3,7 @@
  *
  *   CATCHWORD_SINK_SEARCH='module:examples/meilisearch-sink.mjs?url=http://127.0.0.1:7700&index=products'
  *   CATCHWORD_SINK_SEARCH_SECRET=an API key that may add, get and delete documents, and create and get indexes and tasks
+ *     (to try it with sink contract: and delete indexes)
  *
  * A document has two members more than its product: `catchword_id`, its primary key, and `catchword_fill`. Meilisearch
  * answers before it has stored anything, so each task is awaited. The position is a document of the index
@@ -22,6 +23,15 @@ function idOf(vbid) {
     .toString('latin1')
     .replace(/[^A-Za-z0-9-]/g, escaped);
   return id.length <= 500 ? id : `__${createHash('sha256').update(vbid).digest('hex')}`;
+}
+
+/** The digest of a product as JSON, whatever the order of its members. */
+function digestOf(product) {
+  const sorted = (_, value) =>
+    value instanceof Object && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('md5').update(JSON.stringify(product, sorted)).digest('hex').slice(0, 15);
 }
 
 /** @type {import('catchword/sink').SinkFactory} */
@@ -132,6 +142,36 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       }
       await remove(old, signal);
       await save({ ...stored, ...mark, fill: null }, signal);
+    },
+
+    verify() {
+      return {
+        compares: { fast: null, deep: 'every member of each document' },
+        digestOf: ({ body }) => digestOf(JSON.parse(body)),
+        async *products(_deep, _buckets, mark, signal) {
+          for (let offset = 0, total = 1; offset < total; offset += 1_000) {
+            const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
+            yield page.results.map(({ [KEY]: id, catchword_fill: _, ...product }) => ({
+              vbid: String(product.vbid ?? id),
+              digest: digestOf(product),
+            }));
+            total = page.total;
+          }
+          const { generation, cursor } = (await readPosition(signal)) ?? {};
+          if (generation !== mark.generation || cursor !== mark.cursor)
+            throw new SinkError('unavailable', `another process has moved the position of ${index}`);
+        },
+        repair: (events, extra, mark, signal) =>
+          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
+      };
+    },
+
+    async drop(signal) {
+      for (const uid of [index, `${index}_position`]) {
+        const found = await call(signal, 'GET', `indexes/${uid}`, undefined, { absent: true });
+        if (found !== null) await perform(signal, 'DELETE', `indexes/${uid}`);
+      }
+      return '';
     },
 
     async recheck(signal) {

@@ -28,6 +28,15 @@ function failure(status, error, refusing) {
   return new SinkError(kind, `the engine answered ${status} (${reason})`, { timedOut: status === 504 });
 }
 
+/** The digest of a product as JSON, whatever the order of its members. */
+function digestOf(product) {
+  const sorted = (_, value) =>
+    value instanceof Object && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('md5').update(JSON.stringify(product, sorted)).digest('hex').slice(0, 15);
+}
+
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url: { searchParams }, secret = '' }) {
   const [base, index = 'products', refresh = 'false'] = ['url', 'index', 'refresh'].map(
@@ -73,6 +82,18 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       .join();
   }
 
+  /** Reads all documents. */
+  async function* scroll(signal, _source) {
+    await call(signal, 'POST', `${index}/_refresh`);
+    const query = { size: 1_000, version: true, _source, sort: ['_doc'] };
+    let page = await call(signal, 'POST', `${index}/_search?scroll=5m`, JSON.stringify(query));
+    while (page.hits.hits.length > 0) {
+      yield page.hits.hits;
+      const next = { scroll: '5m', scroll_id: page._scroll_id };
+      page = await call(signal, 'POST', '_search/scroll', JSON.stringify(next));
+    }
+  }
+
   async function save(position, signal) {
     const fence =
       stored === null ? 'op_type=create' : `if_seq_no=${stored._seq_no}&if_primary_term=${stored._primary_term}`;
@@ -111,20 +132,44 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       if (stored._source.fill === null) return;
       const floor = versionOf(stored._source.fill, 0);
       const keep = new Set(kept.map(idOf));
-      await call(signal, 'POST', `${index}/_refresh`);
-      const query = { size: 1_000, version: true, _source: false, sort: ['_doc'] };
-      let page = await call(signal, 'POST', `${index}/_search?scroll=5m`, JSON.stringify(query));
-      while (page.hits.hits.length > 0) {
-        const old = page.hits.hits.filter(({ _id, _version }) => _version < floor && !keep.has(_id));
+      for await (const hits of scroll(signal, false)) {
+        const old = hits.filter(({ _id, _version }) => _version < floor && !keep.has(_id));
         if (old.length > 0)
           await bulk(
             old.map(({ _id }) => action('delete', _id, floor)),
             signal,
           );
-        const next = { scroll: '5m', scroll_id: page._scroll_id };
-        page = await call(signal, 'POST', '_search/scroll', JSON.stringify(next));
       }
       await save({ ...stored._source, ...mark, fill: null }, signal);
+    },
+    verify: () => ({
+      compares: { fast: null, deep: 'every member of each document' },
+      digestOf: ({ body }) => digestOf(JSON.parse(body)),
+      async *products(_deep, _buckets, _mark, signal) {
+        for await (const hits of scroll(signal, true))
+          yield hits.map(({ _id, _source }) => ({ vbid: String(_source.vbid ?? _id), digest: digestOf(_source) }));
+        const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
+        if (_seq_no !== stored._seq_no)
+          throw new SinkError('unavailable', `another process has moved the position of ${index}`);
+      },
+      /** Without versions of ours, because the engine has the same ones, or newer ones: it adds 1 to what it has. */
+      async repair(events, extra, mark, signal) {
+        const lines = events.flatMap(({ vbid, body }) => [
+          `{"index":{"_id":${JSON.stringify(idOf(vbid))}}}`,
+          body.replace(/[\r\n]+/g, ' '),
+        ]);
+        await bulk([...lines, ...extra.map((vbid) => `{"delete":{"_id":${JSON.stringify(idOf(vbid))}}}`)], signal);
+        await save({ ...stored._source, ...mark }, signal);
+      },
+    }),
+    /** Creates the index again, because the engine remembers the versions of documents that are deleted alone. */
+    async drop(signal) {
+      const [[name, { aliases, mappings, settings }]] = Object.entries(await call(signal, 'GET', index));
+      const { uuid: _, version: __, provided_name: ___, creation_date: ____, ...own } = settings.index;
+      await call(signal, 'DELETE', `${index}-position`, undefined, { accept: [404] });
+      await call(signal, 'DELETE', name);
+      await call(signal, 'PUT', name, JSON.stringify({ aliases, mappings, settings: { index: own } }));
+      return `the empty index ${name}`;
     },
     async recheck(signal) {
       if ((await identify(signal)) !== stored._source.uuid)

@@ -33,12 +33,27 @@ function parsed(text) {
   }
 }
 
+/** What `sink verify` compares of an exported document. */
+function productIn(line) {
+  const { id, catchword_fill: _, ...product } = parsed(line);
+  return { vbid: String(product.vbid ?? id), digest: digestOf(product) };
+}
+
 /** @param ofDocument whether a document, not the request, was rejected */
 function failure(status, message, ofDocument) {
   // When its disk or memory is full, Typesense answers 422 to every request that writes.
   const isPassing = [408, 409, 429].includes(status) || status >= 500 || /running out of resource/.test(message);
   const kind = isPassing ? 'unavailable' : ofDocument ? 'refused' : 'misconfigured';
   return new SinkError(kind, `Typesense answered ${status} (${message.slice(0, 200)})`, { timedOut: status === 504 });
+}
+
+/** The digest of a product as JSON, whatever the order of its members. */
+function digestOf(product) {
+  const sorted = (_, value) =>
+    value instanceof Object && !Array.isArray(value)
+      ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : value;
+  return createHash('md5').update(JSON.stringify(product, sorted)).digest('hex').slice(0, 15);
 }
 
 /** @type {import('catchword/sink').SinkFactory} */
@@ -50,11 +65,13 @@ export function createSink({ url: { searchParams }, secret = '' }) {
   const positions = `collections/${collection}_position/documents`;
   let stored = null;
 
-  /** @returns the text of the answer; null if what is asked for is absent and may be */
-  async function call(signal, method, path, body, { absent = false, type = 'application/json', refusing = [] } = {}) {
+  /** @returns the text of the answer, or a stream if it need not be whole; null if what is asked for is absent and may be */
+  async function call(signal, method, path, body, options = {}) {
+    const { absent = false, type = 'application/json', refusing = [], whole = true } = options;
     const headers = { 'x-typesense-api-key': secret, ...(body && { 'content-type': type }) };
     try {
       const response = await fetch(`${base}/${path}`, { method, headers, body, signal, redirect: 'manual' });
+      if (response.ok && !whole) return response.body;
       const text = await response.text();
       if (response.ok) return text;
       if (absent && response.status === 404) return null;
@@ -140,6 +157,35 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       const others = kept.length === 0 ? '' : ` && id:!=[${kept.map(idOf)}]`;
       await removeWhere(`catchword_fill:<${stored.fill}${others}`, signal);
       await save({ ...stored, ...mark, fill: 0 }, signal);
+    },
+
+    verify() {
+      return {
+        compares: { fast: null, deep: 'every member of each document' },
+        digestOf: ({ body }) => digestOf({ ...JSON.parse(body), id: undefined }),
+        async *products(_deep, _buckets, mark, signal) {
+          const body = await call(signal, 'GET', `${documents}/export`, undefined, { whole: false });
+          let rest = '';
+          for await (const piece of body.pipeThrough(new TextDecoderStream())) {
+            const lines = `${rest}${piece}`.split('\n');
+            rest = lines.pop();
+            yield lines.map(productIn);
+          }
+          if (rest !== '') yield [productIn(rest)];
+          const { generation, cursor } = (await read(signal, `${positions}/position`)) ?? {};
+          if (generation !== mark.generation || cursor !== mark.cursor)
+            throw new SinkError('unavailable', `another process has moved the position of ${collection}`);
+        },
+        repair: (events, extra, mark, signal) =>
+          this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))], mark, signal),
+      };
+    },
+
+    /** Keeps the collection itself, because it has your fields. */
+    async drop(signal) {
+      await removeWhere('catchword_fill:>=0', signal);
+      await call(signal, 'DELETE', `collections/${collection}_position`, undefined, { absent: true });
+      return `the empty collection ${collection}`;
     },
 
     async recheck(signal) {

@@ -29,7 +29,7 @@ export const LOG_FIELDS = {
   ...recordOf('string', 'kind', 'task', 'vbid', 'cron', 'timezone', 'tick', 'sink', 'after'),
   ...recordOf('string', 'channel', 'topic'),
   ...recordOf('string', 'redis', 'queue', 'method', 'route'),
-  ...recordOf('strings', 'services'),
+  ...recordOf('strings', 'services', 'differs'),
   ...recordOf('object', 'result'),
 };
 

@@ -1,8 +1,8 @@
 import { setImmediate as otherWork } from 'node:timers/promises';
 import type { RecordedChange } from '../catalog/event.ts';
 import { changesUpTo, createHistory } from '../store/history/history.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
-import type { CheckCounts, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
+import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
+import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
 import { viewedChange } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent } from './read-batch.ts';
@@ -33,12 +33,19 @@ export interface Comparison {
   readonly row: SinkRow;
   readonly verifier: Verifier;
   readonly request: CheckRequest;
-  /** Ends it, with this signal's reason. */
-  readonly signal: AbortSignal;
+}
+
+/** A comparison under way: the mark of the store, and what it should have. */
+interface Pass extends Comparison {
+  readonly mark: Mark;
+  readonly expected: ReturnType<typeof expectedProducts>;
+  readonly unjudged: ReadonlySet<string>;
+  /** Whether a store may have products that it should not have. */
+  readonly keepsExtra: boolean;
 }
 
 /** The products that the store should have: made from the history, because the mirror goes on changing. */
-function createSource({ context: { store, prepare, readOptions }, row, signal }: Comparison) {
+function expectedProducts({ context: { store, prepare, readOptions, stopping }, row }: Comparison) {
   const history = createHistory(store);
   const how = readOptions();
   const view = viewAt(store.sinks.views(row.id), row.generation);
@@ -54,7 +61,7 @@ function createSource({ context: { store, prepare, readOptions }, row, signal }:
     read: async function* (): AsyncGenerator<readonly SinkEvent[]> {
       for (const changes of changesUpTo(store, row.cursor)) {
         await otherWork();
-        signal.throwIfAborted();
+        stopping.throwIfAborted();
         yield changes.flatMap(eventsOf);
       }
     },
@@ -65,137 +72,145 @@ function createSource({ context: { store, prepare, readOptions }, row, signal }:
   };
 }
 
-/** Products with events that wait for a decision, or that an operator skipped: the store may have any version of them. */
-function unjudgedOf({ context: { store }, row }: Comparison): ReadonlySet<string> {
-  const waiting = store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
-  return new Set(waiting.map(({ vbid }) => vbid));
-}
-
-function createComparer(comparison: Comparison, mark: Mark) {
-  const { context, verifier, request, signal } = comparison;
-  const { deep } = request;
-  const source = createSource(comparison);
-  const unjudged = unjudgedOf(comparison);
-
-  async function* stored(buckets: Buckets | null): AsyncGenerator<StoredProduct> {
-    for await (const products of verifier.products(deep, buckets, mark, signal)) {
-      context.leased.check();
-      for (const product of products) {
-        if (!isDigest(product.digest)) {
-          throw new SinkError('misconfigured', `the digest of ${product.vbid} is not 15 hexadecimal digits`);
-        }
-        yield product;
+/** Reads the products that the store has. */
+async function* storedProducts(pass: Pass, buckets: Buckets | null): AsyncGenerator<StoredProduct> {
+  const { leased, stopping } = pass.context;
+  for await (const products of pass.verifier.products(pass.request.deep, buckets, pass.mark, stopping)) {
+    leased.check();
+    for (const product of products) {
+      if (!isDigest(product.digest)) {
+        throw new SinkError('misconfigured', `the digest of ${product.vbid} is not 15 hexadecimal digits`);
       }
+      yield product;
     }
   }
-
-  async function storedSums() {
-    if (verifier.sums !== undefined) return await verifier.sums(deep, mark, signal);
-    const { sums, add } = createSums();
-    for await (const { vbid, digest } of stored(null)) add(bucketOf(vbid), digest);
-    return sums;
-  }
-
-  return {
-    source,
-    unjudged,
-    /** Compares the sums of all buckets. @returns those that differ, in portions, and how many products there are */
-    bySums: async () => {
-      const { sums: expected, add } = createSums();
-      let judged = 0;
-      for await (const events of source.read()) {
-        for (const event of events) {
-          if (!unjudged.has(event.vbid)) judged++;
-          add(bucketOf(event.vbid), verifier.digestOf(event, deep));
-        }
-      }
-      const has = await storedSums();
-      const differing = new Set([...unjudged].map(bucketOf));
-      for (const bucket of new Set([...expected.keys(), ...has.keys()])) {
-        const [a, b] = [expected.get(bucket), has.get(bucket)];
-        if (a?.count !== b?.count || a?.sum !== b?.sum) differing.add(bucket);
-      }
-      const sizeOf = (bucket: number) => (expected.get(bucket)?.count ?? 0) + (has.get(bucket)?.count ?? 0);
-      const total = [...has.values()].reduce((sum, { count }) => sum + count, 0);
-      return { portions: portionsOf(differing, sizeOf), judged, total };
-    },
-    /** Compares the products of these buckets. */
-    byProducts: async (buckets: Buckets): Promise<Found> => {
-      const expected = new Map<string, string>();
-      const isJudged = (vbid: string): boolean => buckets.has(bucketOf(vbid)) && !unjudged.has(vbid);
-      for await (const events of source.read()) {
-        const judged = events.filter(({ vbid }) => isJudged(vbid));
-        for (const event of judged) expected.set(event.vbid, verifier.digestOf(event, deep));
-      }
-      const [seen, differing, extra] = [new Set<string>(), [] as string[], [] as string[]];
-      for await (const { vbid, digest } of stored(buckets)) {
-        // A store may return a product twice, as SCAN of Redis does.
-        if (!isJudged(vbid) || seen.has(vbid)) continue;
-        seen.add(vbid);
-        const should = expected.get(vbid);
-        if (should === undefined) extra.push(vbid);
-        else if (should !== digest) differing.push(vbid);
-      }
-      return { differing, missing: [...expected.keys()].filter((vbid) => !seen.has(vbid)), extra };
-    },
-  };
 }
 
-/** Splits buckets into portions that fit into memory. */
-function portionsOf(buckets: Buckets, sizeOf: (bucket: number) => number): Buckets[] {
-  const portions = [new Set<number>()];
-  let size = 0;
-  for (const bucket of buckets) {
-    size += sizeOf(bucket);
-    if (size > PORTION) {
+async function storedSums(pass: Pass) {
+  const { context, verifier, request, mark } = pass;
+  if (verifier.sums !== undefined) return await verifier.sums(request.deep, mark, context.stopping);
+  const { sums, add } = createSums();
+  for await (const { vbid, digest } of storedProducts(pass, null)) add(bucketOf(vbid), digest);
+  return sums;
+}
+
+/** Compares the sums of all buckets. @returns those that differ, in portions that fit into memory, and how many products there are */
+async function compareSums(pass: Pass) {
+  const { expected, unjudged, verifier, request } = pass;
+  const { sums, add } = createSums();
+  let judged = 0;
+  for await (const events of expected.read()) {
+    for (const event of events) {
+      if (!unjudged.has(event.vbid)) judged++;
+      add(bucketOf(event.vbid), verifier.digestOf(event, request.deep));
+    }
+  }
+  const stored = await storedSums(pass);
+  const isDoubtful = new Set([...unjudged].map(bucketOf));
+  const portions: Set<number>[] = [];
+  let room = 0;
+  for (const bucket of new Set([...sums.keys(), ...stored.keys(), ...isDoubtful])) {
+    const [should, has] = [sums.get(bucket), stored.get(bucket)];
+    if (should?.count === has?.count && should?.sum === has?.sum && !isDoubtful.has(bucket)) continue;
+    const size = (should?.count ?? 0) + (has?.count ?? 0);
+    if (portions.length === 0 || size > room) {
       portions.push(new Set());
-      size = sizeOf(bucket);
+      room = PORTION;
     }
     portions.at(-1)?.add(bucket);
+    room -= size;
   }
-  return portions.filter((portion) => portion.size > 0);
+  const total = [...stored.values()].reduce((sum, { count }) => sum + count, 0);
+  return { portions, judged, total };
 }
 
-function createRepair({ context, session, verifier, signal }: Comparison, mark: Mark) {
-  const { config, log, leased } = context;
-  const { events: most, chars: mostChars } = session.batch;
-  let repaired = 0;
-
-  async function send(difference: Difference, events: readonly SinkEvent[], extra: readonly string[]): Promise<void> {
-    leased.check();
-    await verifier.repair(events, extra, mark, signal);
-    const vbids = [...events.map(({ vbid }) => vbid), ...extra];
-    repaired += vbids.length;
-    for (const vbid of vbids)
-      log.info({ sink: config.name, vbid, reason: difference }, 'a product of the store was repaired');
+/** Compares the products of these buckets. */
+async function compareProducts(pass: Pass, buckets: Buckets): Promise<Found> {
+  const { unjudged, keepsExtra, verifier, request } = pass;
+  const expected = new Map<string, string>();
+  const isJudged = (vbid: string): boolean => buckets.has(bucketOf(vbid)) && !unjudged.has(vbid);
+  for await (const events of pass.expected.read()) {
+    const judged = events.filter(({ vbid }) => isJudged(vbid));
+    for (const event of judged) expected.set(event.vbid, verifier.digestOf(event, request.deep));
   }
+  const [seen, differing, extra] = [new Set<string>(), [] as string[], [] as string[]];
+  for await (const { vbid, digest } of storedProducts(pass, buckets)) {
+    // A store may return a product twice, as SCAN of Redis does.
+    if (!isJudged(vbid) || seen.has(vbid)) continue;
+    seen.add(vbid);
+    const should = expected.get(vbid);
+    if (should === undefined) {
+      if (!keepsExtra) extra.push(vbid);
+    } else if (should !== digest) differing.push(vbid);
+  }
+  return { differing, missing: [...expected.keys()].filter((vbid) => !seen.has(vbid)), extra };
+}
 
-  return {
-    /** How many were repaired; products that differ again do not count. */
-    repaired: () => repaired,
-    differAgain: (products: number): void => {
-      repaired -= products;
-    },
-    write: async (difference: Difference, vbids: readonly string[], find: (vbid: string) => SinkEvent[]) => {
-      let events: SinkEvent[] = [];
-      let chars = 0;
-      for (const vbid of vbids) {
-        for (const event of find(vbid)) {
-          const more = event.body?.length ?? 0;
-          if (events.length === most || (events.length > 0 && chars + more > mostChars)) {
-            await send(difference, events, []);
-            [events, chars] = [[], 0];
-          }
-          events.push(event);
-          chars += more;
-        }
-      }
-      if (events.length > 0) await send(difference, events, []);
-    },
-    remove: async (vbids: readonly string[]): Promise<void> => {
-      for (let at = 0; at < vbids.length; at += most) await send('extra', [], vbids.slice(at, at + most));
-    },
-  };
+/** Names what differs of these products, which the store has with another content. */
+async function differencesOf(
+  { context, verifier, request: { deep } }: Pass,
+  events: readonly SinkEvent[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const named = deep && events.length > 0 ? await verifier.differences?.(events, context.stopping) : undefined;
+  return named ?? new Map(events.map(({ vbid }) => [vbid, [deep ? 'JSON' : 'seq']]));
+}
+
+/** Brings products to what they should be, as many at once as the sink takes. */
+async function repair(pass: Pass, reason: Difference, vbids: readonly string[]): Promise<void> {
+  const { config, log, leased, stopping } = pass.context;
+  const { events: most, chars: mostChars } = pass.session.batch;
+  for (let at = 0; at < vbids.length; ) {
+    const [some, events] = [[] as string[], [] as SinkEvent[]];
+    for (let chars = 0; at < vbids.length && some.length < most; at++) {
+      const vbid = vbids[at] ?? '';
+      const [event] = reason === 'extra' ? [] : pass.expected.find(vbid);
+      chars += event?.body?.length ?? 0;
+      if (some.length > 0 && chars > mostChars) break;
+      some.push(vbid);
+      if (event !== undefined) events.push(event);
+    }
+    const differs = await differencesOf(pass, reason === 'differing' ? events : []);
+    leased.check();
+    await pass.verifier.repair(events, reason === 'extra' ? some : [], pass.mark, stopping);
+    for (const vbid of some) {
+      const fields = { sink: config.name, vbid, reason, differs: differs.get(vbid) ?? [] };
+      log.info(fields, 'a product of the store was repaired');
+    }
+  }
+}
+
+/** @param room the most that are wanted */
+async function examplesOf(pass: Pass, found: Found, room: number): Promise<CheckExample[]> {
+  const kinds = Object.keys(found) as Difference[];
+  const first = kinds.flatMap((difference) => found[difference].slice(0, room).map((vbid) => ({ vbid, difference })));
+  const differs = await differencesOf(pass, found.differing.slice(0, room).flatMap(pass.expected.find));
+  return first.slice(0, room).map((one) => ({ ...one, differs: differs.get(one.vbid) ?? [] }));
+}
+
+/**
+ * Compares portions of buckets, and repairs what differs.
+ * @param limit how many extra products may be removed; if there are more, all stay
+ */
+async function settle(pass: Pass, portions: readonly Buckets[], repairs: boolean, limit: number) {
+  const counts = { differing: 0, missing: 0, extra: 0, repaired: 0 };
+  const examples: CheckExample[] = [];
+  const unequal: Buckets[] = [];
+  let surplus: readonly string[] = [];
+  for (const portion of portions) {
+    const found = await compareProducts(pass, portion);
+    if (Object.values(found).every(({ length }) => length === 0)) continue;
+    unequal.push(portion);
+    for (const kind of Object.keys(found) as Difference[]) counts[kind] += found[kind].length;
+    examples.push(...(await examplesOf(pass, found, MAX_EXAMPLES - examples.length)));
+    if (!repairs) continue;
+    await repair(pass, 'differing', found.differing);
+    await repair(pass, 'missing', found.missing);
+    if (limit === Number.POSITIVE_INFINITY) await repair(pass, 'extra', found.extra);
+    // One more than may be removed is enough to know.
+    else surplus = surplus.concat(found.extra.slice(0, limit + 1 - surplus.length));
+  }
+  if (surplus.length <= limit) await repair(pass, 'extra', surplus);
+  return { counts, examples, unequal };
 }
 
 /**
@@ -205,49 +220,23 @@ function createRepair({ context, session, verifier, signal }: Comparison, mark: 
 export async function compareStore(
   comparison: Comparison,
 ): Promise<CheckCounts & Pick<SinkCheck, 'examples' | 'error'>> {
-  const { context, session, request } = comparison;
-  const { repair: repairs, removesAll } = request;
-  const mark = session.stored();
-  const { source, unjudged, ...compare } = createComparer(comparison, mark);
-  const repair = createRepair(comparison, mark);
-  const found = { differing: 0, missing: 0, extra: 0 };
-  const examples: { readonly vbid: string; readonly difference: Difference }[] = [];
-  const { portions: differing, judged, total } = await compare.bySums();
-  const limit = removesAll ? Number.POSITIVE_INFINITY : context.removalLimit(total);
-  let held = 0;
-  let error: string | null = null;
-  let portions = differing;
-  for (let round = 0; portions.length > 0; round++) {
-    const touched: Buckets[] = [];
-    /** At most one more than may be removed. */
-    const surplus: string[] = [];
-    for (const portion of portions) {
-      const { extra, ...others } = await compare.byProducts(portion);
-      const all = { ...others, extra: held > 0 ? [] : extra };
-      const kinds = Object.entries(all) as [Difference, readonly string[]][];
-      const sum = kinds.reduce((count, [, { length }]) => count + length, 0);
-      if (sum === 0) continue;
-      touched.push(portion);
-      for (const [difference, vbids] of round === 0 ? kinds : []) {
-        found[difference] += vbids.length;
-        examples.push(...vbids.slice(0, MAX_EXAMPLES - examples.length).map((vbid) => ({ vbid, difference })));
-      }
-      if (round > 0) repair.differAgain(sum);
-      if (!repairs || round === MAX_REPAIRS) continue;
-      await repair.write('differing', all.differing, source.find);
-      await repair.write('missing', all.missing, source.find);
-      if (removesAll) await repair.remove(all.extra);
-      else surplus.push(...all.extra.slice(0, limit + 1 - surplus.length));
-    }
-    if (surplus.length > limit) held = found.extra;
-    else await repair.remove(surplus);
-    if (!repairs) break;
-    if (touched.length > 0 && round === MAX_REPAIRS) {
-      error = 'products differ again after each repair: look for a trigger, or for another program that writes there';
-      break;
-    }
-    portions = touched;
+  const { context, session, row, request } = comparison;
+  // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
+  const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
+  const unjudged = new Set(waiting.map(({ vbid }) => vbid));
+  const expected = expectedProducts(comparison);
+  const pass: Pass = { ...comparison, mark: session.stored(), expected, unjudged, keepsExtra: false };
+  const { portions, judged, total } = await compareSums(pass);
+  const limit = request.removesAll ? Number.POSITIVE_INFINITY : context.removalLimit(total);
+  const { counts: found, examples, unequal } = await settle(pass, portions, request.repair, limit);
+  const result = { ...found, same: judged - found.differing - found.missing, notJudged: unjudged.size, examples };
+  if (!request.repair) return { ...result, held: 0, error: null };
+  const held = found.extra > limit ? found.extra : 0;
+  let [again, left] = [unequal, 0];
+  for (let round = 1; again.length > 0 && round <= MAX_REPAIRS; round++) {
+    const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
+    [again, left] = [next.unequal, remaining(next.counts)];
   }
-  const same = judged - found.differing - found.missing;
-  return { same, ...found, repaired: repair.repaired(), held, notJudged: unjudged.size, examples, error };
+  const error = 'products differ again after each repair: look for a trigger, or for another program that writes there';
+  return { ...result, repaired: remaining(found) - held - left, held, error: left === 0 ? null : error };
 }

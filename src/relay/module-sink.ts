@@ -42,6 +42,7 @@ const verifierSchema = z.looseObject({
   compares: z.object({ fast: z.string().nullable(), deep: z.string() }),
   digestOf: call,
   sums: optionalCall,
+  differences: optionalCall,
   products: call,
   repair: call,
 });

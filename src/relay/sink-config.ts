@@ -53,6 +53,10 @@ interface SinkKind extends Kind<SinkFactory> {
   readonly isPath?: boolean;
   /** Further text that identifies the store; only a digest of the text is shown. */
   identifiedBy?(url: URL): string;
+  /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
+  readonly drops?: string;
+  /** Why no store of this kind can be compared with its source. */
+  readonly incomparable?: string;
 }
 
 function hostsOf(urls: readonly URL[], port: string): string {
@@ -64,6 +68,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     schemes: ['jsonl:'],
     isPath: true,
     address: pathOf,
+    drops: 'keep',
     load: async () => (await import('./sinks/jsonl/jsonl-sink.ts')).createJsonlSink,
   },
   webhook: {
@@ -71,6 +76,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
     identifiedBy: ({ pathname }) => pathname,
+    incomparable: 'catchword cannot read what a receiver has stored',
     load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
@@ -90,6 +96,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       const keys = url.searchParams.get('keys');
       return `${hosts}${url.pathname} ${keys === null ? (url.searchParams.get('stream') ?? 'catalog') : `${keys}:*`}`;
     },
+    drops: 'maxlen',
     load: async () => (await import('./sinks/redis-sink.ts')).createRedisSink,
   },
   nats: {
@@ -100,6 +107,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       const stream = names.length > 0 ? names.join(' ') : 'catalog.products';
       return `${hostsOf(urls, '4222')} ${bucket === null ? stream : `$KV.${bucket}.>`}`;
     },
+    drops: 'max_age',
     load: async () => (await import('./sinks/nats-sink.ts')).createNatsSink,
   },
   s3: {
@@ -108,6 +116,7 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       const { endpoint, bucket, prefix } = s3Place(url);
       return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${prefix}`;
     },
+    incomparable: 'catchword does not read back the files of a bucket yet',
     load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
   },
   module: {
@@ -216,6 +225,10 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     const [issue] = common.error.issues;
     throw invalid(`the value of ${String(issue?.path[0])} is not valid`, `Use ${issue?.message}.`);
   }
+  const { drops = '', incomparable } = found;
+  const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : incomparable;
+  if (common.data.verify !== undefined && obstacle !== undefined)
+    throw invalid(`its store cannot be compared with its source: ${obstacle}`, 'Remove verify from the address.');
   const address = found.address(url, urls);
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.

@@ -105,6 +105,11 @@ export interface Verifier {
     mark: Mark,
     signal: AbortSignal,
   ): AsyncIterable<readonly StoredProduct[]>;
+  /**
+   * Optional, for a store that has more than a text of each product. Of products that a deep pass found to differ, by key:
+   * the columns or parts with another content, without values.
+   */
+  differences?(events: readonly SinkEvent[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
   /** Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
   repair(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
 }

@@ -60,7 +60,7 @@ export async function checkWhenWanted(context: FeedContext, session: Session, ro
     const { fast, deep: whole } = verifier.compares;
     const deep = request.deep || fast === null;
     const asked = { ...request, deep };
-    const result = await compareStore({ context, session, row, verifier, request: asked, signal: stopping });
+    const result = await compareStore({ context, session, row, verifier, request: asked });
     note({ ...common, ...result, deep, compared: deep ? whole : fast });
   } catch (error) {
     if (stopping.aborted || isFatal(error)) throw error;

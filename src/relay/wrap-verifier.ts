@@ -11,6 +11,9 @@ export function wrapVerifier(
     ...(verifier.sums !== undefined && {
       sums: (...args) => run(args[2], async () => (await verifier.sums?.(...args)) ?? new Map()),
     }),
+    ...(verifier.differences !== undefined && {
+      differences: (...args) => run(args[1], async () => (await verifier.differences?.(...args)) ?? new Map()),
+    }),
     products: async function* (...args) {
       const steps = verifier.products(...args)[Symbol.asyncIterator]();
       try {

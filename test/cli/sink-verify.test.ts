@@ -76,9 +76,9 @@ it('sink verify prints what differs, repairs it, and exits with 0, 3 or 5', asyn
   const found = await command('verify', 'shop', '--json');
   expect(found.code).toBe(3);
   const examples = [
-    { vbid: 'P1', difference: 'differing' },
-    { vbid: 'P2', difference: 'missing' },
-    { vbid: 'E0', difference: 'extra' },
+    { vbid: 'P1', difference: 'differing', differs: ['JSON'] },
+    { vbid: 'P2', difference: 'missing', differs: [] },
+    { vbid: 'E0', difference: 'extra', differs: [] },
   ];
   const counts = { same: 8, differing: 1, missing: 1, extra: 1, repaired: 0, held: 0, not_judged: 0, remaining: 3 };
   expect(JSON.parse(found.stdout)).toMatchObject({ ...counts, deep: true, cursor: 10, error: null, examples });

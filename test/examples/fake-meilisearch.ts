@@ -81,9 +81,11 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
     const [unknown] = [...query.keys()].filter((key) => !['fields', 'limit', 'offset'].includes(key));
     if (unknown !== undefined) return failed(400, 'bad_request');
     const [limit, offset] = [Number(query.get('limit')), Number(query.get('offset'))];
-    const fields = (query.get('fields') ?? '').split(',');
+    const fields = query.get('fields')?.split(',');
     const all = [...documents.values()].slice(offset, offset + limit);
-    const results = all.map((document) => Object.fromEntries(fields.map((field) => [field, document[field]])));
+    const results = all.map((document) =>
+      fields === undefined ? document : Object.fromEntries(fields.map((field) => [field, document[field]])),
+    );
     return { status: 200, body: { results, offset, limit, total: documents.size } };
   }
 
@@ -109,10 +111,15 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
     return found === undefined ? failed(404, 'document_not_found') : { status: 200, body: found };
   }
 
-  function onIndex(uid: string, part: string | undefined): Answer {
+  function onIndex(method: string, uid: string, part: string | undefined): Answer {
     const index = indices.get(uid);
     if (index === undefined) return failed(404, 'index_not_found');
     const { primaryKey, createdAt, documents } = index;
+    if (method === 'DELETE')
+      return queue(uid, () => {
+        indices.delete(uid);
+        return null;
+      });
     if (part === 'stats') return { status: 200, body: { numberOfDocuments: documents.size, isIndexing: false } };
     return { status: 200, body: { uid, primaryKey, createdAt, updatedAt: createdAt } };
   }
@@ -136,7 +143,7 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
         return null;
       });
     }
-    return part === 'documents' ? onDocuments(asked, uid, id) : onIndex(uid, part);
+    return part === 'documents' ? onDocuments(asked, uid, id) : onIndex(method, uid, part);
   }
 
   return {
@@ -145,6 +152,11 @@ export function createMeilisearch(secret = 'a-key-of-meilisearch'): Engine & { r
     options: 'url=http://127.0.0.1:PORT&index=products',
     secret,
     drop: (uid) => void indices.delete(uid),
+    tamper: () => {
+      const documents = indices.get('products')?.documents;
+      documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');
+      documents?.set('EXTRA', { vbid: 'EXTRA', catchword_id: 'EXTRA', catchword_fill: 1 });
+    },
     products: () => {
       const documents = [...(indices.get('products')?.documents.values() ?? [])];
       return productsIn(documents, ['catchword_id', 'catchword_fill']);

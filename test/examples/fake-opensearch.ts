@@ -30,6 +30,8 @@ const PARAMETERS: Readonly<Record<string, readonly string[]>> = {
   _doc: ['op_type', 'if_seq_no', 'if_primary_term'],
 };
 
+const MAPPINGS = { dynamic: false };
+
 const failed = (status: number, type: string, reason: string): Answer => ({
   status,
   body: { error: { type, reason }, status },
@@ -57,10 +59,13 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
   /** Applies one action of a bulk. */
   function act(documents: Index['documents'], action: unknown, source: unknown) {
     const [[name, given]] = Object.entries(action as object) as [[string, Record<string, unknown>]];
-    const { _id: id, version, version_type: kind } = given;
-    const result = (status: number, error?: object) => ({ [name]: { _id: id, status, ...(error && { error }) } });
-    if (typeof version !== 'bigint' || kind !== 'external') throw new Error('the test expects external versions');
+    const { _id: id, version_type: kind } = given;
     const old = documents.get(String(id));
+    // Without a version of its own, a document gets the next one.
+    const version = kind === undefined ? (old?.version ?? 0n) + 1n : given.version;
+    const result = (status: number, error?: object) => ({ [name]: { _id: id, status, ...(error && { error }) } });
+    if (typeof version !== 'bigint' || !['external', undefined].includes(kind as string))
+      throw new Error('the test expects external versions');
     if (old !== undefined && old.version >= version) {
       const reason = `[${String(id)}]: version conflict, current version [${old.version}] is higher or equal`;
       return result(409, { type: 'version_conflict_engine_exception', reason });
@@ -131,14 +136,43 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
   }
 
   function search({ body, query }: Asked, documents: Index['documents']): Answer {
-    const asked = JSON.parse(body) as { readonly size: number };
+    const asked = JSON.parse(body) as { readonly size: number; readonly _source: boolean };
     const unknown = [...keysBesides(asked, ['size', 'version', '_source', 'sort'])];
     if (unknown.length > 0) return failed(400, 'parsing_exception', `unknown key [${unknown[0]}]`);
     if (asked.size > 10_000 || !query.has('scroll')) return failed(400, 'illegal_argument_exception', 'too many');
     const living = [...documents].filter(([, { source }]) => source !== null);
-    const hits = living.map(([_id, { version }]) => ({ _id, _version: Number(version) }));
+    const hits = living.map(([_id, { version, source }]) => ({
+      _id,
+      _version: Number(version),
+      ...(asked._source && { _source: source }),
+    }));
     scrolls.set(`scroll-${++numbers}`, { hits, size: asked.size });
     return scroll(`scroll-${numbers}`);
+  }
+
+  /** Reads, deletes or creates an index. */
+  function whole({ method, body }: Asked, name: string): Answer {
+    if (method === 'PUT') {
+      const { mappings, settings } = JSON.parse(body) as {
+        readonly mappings: unknown;
+        readonly settings: { readonly index: object };
+      };
+      const [unknown] = keysBesides(settings.index, ['number_of_shards']);
+      if (unknown !== undefined) return failed(400, 'illegal_argument_exception', `private index setting [${unknown}]`);
+      if (indices.has(name)) return failed(400, 'resource_already_exists_exception', `index [${name}] already exists`);
+      if (JSON.stringify(mappings) !== JSON.stringify(MAPPINGS)) throw new Error('the mapping is lost');
+      renew(name);
+      return { status: 200, body: { acknowledged: true } };
+    }
+    const index = indices.get(name);
+    if (index === undefined) return failed(404, 'index_not_found_exception', `no such index [${name}]`);
+    if (method === 'DELETE') {
+      indices.delete(name);
+      return { status: 200, body: { acknowledged: true } };
+    }
+    const own = { uuid: index.uuid, creation_date: '1', provided_name: name, version: { created: '1' } };
+    const settings = { index: { number_of_shards: '1', ...own } };
+    return { status: 200, body: { [name]: { aliases: {}, mappings: MAPPINGS, settings } } };
   }
 
   function answer(asked: Asked): Answer {
@@ -149,6 +183,7 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
     if (Buffer.byteLength(body) > MOST_BYTES) return { status: 413, body: '' };
     if (name === '_search' && verb === 'scroll')
       return scroll(String((JSON.parse(body) as Record<string, unknown>).scroll_id));
+    if (asked.path.length === 1) return whole(asked, name);
     const known = PARAMETERS[verb];
     if (known === undefined)
       return failed(400, 'illegal_argument_exception', `no handler found for ${method} ${name}/${verb}`);
@@ -175,6 +210,14 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
     options: 'url=http://127.0.0.1:PORT&index=products',
     secret,
     renew,
+    tamper: () => {
+      const documents = indices.get('products')?.documents;
+      const [changed, deleted] = [documents?.get('P1'), documents?.get('P2')];
+      if (changed === undefined || deleted === undefined) throw new Error('P1 and P2 must be there');
+      documents?.set('P1', { ...changed, source: { vbid: 'P1', title: 'x' }, version: changed.version + 1n });
+      documents?.set('P2', { ...deleted, source: null, version: deleted.version + 1n });
+      documents?.set('EXTRA', { source: { vbid: 'EXTRA' }, version: 1n, seqNo: ++numbers });
+    },
     products: () => {
       const living = [...(indices.get('products')?.documents.values() ?? [])].filter(({ source }) => source !== null);
       return new Map(living.map(({ source }) => [(source as { readonly vbid: string }).vbid, source]));

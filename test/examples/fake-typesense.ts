@@ -60,9 +60,14 @@ export function createTypesense(secret = 'a-key-of-typesense') {
     return { status: 200, body: lines.join('\n') };
   }
 
-  /** Deletes by `id:[a,b]` or `catchword_fill:<3 && id:!=[a]`. */
+  /** Deletes by `id:[a,b]`, `catchword_fill:>=0` or `catchword_fill:<3 && id:!=[a]`. */
   function remove({ query }: Asked, { documents, fields }: Collection): Answer {
     const filter = query.get('filter_by') ?? '';
+    if (filter === 'catchword_fill:>=0') {
+      const deleted = documents.size;
+      documents.clear();
+      return { status: 200, body: { num_deleted: deleted } };
+    }
     const [, only, , below, , but = ''] =
       /^(id:\[([\w,-]+)\]|catchword_fill:<(\d+)( && id:!=\[([\w,-]+)\])?)$/.exec(filter) ?? [];
     if (only === undefined) return failed(400, 'Could not parse the filter query.');
@@ -83,9 +88,17 @@ export function createTypesense(secret = 'a-key-of-typesense') {
     const collection = collections.get(name);
     if (collection === undefined) return failed(404, 'Not Found');
     const { fields, createdAt, documents } = collection;
+    if (part === undefined && asked.method === 'DELETE') {
+      collections.delete(name);
+      return { status: 200, body: { name } };
+    }
     if (part === undefined)
       return { status: 200, body: { name, fields, created_at: createdAt, num_documents: documents.size } };
     if (asked.method === 'DELETE') return remove(asked, collection);
+    if (id === 'export' && asked.method === 'GET') {
+      const lines = [...documents.values()].map((document) => JSON.stringify(document));
+      return { status: 200, body: lines.join('\n') };
+    }
     if (id === 'import') return load(asked, collection);
     if (asked.method === 'POST') {
       const error = upsert(collection, asked.body);
@@ -116,6 +129,11 @@ export function createTypesense(secret = 'a-key-of-typesense') {
     options: 'url=http://127.0.0.1:PORT&collection=products',
     secret,
     renew,
+    tamper: () => {
+      const documents = collections.get('products')?.documents;
+      documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');
+      documents?.set('EXTRA', { vbid: 'EXTRA', id: 'EXTRA', catchword_fill: 1 });
+    },
     products: () => {
       const documents = [...(collections.get('products')?.documents.values() ?? [])];
       return productsIn(documents, ['id', 'catchword_fill']);

@@ -77,6 +77,19 @@ describe('a configured sink', () => {
   });
 });
 
+it.each([
+  ['webhook+https://shop.example/#verify=7d', 'catchword cannot read what a receiver has stored'],
+  ['s3://books/x?endpoint=https://s3.example&verify=7d', 'catchword does not read back'],
+  ['jsonl:x?rotate=1MB&keep=2&verify=7d', 'keep drops events'],
+  ['redis://h?maxlen=5&verify=7d', 'maxlen drops events'],
+  ['nats://h?max_age=5d&verify=7d', 'max_age drops events'],
+])('verify= of a store that cannot be compared is rejected when settings are read: %s', (url, reason) => {
+  expect(() => config(url)).toThrow(
+    expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringContaining(`its source: ${reason}`) }),
+  );
+  expect(() => config(url.replace(/[&#]verify=7d/, ''))).not.toThrow();
+});
+
 it('lists everything that is wrong with what a module declares', async () => {
   const directory = temporaryDirectory();
   let files = 0;

@@ -98,7 +98,7 @@ export async function jsonlTarget(options = '') {
 const EXAMPLE = fileURLToPath(new URL('../../examples/files-sink.mjs', import.meta.url));
 
 /** The sink of the documentation: one file per product. */
-async function filesTarget(): Promise<SinkTarget> {
+export async function filesTarget(): Promise<SinkTarget & { readonly directory: string }> {
   const target = directoryTarget();
   const { directory } = target;
   return {

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { createConnection } from 'mariadb';
 import pg from 'pg';
@@ -6,12 +5,13 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { until } from '../../src/relay/contract/harness.ts';
 import type { Verifier } from '../../src/relay/sink.ts';
 import { jsonbText, numericText } from '../../src/relay/sinks/postgres/jsonb-text.ts';
-import type { CheckRequest, SinkCheck } from '../../src/store/schema/sink-tables.ts';
 import { rawNumber, rawObject, rawString } from '../catalog/raw-json.ts';
+import { logOf } from '../support/log-of.ts';
 import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { postgresAvailable, startPostgres, usePostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server.ts';
-import { configAt, feeding, movable, NEVER, type TestMirror } from './feeding.ts';
+import { compared } from './compared.ts';
+import { configAt, feeding, movable, NEVER } from './feeding.ts';
 import { mysqlTarget, postgresTarget } from './targets.ts';
 
 /** A book of about one and a half kilobytes, with prices, people and identifiers. */
@@ -32,18 +32,6 @@ function book(number: number, title = `Title ${number}`) {
 }
 
 const shelf = (count: number, title?: string) => Array.from({ length: count }, (_, at) => book(at, title));
-
-/** Asks for a comparison as `sink verify` does. @returns its result */
-async function check(mirror: TestMirror, request: Partial<CheckRequest> = {}): Promise<SinkCheck> {
-  const id = randomUUID();
-  const asked = { id, deep: true, repair: false, removesAll: false, ...request };
-  mirror.store.request(({ sinks }) => sinks.askCheck(mirror.sink().id, asked));
-  await until('the store was compared', () => mirror.sink().checked?.id === id);
-  const result = mirror.sink().checked;
-  if (result === null) throw new Error('the result is missing');
-  expect(mirror.sink().checkAsked).toBeNull();
-  return result;
-}
 
 const EQUAL = { differing: 0, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0, error: null, examples: [] };
 
@@ -144,16 +132,24 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
   async function shop(count: number, options = '', limit = 100, view: Parameters<typeof configAt>[2] = {}) {
     const { harness, target } = await feeding(database.target(server.port, options));
     harness.change(shelf(count));
-    harness.start(configAt(target.url, undefined, view), { removalLimit: () => limit });
+    const repaired: string[] = [];
+    const log = logOf(() => ({ vbid, reason, differs }, message) => {
+      if (/was repaired$/.test(message)) repaired.push([reason, vbid?.slice(-1), ...(differs ?? [])].join(' '));
+    });
+    harness.start(configAt(target.url, undefined, view), { removalLimit: () => limit, log });
     await harness.caughtUp();
-    return { harness, target, table: target.table };
+    return { harness, target, table: target.table, repaired };
   }
 
   it.each(['', '&removals=delete'])('finds and repairs each kind of damage%s', async (options) => {
-    const { harness, table } = await shop(60, options);
+    const { harness, table, repaired } = await shop(60, options);
     await harness.deliver([{ vbid: book(50).vbid, body: null }]);
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59, deep: true });
-    expect(await check(harness, { deep: false })).toMatchObject({ ...EQUAL, same: 59, compared: 'keys and positions' });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 59, deep: true });
+    expect(await compared(harness, { deep: false })).toMatchObject({
+      ...EQUAL,
+      same: 59,
+      compared: 'keys and positions',
+    });
     const key = (at: number): string => `'${book(at).vbid}'`;
     await run(`UPDATE ${table} SET title = 'x' WHERE vbid = ${key(1)}`);
     await run(`UPDATE ${table}_prices SET value = value + 1 WHERE vbid = ${key(2)} AND currency = 'EUR'`);
@@ -164,27 +160,34 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     await run(`UPDATE ${table} SET changed_at = changed_at + ${database.second} WHERE vbid = ${key(7)}`);
     await run(`INSERT INTO ${table}_identifiers (vbid, form, value) VALUES (${key(8)}, 'e', '1')`);
     await run(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('EXTRA', '{}', 1, now())`);
-    expect(await check(harness, { deep: false })).toMatchObject({ differing: 1, missing: 2, extra: 1, same: 56 });
+    const quick = await compared(harness, { deep: false });
+    expect(quick).toMatchObject({ differing: 1, missing: 2, extra: 1, same: 56 });
+    expect(quick.examples).toContainEqual({ vbid: book(3).vbid, difference: 'differing', differs: ['seq'] });
     const found = { ...EQUAL, differing: 6, missing: 2, extra: 1, same: 51 };
-    const { examples, ...counts } = await check(harness);
+    const { examples, ...counts } = await compared(harness);
     expect({ ...counts, examples: [] }).toMatchObject(found);
-    expect(new Set(examples.map(({ vbid, difference }) => `${difference} ${vbid.slice(-1)}`))).toEqual(
-      new Set([
-        'differing 1',
-        'differing 2',
-        'differing 3',
-        'missing 4',
-        'missing 5',
-        'differing 6',
-        'differing 7',
-        'differing 8',
-        'extra A',
-      ]),
-    );
-    expect(await check(harness, { repair: true })).toMatchObject({ differing: 6, missing: 2, extra: 1, repaired: 9 });
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59 });
+    const named = examples.map(({ vbid, difference, differs }) => [difference, vbid.slice(-1), ...differs].join(' '));
+    expect(named.toSorted()).toEqual([
+      'differing 1 title',
+      'differing 2 rows of prices',
+      'differing 3 seq',
+      'differing 6 body',
+      'differing 7 changed_at',
+      'differing 8 rows of identifiers',
+      'extra A',
+      'missing 4',
+      'missing 5',
+    ]);
+    expect(await compared(harness, { repair: true })).toMatchObject({
+      differing: 6,
+      missing: 2,
+      extra: 1,
+      repaired: 9,
+    });
+    expect(repaired.toSorted()).toEqual(named.toSorted());
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 59 });
     await harness.deliver(shelf(3, 'later'));
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 59 });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 59 });
   });
 
   it('keeps extra rows beyond the removal limit until it may remove all', async () => {
@@ -192,16 +195,20 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     await run(`INSERT INTO ${table} (vbid, body, seq, changed_at)
       SELECT ${database.concat}, '{}', 1, now() FROM ${database.numbers(5)} AS n`);
     await run(`UPDATE ${table} SET title = 'x' WHERE vbid = '${book(1).vbid}'`);
-    expect(await check(harness, { repair: true })).toMatchObject({
+    expect(await compared(harness, { repair: true })).toMatchObject({
       differing: 1,
       extra: 5,
       repaired: 1,
       held: 5,
       error: null,
     });
-    expect(await check(harness)).toMatchObject({ differing: 0, extra: 5, held: 0 });
-    expect(await check(harness, { repair: true, removesAll: true })).toMatchObject({ extra: 5, repaired: 5, held: 0 });
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 30 });
+    expect(await compared(harness)).toMatchObject({ differing: 0, extra: 5, held: 0 });
+    expect(await compared(harness, { repair: true, removesAll: true })).toMatchObject({
+      extra: 5,
+      repaired: 5,
+      held: 0,
+    });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 30 });
   });
 
   it('compares what a view shows, without positions', async () => {
@@ -210,12 +217,12 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     // The view hides this change, so the row keeps its position.
     const other = JSON.parse(book(5).body) as object;
     await harness.deliver([{ vbid: book(5).vbid, body: JSON.stringify({ ...other, metadata: {} }) }]);
-    expect(await check(harness, { deep: false })).toMatchObject({ ...EQUAL, same: 19, compared: 'keys' });
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 19 });
+    expect(await compared(harness, { deep: false })).toMatchObject({ ...EQUAL, same: 19, compared: 'keys' });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 19 });
     await run(`UPDATE ${table} SET body = '{}' WHERE vbid = '${book(5).vbid}'`);
     await run(`INSERT INTO ${table} (vbid, body, seq, changed_at) VALUES ('${book(3).vbid}', '{}', 1, now())`);
-    expect(await check(harness, { repair: true })).toMatchObject({ differing: 1, extra: 1, repaired: 2 });
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 19 });
+    expect(await compared(harness, { repair: true })).toMatchObject({ differing: 1, extra: 1, repaired: 2 });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 19 });
   });
 
   it('has equal texts of odd keys, numbers and characters on both sides', async () => {
@@ -241,8 +248,8 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     expect(readable.length).toBeGreaterThan(100);
     const { harness } = await shop(0);
     await harness.deliver(readable);
-    expect(await check(harness, { deep: false })).toMatchObject({ ...EQUAL, notJudged: harness.parked().length });
-    expect(await check(harness)).toMatchObject({ ...EQUAL, notJudged: harness.parked().length });
+    expect(await compared(harness, { deep: false })).toMatchObject({ ...EQUAL, notJudged: harness.parked().length });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, notJudged: harness.parked().length });
     expect(harness.parked().length).toBeLessThan(readable.length / 2);
   });
 
@@ -267,14 +274,14 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     await run(`ALTER TABLE ${table} ADD CONSTRAINT nice CHECK (title <> 'bad')`);
     await harness.deliver([book(1, 'bad')]);
     expect(harness.parked()).toHaveLength(1);
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: 9, notJudged: 1 });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 9, notJudged: 1 });
   });
 
   it('notes that a trigger undoes what it repairs', async () => {
     const { harness, table } = await shop(10);
     for (const sql of database.trigger(table)) await run(sql);
     await run(`UPDATE ${table} SET seq = 0 WHERE vbid = '${book(1).vbid}'`);
-    const { error, differing, repaired } = await check(harness, { repair: true });
+    const { error, differing, repaired } = await compared(harness, { repair: true });
     expect({ differing, repaired }).toEqual({ differing: 1, repaired: 0 });
     expect(error).toMatch('products differ again after each repair');
   });
@@ -296,6 +303,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
   const isLong = process.env.CI !== undefined;
   it('finds no difference while the catalog changes', async () => {
     const { harness } = await shop(500);
+    const before = harness.sink().cursor;
     const stop = new AbortController();
     const changing = (async () => {
       for (let round = 1; !stop.signal.aborted; round++) {
@@ -305,11 +313,12 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
       }
     })();
     for (let turn = 0; turn < (isLong ? 100 : 10); turn++) {
-      const { examples, error } = await check(harness, { deep: turn % 2 === 0 });
+      const { examples, error } = await compared(harness, { deep: turn % 2 === 0 });
       expect({ examples, error }).toEqual({ examples: [], error: null });
     }
     stop.abort();
     await changing;
+    expect(harness.sink().cursor).toBeGreaterThan(before + 1_000);
   });
 
   it('finds 137 damaged products with 3% of the data', async () => {
@@ -329,10 +338,10 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     await run(
       `INSERT INTO ${table} (vbid, body, seq, changed_at) SELECT ${database.concat}, '{}', 1, now() FROM ${database.numbers(10)} AS n`,
     );
-    const result = await check(harness, { repair: true });
+    const result = await compared(harness, { repair: true });
     expect(result).toMatchObject({ differing: 90, missing: 37, extra: 10, repaired: 137, error: null });
     const share = (target.bytes() - loaded) / loaded;
     expect(share).toBeLessThan(isLong ? 0.03 : 0.06);
-    expect(await check(harness)).toMatchObject({ ...EQUAL, same: count });
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: count });
   });
 });

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { SinkEvent, Verifier } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
-import { books, configAt, fedBefore, NEVER, type TestMirror } from './feeding.ts';
+import { compared } from './compared.ts';
+import { books, configAt, fed, fedBefore, NEVER, type TestMirror } from './feeding.ts';
 import { useNats, useRedis } from './servers.ts';
-import { jsonlTarget, natsBucketTarget, natsTarget, redisKeysTarget, redisTarget } from './targets.ts';
+import { filesTarget, jsonlTarget, natsBucketTarget, natsTarget, redisKeysTarget, redisTarget } from './targets.ts';
 
 const eventOf = (vbid: string, body: string | null): SinkEvent => ({
   id: `test:${vbid}`,
@@ -136,6 +138,16 @@ describe.skipIf(!natsAvailable)('verifying a bucket of NATS', () => {
     await jetstream(nats.connection).publish(`$KV.${target.bucket}.theirs`, 'theirs');
     await expect(compared()).rejects.toThrow('is at message');
   });
+});
+
+it('the example with a file for each product finds and repairs what another program has changed', async () => {
+  const { harness, target } = await fed(filesTarget(), 20);
+  const fileOf = (vbid: string): string => join(target.directory, `${vbid}.json`);
+  writeFileSync(fileOf('P1'), '{}');
+  rmSync(fileOf('P2'));
+  writeFileSync(fileOf('EXTRA'), '{}');
+  expect(await compared(harness, { repair: true })).toMatchObject({ differing: 1, missing: 1, extra: 1, repaired: 3 });
+  expect((await target.read()).products).toEqual(harness.living());
 });
 
 describe('verifying a file of events', () => {

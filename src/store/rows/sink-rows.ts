@@ -4,6 +4,7 @@ import { sql } from '../schema/drizzle.ts';
 import { listed, onFirstUse, type Queries } from '../schema/queries.ts';
 import {
   type CheckCounts,
+  type Difference,
   type parked as parkedEvents,
   type sinkGaps,
   sinks,
@@ -28,7 +29,8 @@ export type SinkState = SinkRow['state'];
 export type SinkRow = Readonly<typeof sinks.$inferSelect>;
 
 /** How many products of a store still differ after a comparison. */
-export function remaining({ differing, missing, extra, repaired }: CheckCounts): number {
+export function remaining(counts: Pick<CheckCounts, Difference | 'repaired'>): number {
+  const { differing, missing, extra, repaired } = counts;
   return differing + missing + extra - repaired;
 }
 

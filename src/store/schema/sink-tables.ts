@@ -35,6 +35,13 @@ export type Difference = 'differing' | 'missing' | 'extra';
 /** The counts of a comparison, in products. */
 export type CheckCounts = Readonly<Record<'same' | Difference | 'repaired' | 'held' | 'notJudged', number>>;
 
+/** A product that was wrong. `differs`: the columns or parts with another content, for people. */
+export interface CheckExample {
+  readonly vbid: string;
+  readonly difference: Difference;
+  readonly differs: readonly string[];
+}
+
 /** How a store compared with its source. */
 export interface SinkCheck extends CheckRequest, CheckCounts {
   readonly at: number;
@@ -42,7 +49,7 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
   readonly cursor: number;
   /** What was compared, for people. */
   readonly compared: string;
-  readonly examples: readonly { readonly vbid: string; readonly difference: Difference }[];
+  readonly examples: readonly CheckExample[];
   /** Why the comparison did not end; null if it did. */
   readonly error: string | null;
 }

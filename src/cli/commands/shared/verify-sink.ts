@@ -75,7 +75,9 @@ export async function verifySink(
     const found = checkJson(requireSink(store, name));
     if (found === null) throw new Error('the mirror has lost the comparison');
     if (found.remaining > 0) context.setExitCode(held === found.remaining ? EXIT.held : EXIT.differences);
-    const examples = found.examples.map(({ vbid, difference }) => `  ${difference.padEnd(9)}  ${printable(vbid)}`);
+    const examples = found.examples.map(({ vbid, difference, differs }) =>
+      `  ${difference.padEnd(9)}  ${printable(vbid)}  ${printable(differs.join(', '))}`.trimEnd(),
+    );
     const head = `${name}, as of change ${found.cursor} (${found.compared}): ${found.found}`;
     return { json: found, text: [head, ...examples, ...(found.advice === '' ? [] : [found.advice])] };
   } finally {

@@ -45,6 +45,10 @@ const foundSchema = z.array(
   }),
 );
 
+const totalsSchema = z.array(z.object({ name: z.coerce.string(), totals: z.coerce.string() }));
+
+const totalOf = (numbers: readonly bigint[]): bigint => numbers.reduce((one, other) => one + other, 0n) % MODULUS;
+
 const KINDS = ['table', ...PART_NAMES] as const;
 
 /** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
@@ -70,12 +74,25 @@ export function createSqlVerifier<Changes>(
     return BigInt(`0x${digestOf(`${kind}${texts.join('')}`)}`);
   }
 
-  function numbersOf(event: SinkEvent, deep: boolean): bigint[] {
-    const [product = {}, ...others] = comparedOf(deep);
-    if (!deep) return [numberOf(0, product, [event.vbid, event.seq])];
+  /** The rows that an event makes of each table. */
+  function rowsIn(event: SinkEvent): readonly (readonly Row[])[] {
     const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms });
-    const ofParts = PART_NAMES.flatMap((part, at) => parts[part].map((row) => numberOf(at + 1, others[at] ?? {}, row)));
-    return [...living.map((row) => numberOf(0, product, row)), ...ofParts];
+    return [living, ...PART_NAMES.map((part) => parts[part])];
+  }
+
+  function numbersOf(event: SinkEvent, deep: boolean): bigint[] {
+    const compared = comparedOf(deep);
+    const rows = deep ? rowsIn(event) : [[[event.vbid, event.seq]]];
+    return rows.flatMap((some, kind) => some.map((row) => numberOf(kind, compared[kind] ?? {}, row)));
+  }
+
+  /** SQL: the number of a row of the table `t`. */
+  function rowNumberSql(kind: number, columns: Columns): string {
+    const values = Object.entries(columns).map(
+      ([name, type]) =>
+        `CASE WHEN t.${name} IS NULL THEN '-${END}' ELSE concat('=', ${textSql(`t.${name}`, type)}, '${END}') END`,
+    );
+    return numberSql(md5Sql(`concat('${kind}', ${values.join(', ')})`), DIGITS);
   }
 
   /**
@@ -86,12 +103,7 @@ export function createSqlVerifier<Changes>(
     const bucketOf = (key: string): string => numberSql(md5Sql(key), 3);
     const chosen = buckets === null ? '' : ` AND ${bucketOf('t.vbid')} IN (${[...buckets].join()})`;
     const rows = comparedOf(deep).map((columns, kind) => {
-      const values = Object.entries(columns).map(
-        ([name, type]) =>
-          `CASE WHEN t.${name} IS NULL THEN '-${END}' ELSE concat('=', ${textSql(`t.${name}`, type)}, '${END}') END`,
-      );
-      const number = numberSql(md5Sql(`concat('${kind}', ${values.join(', ')})`), DIGITS);
-      return `SELECT t.vbid, ${kind} AS kind, ${number} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
+      return `SELECT t.vbid, ${kind} AS kind, ${rowNumberSql(kind, columns)} AS number FROM ${names[KINDS[kind] ?? 'table']} AS t
         WHERE ${range()}${chosen}${kind === 0 ? ' AND t.removed_at IS NULL' : ''}`;
     });
     return `SELECT vbid, ${bucketOf('vbid')} AS bucket, mod(sum(number), ${MODULUS}) AS digest
@@ -134,10 +146,7 @@ export function createSqlVerifier<Changes>(
       fast: positions ? 'keys and positions' : 'keys',
       deep: `every column, prices and other parts, and the JSON${positions ? ', with positions' : ''}`,
     },
-    digestOf: (event, deep) => {
-      const sum = numbersOf(event, deep).reduce((one, other) => one + other, 0n);
-      return (sum % MODULUS).toString(16).padStart(DIGITS, '0');
-    },
+    digestOf: (event, deep) => totalOf(numbersOf(event, deep)).toString(16).padStart(DIGITS, '0'),
     sums: async (deep, mark) => {
       if (deep) await beforeDeep?.();
       const sums = new Map<number, BucketSum>();
@@ -157,6 +166,29 @@ export function createSqlVerifier<Changes>(
       for await (const found of walk(deep, buckets, mark, each)) {
         yield found.map(({ name, total }) => ({ vbid: name, digest: total.toString(16).padStart(DIGITS, '0') }));
       }
+    },
+    differences: async (events) => {
+      const differing = new Map(events.map(({ vbid }) => [vbid, [] as string[]]));
+      const keys = events.map((_, at) => parameter(at + 1)).join();
+      for (const [kind, columns] of comparedOf(true).entries()) {
+        const part = PART_NAMES[kind - 1];
+        const single = Object.entries(columns).map(([name, type], from) => ({ name, columns: { [name]: type }, from }));
+        // A column may have the name of a part.
+        const groups = part === undefined ? single : [{ name: `rows of ${part}`, columns, from: 0 }];
+        const totals = groups.map((group) => `mod(sum(${rowNumberSql(kind, group.columns)}), ${MODULUS})`);
+        const text = `SELECT t.vbid AS name, concat_ws(' ', ${totals.join(', ')}) AS totals
+          FROM ${names[part ?? 'table']} AS t WHERE t.vbid IN (${keys}) GROUP BY t.vbid`;
+        const rows = totalsSchema.parse(await query(text, [...differing.keys()]));
+        const found = new Map(rows.map((row) => [row.name, row.totals.split(' ')]));
+        for (const event of events) {
+          const made = rowsIn(event)[kind] ?? [];
+          const isWrong = ({ from, columns: compared }: (typeof groups)[number], at: number): boolean =>
+            `${totalOf(made.map((row) => numberOf(kind, compared, row.slice(from))))}` !==
+            (found.get(event.vbid)?.[at] ?? '0');
+          differing.get(event.vbid)?.push(...groups.filter(isWrong).map(({ name }) => name));
+        }
+      }
+      return differing;
     },
     repair: async (events, extra, mark) => {
       const gone = extra.map((vbid) => ({ vbid, body: null, seq: mark.cursor, at: mark.at }));
