@@ -51,13 +51,14 @@ const totalOf = (numbers: readonly bigint[]): bigint => numbers.reduce((one, oth
 
 const KINDS = ['table', ...PART_NAMES] as const;
 
-/** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
-export function createSqlVerifier<Changes>(
-  { names, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
-  cursor: OpenCursor,
-  { layout, query, parameter, beforeDeep, textSql, textOf, md5Sql, numberSql }: Dialect,
-  positions: boolean,
-): Verifier {
+/** The rows that an event makes of each table. */
+function rowsIn(event: SinkEvent): readonly (readonly Row[])[] {
+  const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms });
+  return [living, ...PART_NAMES.map((part) => parts[part])];
+}
+
+/** The numbers of rows, on both sides. */
+function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect, positions: boolean) {
   /** The columns that a pass compares of each table. */
   function comparedOf(deep: boolean): readonly Columns[] {
     const { vbid = '', seq = '', changed_at: _, ...others } = layout.living;
@@ -74,12 +75,6 @@ export function createSqlVerifier<Changes>(
     return BigInt(`0x${digestOf(`${kind}${texts.join('')}`)}`);
   }
 
-  /** The rows that an event makes of each table. */
-  function rowsIn(event: SinkEvent): readonly (readonly Row[])[] {
-    const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms });
-    return [living, ...PART_NAMES.map((part) => parts[part])];
-  }
-
   function numbersOf(event: SinkEvent, deep: boolean): bigint[] {
     const compared = comparedOf(deep);
     const rows = deep ? rowsIn(event) : [[[event.vbid, event.seq]]];
@@ -94,6 +89,19 @@ export function createSqlVerifier<Changes>(
     );
     return numberSql(md5Sql(`concat('${kind}', ${values.join(', ')})`), DIGITS);
   }
+
+  return { comparedOf, numberOf, numbersOf, rowNumberSql };
+}
+
+/** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
+export function createSqlVerifier<Changes>(
+  { names, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
+  cursor: OpenCursor,
+  dialect: Dialect,
+  positions: boolean,
+): Verifier {
+  const { query, parameter, beforeDeep, md5Sql, numberSql } = dialect;
+  const { comparedOf, numberOf, numbersOf, rowNumberSql } = createNumbers(dialect, positions);
 
   /**
    * SQL: key, bucket and digest of the living products of a step. One list that is grouped, because a join with the parts
