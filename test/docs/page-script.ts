@@ -65,7 +65,7 @@ function placed(code: string, places: Places): string {
     [/http:\/\/127\.0\.0\.1:4010/g, places.sandbox],
     [/http:\/\/127\.0\.0\.1:8080/g, places.web],
     [/(?<=mysql:\/\/)user:password@db\.example/g, places.mysql],
-    [/(?<=mariadb:\/\/catchword:a%20password@)db\.example/g, places.mysql.replace(/.*@/, '')],
+    [/(?<=mariadb:\/\/bookshop:a%20password@)db\.example/g, places.mysql.replace(/.*@/, '')],
     [/user:password@db\.example/g, places.postgres],
     [/postgres:\/\/\/(\w+)\?host=[\w/]+&/g, `postgres://${places.postgres}/$1?`],
     [/user:password@redis\.example/g, places.redis],
