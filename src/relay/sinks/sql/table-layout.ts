@@ -171,7 +171,11 @@ export async function* findTables<Found extends FoundTable>(
   { tables }: ReturnType<typeof layoutIn>,
   find: (table: string) => Promise<Found | undefined>,
 ) {
-  let isFed = false;
+  let hasCursor = false;
+  const isFed = async (): Promise<boolean> => {
+    const row = `SELECT 1 FROM ${names.cursor} WHERE table_name = ${db.parameter(1)}`;
+    return hasCursor && (await db.query(row, [names.key])).length > 0;
+  };
   for (const which of TABLES) {
     const [name, layout] = [names[which], tables[which]];
     const found = await find(name);
@@ -185,10 +189,8 @@ export async function* findTables<Found extends FoundTable>(
       const who = isMarked ? 'another version of catchword created' : 'catchword did not create';
       throw notOurs(who, `it lacks the columns ${lacks.join(', ')}`);
     }
-    if (which === 'cursor' && found !== undefined) {
-      const row = `SELECT 1 FROM ${name} WHERE table_name = ${db.parameter(1)}`;
-      isFed = (await db.query(row, [names.key])).length > 0;
-    } else if (found !== undefined && !isMarked && !isFed && (await hasRows(db, name))) {
+    if (which === 'cursor') hasCursor = found !== undefined;
+    else if (found !== undefined && !isMarked && !(await isFed()) && (await hasRows(db, name))) {
       throw notOurs('catchword did not create', 'it has rows of another application');
     }
     yield { which, name, layout, found };
