@@ -145,10 +145,11 @@ export function mysqlTables(db: MysqlConnection, options: MysqlOptions): SqlTabl
   }
 
   async function moveCursor({ generation, cursor, at, late }: Mark, more = ''): Promise<true> {
+    // Not as a part of the UPDATE, which would wait while an application has locked the first row.
+    const isFilled = await hasRows(db, names.table);
     await db.query(
-      `UPDATE ${names.cursor} SET generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = EXISTS (SELECT 1 FROM ${names.table})${more}
-       WHERE table_name = ?`,
-      [generation, cursor, at, late, key],
+      `UPDATE ${names.cursor} SET generation = ?, \`cursor\` = ?, at = ?, late = ?, has_rows = ?${more} WHERE table_name = ?`,
+      [generation, cursor, at, late, isFilled, key],
     );
     return true;
   }
