@@ -3,7 +3,7 @@ import { type Sink, SinkError } from '../../sink.ts';
 import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
 import { openTable, type SqlTables } from './sink-table.ts';
 import { createSqlVerifier, type Dialect } from './sql-verifier.ts';
-import { allTables, type TableNames } from './table-layout.ts';
+import { allTables, inTransaction, type TableNames } from './table-layout.ts';
 
 /** What one kind of database has for a sink. */
 interface SqlServer<Db, Changes>
@@ -44,8 +44,11 @@ export function createSqlSink<Db, Changes>(server: SqlServer<Db, Changes>, hide:
       const names = await resolveNames(db);
       await ensureLayout(db, names);
       const { query, parameter } = dialectOf(db);
-      await query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`, []);
-      await query(`DELETE FROM ${names.cursor} WHERE table_name = ${parameter(1)}`, [names.key]);
+      // MySQL commits by itself with DROP TABLE.
+      await inTransaction({ query }, 'COMMIT', async () => {
+        await query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
+        await query(`DELETE FROM ${names.cursor} WHERE table_name = ${parameter(1)}`, [names.key]);
+      });
       return `the table ${names.cursor}, which all sinks of this database share`;
     },
   });
