@@ -42,7 +42,7 @@ export function connectRedis(
   whenGone: 'wait' | 'fail',
 ): Redis {
   const { label, open } = redisPlace(hostUrls(url));
-  let readyAt = Number.NEGATIVE_INFINITY;
+  let readyAt: number | null = null;
   let shortLives = 0;
   let isReplica = false;
   const redis = open({
@@ -50,11 +50,8 @@ export function connectRedis(
       ? { maxRetriesPerRequest: null }
       : { maxRetriesPerRequest: 0, enableOfflineQueue: false, commandTimeout: COMMAND_TIMEOUT_MS }),
     socketTimeout: SILENCE_MS,
-    retryStrategy: (times) => {
-      // A connection that was ready before starts to count again.
-      if (times === 1) shortLives = Math.abs(clock.now() - readyAt) < SHORT_LIFE_MS ? shortLives + 1 : 0;
-      return Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS);
-    },
+    // BullMQ duplicates a worker's connection, and both call this function: it must not count lives.
+    retryStrategy: (times) => Math.min((times + shortLives) * 100, MAX_RECONNECT_DELAY_MS),
     // After a failover the old primary is a read-only replica: reconnect to the new one and repeat the command (2).
     reconnectOnError: ({ message }) => {
       if (!message.startsWith('READONLY')) return false;
@@ -65,7 +62,13 @@ export function connectRedis(
   });
   const about = { redis: label };
   let lost = false;
+  function countLife(): void {
+    if (readyAt === null) return;
+    shortLives = Math.abs(clock.now() - readyAt) < SHORT_LIFE_MS ? shortLives + 1 : 0;
+    readyAt = null;
+  }
   function onLost(reason: string): void {
+    countLife();
     if (lost || cut.has(redis)) return;
     if (shortLives > 1) {
       trouble.failed('keep a connection', reason);
@@ -78,6 +81,7 @@ export function connectRedis(
   // Logs only the message, because the error object contains the command's arguments, a password among them.
   redis.on('error', (error) => onLost(reasonOf(error)));
   redis.on('reconnecting', () => {
+    countLife();
     if (!isReplica) onLost('closed by the server');
   });
   redis.on('ready', () => {

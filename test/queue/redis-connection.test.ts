@@ -7,6 +7,12 @@ import { makeCertificate } from '../support/certificate.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
+function recordedLog() {
+  const logged: unknown[][] = [];
+  const note: Logger['warn'] = (...line) => void logged.push(line);
+  return { logged, log: { debug: note, info: note, warn: note, error: note, fatal: note } };
+}
+
 it.skipIf(!redisAvailable)(
   'cutting a connection during its handshake logs nothing, although the server answers with an alert',
   async () => {
@@ -15,9 +21,7 @@ it.skipIf(!redisAvailable)(
     // NODE_EXTRA_CA_CERTS would be read only when a process starts.
     vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
     onTestFinished(() => void vi.unstubAllEnvs());
-    const logged: unknown[] = [];
-    const note: Logger['warn'] = (...line) => void logged.push(line);
-    const log = { debug: note, info: note, warn: note, error: note, fatal: note };
+    const { logged, log } = recordedLog();
     await redis.kill('SIGSTOP');
     const place = { clock: systemClock, log };
     const connection = connectRedis(redis.url, { ...place, trouble: createRedisTrouble(place) }, 'wait');
@@ -31,3 +35,20 @@ it.skipIf(!redisAvailable)(
     expect(logged).toEqual([]);
   },
 );
+
+it.skipIf(!redisAvailable)('a lost connection is logged as lost although BullMQ has duplicated it', async () => {
+  const redis = await startRedis();
+  onTestFinished(() => redis.stop());
+  const { logged, log } = recordedLog();
+  const place = { clock: systemClock, log };
+  const connection = connectRedis(redis.url, { ...place, trouble: createRedisTrouble(place) }, 'wait');
+  const duplicates = [1, 2].map(() => connection.duplicate());
+  for (const duplicate of duplicates) duplicate.on('error', () => {});
+  await Promise.all([connection, ...duplicates].map((each) => each.ping()));
+  for (const duplicate of duplicates) duplicate.disconnect(true);
+  await expect.poll(() => duplicates.map(({ status }) => status)).toEqual(['reconnecting', 'reconnecting']);
+  await redis.kill('SIGKILL');
+  await expect.poll(() => logged.length).toBeGreaterThan(0);
+  for (const each of [connection, ...duplicates]) cutRedis(each);
+  expect(logged).toEqual([[expect.anything(), 'connection to Redis lost, reconnecting']]);
+});
