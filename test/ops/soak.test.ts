@@ -5,7 +5,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { residentBytes } from '../../bench/process.ts';
 import { openStore } from '../../src/store/store.ts';
 import { get, isEvent, openReader } from '../http/reader.ts';
-import { prepareAll } from '../relay/targets.ts';
+import { prepareAll } from '../relay/target-kinds.ts';
 import { addressOf, start } from '../support/cli.ts';
 import { catalogOf, truthOf, withoutWithdrawn } from '../support/mirror.ts';
 import { place } from '../support/place.ts';

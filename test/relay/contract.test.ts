@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { sinkChecks } from '../../src/relay/contract/checks.ts';
-import { KINDS, type TargetKind } from './targets.ts';
+import { KINDS, type TargetKind } from './target-kinds.ts';
 
 describe.each(KINDS)('$name', ({ isAvailable, variants, effectivelyOnce, start, prepare }) => {
   let server: Awaited<ReturnType<TargetKind['start']>>;

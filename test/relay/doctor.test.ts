@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest';
 import { runHere } from '../support/in-process.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { books, configAt, fedBefore, temporaryMirror } from './feeding.ts';
-import { KINDS } from './targets.ts';
+import { KINDS } from './target-kinds.ts';
 
 /** How an operator keeps two mirrors apart in one store; the others keep no mark. */
 const APART: Readonly<Record<string, string>> = {

@@ -8,7 +8,7 @@ import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { type Running, startService } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { prepareAll } from './targets.ts';
+import { prepareAll } from './target-kinds.ts';
 
 /** `FREEZES=30 npx vitest run test/relay/frozen.test.ts` takes five minutes. */
 const FREEZES = Number(process.env.FREEZES ?? (process.env.CI === undefined ? 2 : 10));

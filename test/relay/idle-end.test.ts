@@ -10,7 +10,8 @@ import type { ServerProcess } from '../support/server.ts';
 import { books, configAt, feeding } from './feeding.ts';
 import { readableLog } from './readable-log.ts';
 import { useNats, useRedis } from './servers.ts';
-import { natsTarget, PROXIED_KINDS, postgresTarget, redisTarget } from './targets.ts';
+import { PROXIED_KINDS } from './target-kinds.ts';
+import { natsTarget, postgresTarget, redisTarget } from './targets.ts';
 
 const WARN = 40;
 const REOPENED = 'idle connection ended, opening another one';

@@ -1,6 +1,6 @@
 import { expect, it, onTestFinished } from 'vitest';
 import { feeding } from './feeding.ts';
-import { KINDS } from './targets.ts';
+import { KINDS } from './target-kinds.ts';
 
 /** Keys that a store could take for one another, and the longest one. */
 const KEYS = ['a', 'A', 'a ', 'é', 'e\u0301', 'ß', 'ss', '🙂', '🙃', 'ü'.repeat(255), `${'ü'.repeat(254)}u`];

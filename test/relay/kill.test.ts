@@ -6,7 +6,7 @@ import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { compileView } from '../../src/view/view.ts';
 import { start } from '../support/cli.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { prepareAll } from './targets.ts';
+import { prepareAll } from './target-kinds.ts';
 
 /** `KILLS=200 npx vitest run test/relay/kill.test.ts` takes three minutes. */
 const KILLS = Number(process.env.KILLS ?? (process.env.CI === undefined ? 10 : 50));

@@ -5,7 +5,7 @@ import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
 import { books, feeding, relayOf, temporaryMirror } from './feeding.ts';
 import { memory } from './memory.ts';
-import { PROXIED_KINDS } from './targets.ts';
+import { PROXIED_KINDS } from './target-kinds.ts';
 
 /** A part of each request that writes a batch. */
 const WRITES: Readonly<Record<string, string>> = {

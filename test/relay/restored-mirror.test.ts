@@ -13,7 +13,8 @@ import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
 import { filled, type Place } from '../support/place.ts';
 import { NEVER, relayOf } from './feeding.ts';
-import { type Event, KINDS, type TargetKind } from './targets.ts';
+import { KINDS, type TargetKind } from './target-kinds.ts';
+import type { Event } from './targets.ts';
 
 /*
  * A mirror that an operator restores from a backup: catchword is stopped, the file is put back, and catchword starts

@@ -9,7 +9,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
 import { ADDRESSES, type Protocol } from './addresses.ts';
 import { books, temporaryMirror } from './feeding.ts';
-import { PROXIED_KINDS } from './targets.ts';
+import { PROXIED_KINDS } from './target-kinds.ts';
 
 /** Shorter than the deadline of a call of any of the stores, and longer than a relay takes on a busy machine. */
 const LIMIT_MS = 20_000;

@@ -10,17 +10,11 @@ import { Redis } from 'ioredis';
 import { createConnection } from 'mariadb';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
-import { onTestFinished } from 'vitest';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
-import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
-import { natsAvailable, startNats } from '../support/nats.ts';
-import { postgresAvailable, startPostgres } from '../support/postgres.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
-import { redisAvailable, startRedis } from '../support/redis.ts';
-import { type FakeS3, S3_KEY, startS3 } from '../support/s3.ts';
+import { type FakeS3, S3_KEY } from '../support/s3.ts';
 import { readBucket } from '../support/s3-reader.ts';
-import type { Protocol } from './addresses.ts';
 
 /** The parts of an event that the checks use. */
 export interface Event {
@@ -366,141 +360,4 @@ export async function natsBucketTarget(port: number): Promise<ProxiedTarget & { 
     ...behind(proxy),
     remove: proxy.cut,
   };
-}
-
-/** What the contract checks and the kill test run over: a kind that is added here is added to both. */
-export interface TargetKind<Target extends SinkTarget = SinkTarget> {
-  /** Part of a variable: `CATCHWORD_SINK_<NAME>`. */
-  readonly name: string;
-  readonly effectivelyOnce: boolean;
-  /** Options to check; the kill test uses the first. */
-  readonly variants: readonly string[];
-  readonly isAvailable: boolean;
-  readonly start: () => Promise<{ readonly port: number; stop(): Promise<void> }>;
-  readonly prepare: (port: number, options: string) => Promise<Target>;
-}
-
-const WITHOUT_SERVER = { isAvailable: true, start: async () => ({ port: 0, stop: async () => {} }) };
-
-const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protocol })[] = [
-  {
-    name: 'webhook',
-    effectivelyOnce: false,
-    variants: [''],
-    ...WITHOUT_SERVER,
-    prepare: (_, options) => webhookTarget(undefined, options),
-  },
-  {
-    name: 'postgres',
-    effectivelyOnce: true,
-    variants: ['', '&removals=delete'],
-    isAvailable: postgresAvailable,
-    start: () => startPostgres({ settings: ['fsync=off'] }),
-    prepare: postgresTarget,
-  },
-  {
-    name: 'mysql',
-    effectivelyOnce: true,
-    variants: ['', '&removals=delete'],
-    isAvailable: mariadbAvailable,
-    start: () => startMariadb(),
-    prepare: mysqlTarget,
-  },
-  {
-    name: 'redis',
-    effectivelyOnce: true,
-    variants: [''],
-    isAvailable: redisAvailable,
-    start: () => startRedis(),
-    prepare: redisTarget,
-  },
-  {
-    name: 'nats',
-    effectivelyOnce: true,
-    variants: [''],
-    isAvailable: natsAvailable,
-    start: () => startNats(),
-    prepare: natsTarget,
-  },
-];
-
-/** One store for all targets, which find its objects here. */
-function s3Kind(): Pick<TargetKind<S3Target>, 'isAvailable' | 'start' | 'prepare'> {
-  const stores = new Map<number, FakeS3>();
-  return {
-    isAvailable: true,
-    start: async () => {
-      const store = await startS3();
-      stores.set(store.port, store);
-      return store;
-    },
-    prepare: (port, options) => s3Target(stores.get(port) as FakeS3, options),
-  };
-}
-
-/** Those whose server is installed. */
-export const PROXIED_KINDS = ALL_PROXIED.filter(({ isAvailable }) => isAvailable);
-
-export const KINDS: readonly TargetKind[] = [
-  {
-    name: 'jsonl',
-    effectivelyOnce: true,
-    variants: ['?rotate=20kB', ''],
-    ...WITHOUT_SERVER,
-    prepare: (_, options) => jsonlTarget(options),
-  },
-  { name: 'example', effectivelyOnce: true, variants: [''], ...WITHOUT_SERVER, prepare: filesTarget },
-  ...ALL_PROXIED,
-  {
-    name: 's3',
-    effectivelyOnce: true,
-    variants: ['&files=5', '&files=3&format=ndjson'],
-    ...s3Kind(),
-  },
-  {
-    name: 'rediskeys',
-    effectivelyOnce: true,
-    variants: [''],
-    isAvailable: redisAvailable,
-    start: () => startRedis(),
-    prepare: redisKeysTarget,
-  },
-  {
-    name: 'natskv',
-    effectivelyOnce: true,
-    variants: [''],
-    isAvailable: natsAvailable,
-    start: () => startNats(),
-    prepare: natsBucketTarget,
-  },
-];
-
-export interface PreparedTarget {
-  readonly kind: TargetKind;
-  readonly target: SinkTarget;
-}
-
-/**
- * Prepares a store of each kind whose server is installed, but not the example, which writes a file for each event.
- * @param only the names of the kinds; default: all
- */
-export async function prepareAll(variantOf: (kind: TargetKind) => string, only?: readonly string[]) {
-  const kinds = KINDS.filter(({ name, isAvailable }) => isAvailable && (only?.includes(name) ?? name !== 'example'));
-  const prepared = kinds.map(async (kind): Promise<PreparedTarget> => {
-    const server = await kind.start();
-    const target = await kind.prepare(server.port, variantOf(kind));
-    onTestFinished(async () => {
-      await target.remove();
-      await server.stop();
-    });
-    return { kind, target };
-  });
-  const targets = await Promise.all(prepared);
-  /** Settings that name the stores as sinks. */
-  const settings: Record<string, string> = {};
-  for (const { kind, target } of targets) {
-    settings[`CATCHWORD_SINK_${kind.name.toUpperCase()}`] = target.url;
-    if (target.secret !== undefined) settings[`CATCHWORD_SINK_${kind.name.toUpperCase()}_SECRET`] = target.secret;
-  }
-  return { targets, settings };
 }
