@@ -6,7 +6,7 @@ import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } f
 import { viewedChange } from '../view/viewed-change.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent } from './read-batch.ts';
-import { type Mark, SinkError, type SinkEvent, type StoredProduct, type Verifier } from './sink.ts';
+import { isSinkError, type Mark, SinkError, type SinkEvent, type StoredProduct, type Verifier } from './sink.ts';
 import type { Session } from './sink-session.ts';
 import { viewAt } from './store-contents.ts';
 import { bucketOf, createSums, isDigest } from './store-digest.ts';
@@ -42,6 +42,8 @@ interface Pass extends Comparison {
   readonly unjudged: ReadonlySet<string>;
   /** Whether a store may have products that it should not have. */
   readonly keepsExtra: boolean;
+  /** Why the store refuses products. */
+  readonly refused: Map<string, string>;
 }
 
 /** The products that the store should have: made from the history, because the mirror goes on changing. */
@@ -155,28 +157,54 @@ async function differencesOf(
   return named ?? new Map(events.map(({ vbid }) => [vbid, [deep ? 'JSON' : 'seq']]));
 }
 
+/** Products to bring to what they should be: their events, or null for those to remove. */
+type Repairs = readonly (readonly [vbid: string, event: SinkEvent | null])[];
+
+/** Repairs products in one call; one by one where the store refuses some of them. */
+async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<void> {
+  const { config, log, leased, stopping, errorText } = pass.context;
+  const events = repairs.flatMap(([, event]) => event ?? []);
+  const extra = reason === 'extra' ? repairs.map(([vbid]) => vbid) : [];
+  const differs = await differencesOf(pass, reason === 'differing' ? events : []);
+  leased.check();
+  try {
+    await pass.verifier.repair(events, extra, pass.mark, stopping);
+  } catch (error) {
+    if (!isSinkError(error) || error.failure !== 'refused') throw error;
+    if (repairs.length > 1) {
+      for (const one of repairs) await send(pass, reason, [one]);
+      return;
+    }
+    for (const [vbid] of repairs) {
+      pass.refused.set(vbid, errorText(error));
+      log.error(
+        { sink: config.name, vbid, reason: errorText(error) },
+        'the store refuses a product that was to be repaired',
+      );
+    }
+    return;
+  }
+  for (const [vbid] of repairs) {
+    const fields = { sink: config.name, vbid, reason, differs: differs.get(vbid) ?? [] };
+    log.info(fields, 'a product of the store was repaired');
+  }
+}
+
 /** Brings products to what they should be, as many at once as the sink takes. */
 async function repair(pass: Pass, reason: Difference, vbids: readonly string[]): Promise<void> {
-  const { config, log, leased, stopping } = pass.context;
   const { events: most, chars: mostChars } = pass.session.batch;
-  for (let at = 0; at < vbids.length; ) {
-    const [some, events] = [[] as string[], [] as SinkEvent[]];
-    for (let chars = 0; at < vbids.length && some.length < most; at++) {
-      const vbid = vbids[at] ?? '';
-      const [event] = reason === 'extra' ? [] : pass.expected.find(vbid);
-      chars += event?.body?.length ?? 0;
-      if (some.length > 0 && chars > mostChars) break;
-      some.push(vbid);
-      if (event !== undefined) events.push(event);
+  let [some, chars] = [[] as Repairs[number][], 0];
+  for (const vbid of vbids) {
+    if (pass.refused.has(vbid)) continue;
+    const [event = null] = reason === 'extra' ? [] : pass.expected.find(vbid);
+    chars += event?.body?.length ?? 0;
+    if (some.length > 0 && (some.length >= most || chars > mostChars)) {
+      await send(pass, reason, some);
+      [some, chars] = [[], event?.body?.length ?? 0];
     }
-    const differs = await differencesOf(pass, reason === 'differing' ? events : []);
-    leased.check();
-    await pass.verifier.repair(events, reason === 'extra' ? some : [], pass.mark, stopping);
-    for (const vbid of some) {
-      const fields = { sink: config.name, vbid, reason, differs: differs.get(vbid) ?? [] };
-      log.info(fields, 'a product of the store was repaired');
-    }
+    some.push([vbid, event]);
   }
+  if (some.length > 0) await send(pass, reason, some);
 }
 
 /** @param room the most that are wanted */
@@ -225,7 +253,14 @@ export async function compareStore(
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));
   const expected = expectedProducts(comparison);
-  const pass: Pass = { ...comparison, mark: session.stored(), expected, unjudged, keepsExtra: false };
+  const pass: Pass = {
+    ...comparison,
+    mark: session.stored(),
+    expected,
+    unjudged,
+    keepsExtra: false,
+    refused: new Map(),
+  };
   const { portions, judged, total } = await compareSums(pass);
   const limit = request.removesAll ? Number.POSITIVE_INFINITY : context.removalLimit(total);
   const { counts: found, examples, unequal } = await settle(pass, portions, request.repair, limit);
@@ -237,6 +272,10 @@ export async function compareStore(
     const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
     [again, left] = [next.unequal, remaining(next.counts)];
   }
-  const error = 'products differ again after each repair: look for a trigger, or for another program that writes there';
+  const [[vbid, reason] = ['', '']] = pass.refused;
+  const error =
+    pass.refused.size > 0
+      ? `the store refuses ${pass.refused.size} of the products, such as ${vbid}: ${reason}`
+      : 'products differ again after each repair: look for a trigger, or for another program that writes there';
   return { ...result, repaired: remaining(found) - held - left, held, error: left === 0 ? null : error };
 }

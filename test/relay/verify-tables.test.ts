@@ -74,6 +74,8 @@ interface Database {
   readonly numbers: (to: number) => string;
   readonly concat: string;
   readonly newBody: string;
+  /** A title in an index. */
+  readonly title: string;
   readonly trigger: (table: string) => readonly string[];
 }
 
@@ -92,6 +94,7 @@ const DATABASES: readonly Database[] = [
     numbers: (to) => `generate_series(1, ${to})`,
     concat: "'E' || n",
     newBody: "jsonb_set(body, '{metadata,page_count}', '101')",
+    title: 'title',
     trigger: (table) => [
       `CREATE FUNCTION spoil_${table}() RETURNS trigger LANGUAGE plpgsql
        AS $$ BEGIN NEW.title := 'spoiled'; RETURN NEW; END $$`,
@@ -112,6 +115,7 @@ const DATABASES: readonly Database[] = [
     concat: "concat('E', n)",
     // Another spelling of the same number.
     newBody: `replace(body, '"page_count":100', '"page_count":1e2')`,
+    title: 'title(50)',
     trigger: (table) => [`CREATE TRIGGER spoil BEFORE UPDATE ON ${table} FOR EACH ROW SET NEW.title = 'spoiled'`],
   },
 ];
@@ -284,6 +288,25 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
     const { error, differing, repaired } = await compared(harness, { repair: true });
     expect({ differing, repaired }).toEqual({ differing: 1, repaired: 0 });
     expect(error).toMatch('products differ again after each repair');
+  });
+
+  it('a unique index of the shop overwrites no other product, and a repair names the product that it refuses', async () => {
+    const { harness, table } = await shop(10, '', 0);
+    await run(`CREATE UNIQUE INDEX own ON ${table} (${database.title})`);
+    await harness.deliver([book(6, 'Title 2'), book(50, 'Title 2')]);
+    expect(harness.parked().map(({ vbid }) => vbid)).toEqual([book(6).vbid, book(50).vbid]);
+    expect(await compared(harness)).toMatchObject({ ...EQUAL, same: 9, notJudged: 2 });
+    await run(`DELETE FROM ${table} WHERE vbid = '${book(3).vbid}'`);
+    await run(`INSERT INTO ${table} (vbid, title, body, seq, changed_at) VALUES ('extra', 'Title 3', '{}', 1, now())`);
+    await run(`UPDATE ${table} SET seq = 0 WHERE vbid = '${book(5).vbid}'`);
+    expect(await compared(harness, { repair: true })).toMatchObject({
+      missing: 1,
+      differing: 1,
+      repaired: 1,
+      held: 1,
+      error: expect.stringMatching(`^the store refuses 1 of the products, such as ${book(3).vbid}: .*own`),
+    });
+    expect(await compared(harness)).toMatchObject({ differing: 0, missing: 1, extra: 1 });
   });
 
   it('runs when its time has come, and is asked again while the clock stands still', async () => {

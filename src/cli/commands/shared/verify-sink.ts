@@ -29,8 +29,8 @@ function actionOf({ deep, repair, extra }: VerifyOptions): SinkAction {
   return deep === true ? `${action}-deep` : action;
 }
 
-function notCompared(name: string, why: string): CatchwordError {
-  return new CatchwordError('SINK_UNVERIFIED', `the store of ${name} was not compared: ${why}`);
+function notCompared(name: string, why: string, what = 'compared'): CatchwordError {
+  return new CatchwordError('SINK_UNVERIFIED', `the store of ${name} was not ${what}: ${why}`);
 }
 
 /** The sink, while its relay can compare its store. @throws CatchwordError SINK_UNVERIFIED */
@@ -48,7 +48,9 @@ function fedSink({ clock }: CommandContext, store: Store, name: string): SinkRow
 async function resultOf(context: CommandContext, store: Store, name: string, id: string): Promise<SinkCheck> {
   for (;;) {
     const found = requireSink(store, name).checked;
-    if (found?.id === id && found.error !== null) throw notCompared(name, found.error);
+    if (found?.id === id && found.error !== null) {
+      throw notCompared(name, found.error, found.repair ? 'fully repaired' : 'compared');
+    }
     if (found?.id === id) return found;
     const { checkAsked } = fedSink(context, store, name);
     if (checkAsked !== null && checkAsked.id !== id)

@@ -54,8 +54,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
   const insertText = (table: string, into: readonly string[], more = '') =>
     `INSERT INTO ${table} (${into.map((name) => quoted(name)).join(', ')}${more && ', fill'})
      VALUES (${into.map(() => '?').join(', ')}${more && `, ${more}`})`;
-  // Whether a row is older is decided before. VALUES() is deprecated in MySQL, but MariaDB has nothing else.
-  const overwrite = [...product.slice(1), 'fill'].map((name) => `${quoted(name)} = VALUES(${quoted(name)})`).join(', ');
+  const replace = product.slice(1).map((name) => `${quoted(name)} = ?`);
 
   /** Deletes parts that belong to no living product. @param range of keys, a condition on `p.vbid` */
   async function deleteOrphans(range: string, values: readonly string[]): Promise<void> {
@@ -81,6 +80,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
 
   /** Keeps the changes that may overwrite their rows, locks these rows, and deletes their parts. */
   async function replaceable({ living, gone }: Changes, fill: number, how: How) {
+    if (how === 'insert') return { living, gone, known: new Map<string, unknown>() };
     const keys = [...living, ...gone].map(({ vbid }) => vbid);
     const text = (list: string) => `SELECT vbid, seq, fill FROM ${names.table} WHERE vbid IN (${list}) FOR UPDATE`;
     const known = new Map(knownSchema.parse(await db.forKeys(text, keys)).map((row) => [row.vbid, row]));
@@ -93,7 +93,7 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
     const replaced = [...kept.living, ...kept.gone].map(({ vbid }) => vbid);
     for (const part of PART_NAMES)
       await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, replaced);
-    return kept;
+    return { ...kept, known };
   }
 
   return {
@@ -112,13 +112,15 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
       };
     },
     write: async (changes: Changes, fill: number, how: How): Promise<void> => {
-      const { living, gone } = how === 'insert' ? changes : await replaceable(changes, fill, how);
-      const insert = insertText(names.table, product, String(fill));
-      const text = how === 'insert' ? insert : `${insert} ON DUPLICATE KEY UPDATE ${overwrite}, removed_at = NULL`;
+      const { living, gone, known } = await replaceable(changes, fill, how);
+      const productsOf = (isKnown: boolean): TextRow[] =>
+        living.filter(({ vbid }) => known.has(vbid) === isKnown).map(({ row }) => row);
+      // Not ON DUPLICATE KEY UPDATE, which overwrites another product if the shop has added a unique key.
       await db.each(
-        text,
-        living.map(({ row }) => row),
+        `UPDATE ${names.table} SET ${replace.join(', ')}, fill = ${fill}, removed_at = NULL WHERE vbid = ?`,
+        productsOf(true).map(({ texts: [vbid = null, ...values], bytes }) => ({ texts: [...values, vbid], bytes })),
       );
+      await db.each(insertText(names.table, product, String(fill)), productsOf(false));
       const written = new Set<string | null | undefined>(living.map(({ vbid }) => vbid));
       for (const part of PART_NAMES) {
         const rows = changes.parts[part].filter(({ texts }) => written.has(texts[0]));
