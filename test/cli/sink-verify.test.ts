@@ -12,7 +12,7 @@ import { temporaryDirectory } from '../support/mirror.ts';
 /** A store in memory that can be compared, without sums of its own. */
 function shop() {
   const products = new Map<string, string>();
-  const state = { isDown: false };
+  const state = { isDown: false, reading: Promise.resolve() };
   const apply = (events: readonly Pick<SinkEvent, 'vbid' | 'body'>[]): void => {
     if (state.isDown) throw new SinkError('unavailable', 'it is down');
     for (const { vbid, body } of events) {
@@ -24,6 +24,7 @@ function shop() {
     compares: { fast: null, deep: 'bodies' },
     digestOf: ({ body }) => digestOf(body ?? ''),
     products: async function* () {
+      await state.reading;
       if (state.isDown) throw new SinkError('unavailable', 'it is down');
       // A store may return a product twice.
       const all = [...products].map(([vbid, body]) => ({ vbid, digest: digestOf(body) }));
@@ -64,7 +65,7 @@ async function scene(isVerifiable = true) {
   const row = () => bench.store.sinks.get('shop');
   await until('the store is filled', () => row()?.cursor === 10);
   const command = (...args: string[]) => runHere(['sink', ...args], env, directory);
-  return { bench, env, products, state, row, start, command };
+  return { bench, env, directory, products, state, row, start, command };
 }
 
 it('sink verify prints what differs, repairs it, and exits with 0, 3 or 5', async () => {
@@ -110,6 +111,25 @@ it('sink verify says why a store cannot be compared, and leaves no request behin
   start();
   await until('the relay runs', () => bench.store.relayLease.holder(Date.now()) !== null);
   expect((await command('verify', 'shop')).stderr).toContain('it is paused. See: npx catchword sink list');
+});
+
+it('sink verify that is interrupted says that the comparison goes on', async () => {
+  const { env, directory, state, row } = await scene();
+  let read = () => {};
+  state.reading = new Promise((resolve) => {
+    read = resolve;
+  });
+  const interrupt = new AbortController();
+  const ended = runHere(['sink', 'verify', 'shop'], env, directory, { signal: interrupt.signal });
+  await until('it is asked for', () => row()?.checkAsked !== null);
+  interrupt.abort();
+  const { code, stderr } = await ended;
+  expect({ code, stderr }).toMatchObject({
+    code: 130,
+    stderr: expect.stringContaining('a comparison that has begun goes on'),
+  });
+  read();
+  expect(row()?.checkAsked).toBeNull();
 });
 
 it('sink verify rejects a kind of store that cannot be compared', async () => {
