@@ -150,7 +150,9 @@ export async function run(argv: readonly string[], host: ProcessContext): Promis
     try {
       await (await createProgram(context, argv)).parseAsync([...argv], { from: 'user' });
     } catch (error) {
-      failure = explainMissing(error);
+      // A pause or a request that the signal ends throws an error of its own.
+      const isAbort = signal.aborted && error instanceof Error && error.name === 'AbortError';
+      failure = isAbort ? new CatchwordError('INTERRUPTED', 'interrupted') : explainMissing(error);
     }
     // After a failure, not even an empty write: on a full disk its error would replace the command's own.
     if (!(failure instanceof CatchwordError || lost.signal.aborted)) await flushed(host.stdout);

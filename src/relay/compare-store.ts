@@ -22,6 +22,8 @@ const PORTION = 100_000;
 /** A store that still differs then does not keep what it confirms. */
 const MAX_REPAIRS = 3;
 const MAX_EXAMPLES = 20;
+/** A store that refuses more products refuses to be repaired. */
+const MAX_REFUSED = 20;
 
 type Buckets = ReadonlySet<number>;
 type Found = Readonly<Record<Difference, readonly string[]>>;
@@ -170,7 +172,7 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
   try {
     await pass.verifier.repair(events, extra, pass.mark, stopping);
   } catch (error) {
-    if (!isSinkError(error) || error.failure !== 'refused') throw error;
+    if (!isSinkError(error) || error.failure !== 'refused' || pass.refused.size === MAX_REFUSED) throw error;
     if (repairs.length > 1) {
       for (const one of repairs) await send(pass, reason, [one]);
       return;

@@ -82,12 +82,6 @@ export async function verifySink(
     );
     const head = `${name}, as of change ${found.cursor} (${found.compared}): ${found.found}`;
     return { json: found, text: [head, ...examples, ...(found.advice === '' ? [] : [found.advice])] };
-  } catch (error) {
-    if (!context.signal.aborted) throw error;
-    throw new CatchwordError(
-      'INTERRUPTED',
-      'interrupted; a comparison that has begun goes on, see npx catchword sink list',
-    );
   } finally {
     store.request(({ sinks }) => {
       const { id, checkAsked } = requireSink(store, name);
