@@ -136,6 +136,8 @@ export async function connect(config: ConnectionConfig, life: ConnectionLife) {
     sql_mode: `'STRICT_ALL_TABLES'`,
     autocommit: 1,
     sql_safe_updates: 0,
+    sql_select_limit: '18446744073709551615',
+    completion_type: 0,
     innodb_lock_wait_timeout: LOCK_TIMEOUT_S,
     lock_wait_timeout: LOCK_TIMEOUT_S,
     ...(isMariaDb && { max_statement_time: STATEMENT_TIMEOUT_S }),
