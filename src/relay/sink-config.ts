@@ -220,6 +220,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
   }
   const problem = urls.map((one) => problemOf(one, kind, found.isPath === true)).find((one) => one !== null);
   if (problem) throw invalid(...problem);
+  const names = kind === 'module' ? [] : [...optionsIn(url).keys()];
+  if (new Set(names).size < names.length) throw invalid('the address has an option twice', 'Remove one of them.');
   const common = z.object(COMMON_OPTIONS).safeParse(Object.fromEntries(optionsIn(url)));
   if (!common.success) {
     const [issue] = common.error.issues;

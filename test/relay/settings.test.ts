@@ -54,6 +54,7 @@ describe('a configured sink', () => {
     ['jsonl:x?rotate=big', 'the value of rotate is not valid'],
     ['jsonl:x?rotat=1MB', 'the address has an unknown option'],
     ['jsonl:x?keep=2', 'keep needs rotate'],
+    ['mysql://u@h/d?table=a&table=b', 'the address has an option twice'],
     ['postgres://h/d?table=a;drop', 'the value of table is not valid'],
     ['postgres://h/d?tabel=books', 'the address has an unknown option'],
     ['redis://h?maxlen=0', 'the value of maxlen is not valid'],
