@@ -53,6 +53,30 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
     expect(await redis.client.exists(`${store.prefix}:\tleft`)).toBe(0);
   });
 
+  it('are filled again after a loss of the cursor, also if the relay ends before the fill begins', async () => {
+    const { harness, target: store, config } = await fedBefore(target(), 30);
+    await redis.client.del(`${store.prefix}:`);
+    const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 30, at: 0, late: 0 };
+    for (const cursor of [30, 0]) {
+      const sink = await config.make();
+      expect(await sink.open({ ...mark, cursor }, 30, new AbortController().signal)).toMatchObject({ cursor: 0 });
+      await sink.close();
+    }
+    await harness.resume(config, [...books(1, 2), { vbid: 'P7', body: null }]);
+    await until('the store equals the mirror', async () => (await store.read()).products.size === 29);
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('whose cursor is damaged say which key to delete, and are filled again then', async () => {
+    const { harness, target: store } = await fed(target(), 3);
+    await redis.client.hset(`${store.prefix}:`, 'cursor', 'x');
+    harness.change(books(1, 2));
+    await until('the sink says so', () => harness.sink().error?.includes(`${store.prefix}:: delete this key`) === true);
+    await redis.client.del(`${store.prefix}:`);
+    await harness.caughtUp();
+    expect((await store.read()).products).toEqual(harness.living());
+  });
+
   it('lose what a fill does not deliver, also over a restart in its middle', async () => {
     const { harness, target: store, config } = await fedBefore(target(), 30);
     await redis.client.set(`${store.prefix}:gone`, '{}');

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
-import { emptyPosition } from '../stored-mark.ts';
+import { emptyPosition, markAtStart } from '../stored-mark.ts';
 import { createConnectedSink, type OpenStore } from './connected-sink.ts';
 import { connect, movingMark, openMark, readMark, toSinkError, tryInVain } from './redis-sink-connection.ts';
 import { createValueVerifier } from './value-verifier.ts';
@@ -77,9 +77,12 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
 
   async function open(db: Redis, mark: Mark): Promise<OpenStore> {
     const { written, check, move } = await openMark(db, [markKey, leftKey]);
+    const found = written();
     // Without a mark, only keys of a store that was fed before may be ours.
-    if (written() === null && mark.cursor === 0) await rejectForeignKeys(db);
+    if (found === null && mark.cursor === 0) await rejectForeignKeys(db);
     await tryToWrite(db);
+    // They stay ours if this process ends before a fill begins.
+    if (found === null && mark.cursor > 0) await move(NOTE_LEFT, markAtStart(mark));
 
     async function write(events: readonly SinkEvent[], gone: readonly string[], to: Mark): Promise<void> {
       const values = events.flatMap(({ vbid, body }) => [vbid, body ?? '']);
@@ -97,7 +100,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
     }
 
     return {
-      position: written() ?? emptyPosition(mark, `the cursor in ${markKey} is missing`),
+      position: found?.cursor ? found : { ...emptyPosition(mark, `the cursor in ${markKey} is missing`), ...found },
       deliver: (events, to) => write(events, [], to),
       fillBegins: async (start) => {
         for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids);

@@ -112,7 +112,9 @@ export async function connect({ url, urls }: SinkSettings, life: ConnectionLife)
 /** Reads the mark of a store; null if it has none. */
 export async function readMark(db: Redis, markKey: string): Promise<Mark | null> {
   const found = await db.hgetall(markKey);
-  return Object.keys(found).length === 0 ? null : markSchema.parse(found);
+  const mark = Object.keys(found).length === 0 ? null : markSchema.safeParse(found).data;
+  if (mark !== undefined) return mark;
+  throw new SinkError('misconfigured', `Redis: catchword cannot read its cursor in ${markKey}: delete this key`);
 }
 
 /** Opens the mark of a store. @param keys the hash, and the other key of its scripts */
