@@ -1,6 +1,9 @@
 import { remaining } from '../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../store/schema/sink-tables.ts';
 
+/** How stores of events are compared, which cannot be repaired. */
+export const FOLDED = 'each product as its last event says';
+
 /** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */
 export function checkText(name: string, check: SinkCheck) {
   const { same, differing, missing, extra, repaired, held, notJudged, error } = check;
@@ -13,5 +16,7 @@ export function checkText(name: string, check: SinkCheck) {
     const advice = `CATCHWORD_REMOVAL_LIMIT keeps the extra products. To remove them: npx catchword sink verify ${name} --repair --extra`;
     return { found: counts, advice };
   }
-  return { found: counts, advice: remaining(check) === 0 ? '' : `To repair it: ${command} --repair` };
+  const replay = `To send every product again: npx catchword sink replay ${name} --from beginning`;
+  const advice = check.compared === FOLDED ? replay : `To repair it: ${command} --repair`;
+  return { found: counts, advice: remaining(check) === 0 ? '' : advice };
 }

@@ -3,6 +3,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { jetstream } from '@nats-io/jetstream';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { checkText } from '../../src/relay/check-text.ts';
 import type { SinkEvent, Verifier } from '../../src/relay/sink.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
 import { natsAvailable } from '../support/nats.ts';
@@ -151,6 +152,18 @@ it('the example with a file for each product finds and repairs what another prog
 });
 
 describe('verifying a file of events', () => {
+  it('advises a replay, because events cannot be repaired', async () => {
+    const { harness, config } = await fedBefore(jsonlTarget(), 3);
+    const sink = await config.make();
+    onTestFinished(() => sink.close());
+    await sink.open({ incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 }, 3, NEVER);
+    const compared = (sink.verify as () => Verifier)().compares.deep;
+    const counts = { same: 2, differing: 1, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0 };
+    const asked = { id: '', deep: true, repair: false, removesAll: false, at: 0, cursor: 3, examples: [], error: null };
+    const { advice } = checkText('file', { ...counts, ...asked, compared });
+    expect(advice).toBe('To send every product again: npx catchword sink replay file --from beginning');
+  });
+
   it('finds what its last events say otherwise, over rotated files', async () => {
     const { harness, target, config } = await fedBefore(jsonlTarget('?rotate=20kB'), 300);
     await harness.resume(config, [...books(50, 2), { vbid: 'P9', body: null }]);
