@@ -36,14 +36,14 @@ function shop() {
 }
 
 /** A mirror of 10 products and a relay that feeds a store in memory. */
-async function scene(isVerifiable = true) {
+async function scene(isVerifiable = true, url = 'jsonl:shop.jsonl') {
   const bench = openHarness();
   onTestFinished(() => bench.close());
   const directory = temporaryDirectory();
   const env = {
     CATCHWORD_BASE_URL: 'http://service.example',
     CATCHWORD_DB: bench.store.path,
-    CATCHWORD_SINK_SHOP: 'jsonl:shop.jsonl',
+    CATCHWORD_SINK_SHOP: url,
   };
   const [setting] = checkedSettings(env, 'nothing').sinks;
   if (setting === undefined) throw new Error('the setting is missing');
@@ -136,6 +136,13 @@ it('sink verify rejects a kind of store that cannot be compared', async () => {
     code: 1,
     stderr: expect.stringContaining('of the kind jsonl cannot be compared'),
   });
+});
+
+it('sink verify does not make a problem of a store that can never be compared', async () => {
+  const { command, row } = await scene(false, 'webhook+https://shop.example/hook');
+  const { code, stderr } = await command('verify', 'shop');
+  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('it is of the kind webhook') });
+  expect(row()).toMatchObject({ checked: null, checkAsked: null });
 });
 
 it('the page of a sink compares its store, and repairs it', async () => {

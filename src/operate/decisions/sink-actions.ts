@@ -100,10 +100,11 @@ function skip(store: RequestWriter, sink: SinkRow, seq: number | null, nowMs: nu
 /** Asks the relay to compare the store with its source; a relay does so between two deliveries. */
 function askCheck(
   store: RequestWriter,
-  { id, name, state }: SinkRow,
+  { id, name, kind, state }: SinkRow,
   action: Extract<SinkAction, `verify${string}` | `repair${string}`>,
 ): string {
   const impossible = (why: string, hint: string) => usageError(`${name} cannot be compared: ${why}`, hint);
+  if (kind === 's3' || kind === 'webhook') throw impossible(`it is of the kind ${kind}`, 'See docs/verify.md.');
   if (state !== 'running') throw impossible(`it is ${state}`, 'Let it go on first, see: npx catchword sink list.');
   if (needsFullRun(store)) throw impossible('the mirror is not complete', 'Complete it first: npx catchword sync.');
   const removesAll = action === 'repair-all';
