@@ -117,7 +117,7 @@ export function httpError(error: unknown): SinkError {
   // A proxy's.
   if (cause instanceof CatchwordError) {
     const failure = cause.retryable ? 'unavailable' : 'misconfigured';
-    return new SinkError(failure, `${cause.message}. ${cause.hint}`);
+    return new SinkError(failure, [cause.message, cause.hint ?? []].flat().join('. '));
   }
   const code = systemCodeOf(cause) ?? messageOf(cause);
   const distrust = distrustOf(code);

@@ -1,15 +1,16 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { fed, fedBefore } from '../relay/feeding.ts';
 import { useNats, useRedis } from '../relay/servers.ts';
-import { jsonlTarget, postgresTarget, webhookTarget } from '../relay/targets.ts';
+import { jsonlTarget, postgresTarget, s3Target, webhookTarget } from '../relay/targets.ts';
 import { runHere as cli } from '../support/in-process.ts';
 import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { redisAvailable } from '../support/redis.ts';
+import { S3_KEY, startS3 } from '../support/s3.ts';
 
 /** Tries a store. @returns the exit code, what stderr says, and the reason of each check by `<result> <check>` */
 async function tryStore(url: string, settings: Record<string, string> = {}) {
@@ -128,6 +129,21 @@ describe('the command sink contract', () => {
     const { code, checks } = await tryStore(target.url);
     expect(failures(checks)).toEqual([]);
     expect(code).toBe(0);
+  });
+
+  it('passes a bucket of S3, and removes only what it wrote there', async () => {
+    const store = await startS3();
+    onTestFinished(() => store.stop());
+    store.objects.set('books/try/theirs', Buffer.from(''));
+    const url = `s3://books/try?endpoint=${store.url}&region=${S3_KEY.region}&every=0s`;
+    const secret = { CATCHWORD_CONTRACT_SECRET: `${S3_KEY.id}:${S3_KEY.secret}` };
+    expect(await tryStore(url, secret)).toMatchObject({ code: 0, checks: { 'passed the store is removed': null } });
+    expect([...store.objects.keys()]).toEqual(['books/try/theirs']);
+    const { target } = await fedBefore(s3Target(store), 3);
+    const manifest = `${target.prefix}manifest.json`;
+    store.objects.set(manifest, Buffer.from(String(store.objects.get(manifest)).replace('"contract', '"theirs')));
+    const { checks } = await tryStore(target.url, secret);
+    expect(failures(checks)).toEqual([[expect.any(String), expect.stringMatching(/it is removed in the end$/)]]);
   });
 
   it('tells of a webhook that only its answers were checked', async () => {

@@ -46,6 +46,13 @@ function epochOf(name: string): number {
   return Number(NAME.exec(name)?.[1] ?? 0);
 }
 
+/** Removes everything that a sink has written, the manifest first. */
+export async function removeAll(bucket: Bucket): Promise<string> {
+  const names = await bucket.list();
+  for (const name of [MANIFEST, ...names.filter(epochOf)]) await bucket.remove(name);
+  return '';
+}
+
 const counted = (count: number): string => String(count).padStart(6, '0');
 
 export type DataFiles = ReturnType<typeof createDataFiles>;

@@ -8,7 +8,7 @@ import { readOptions, wholeOption } from '../../sink-options.ts';
 import { createConnectedSink, type OpenStore } from '../connected-sink.ts';
 import { FORMATS } from './row-file.ts';
 import { type Bucket, type BucketPlace, createBucket, PROBE } from './s3-bucket.ts';
-import { claimManifest, createDataFiles, type DataFile, readManifest } from './s3-manifest.ts';
+import { claimManifest, createDataFiles, type DataFile, readManifest, removeAll } from './s3-manifest.ts';
 import { s3Place } from './s3-place.ts';
 import { writeSnapshot } from './s3-snapshot.ts';
 
@@ -132,6 +132,7 @@ export const createS3Sink: SinkFactory = (settings) => {
         option: 'files=N',
       };
     },
+    drop: ({ bucket }) => removeAll(bucket),
     check: async ({ bucket }, _signal, found) => {
       const isConditional = await bucket.triesConditions();
       const { manifest } = await readManifest(bucket);
