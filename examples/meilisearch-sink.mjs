@@ -16,8 +16,13 @@ import { SinkError } from 'catchword/sink';
 const KEY = 'catchword_id';
 const PARKABLE = [400, 413];
 
+/** Begins the key of a document whose id is not that of its product, such as a copy. No product's key has a tab. */
+const FOREIGN = '\t';
+const keyOf = (id, { vbid }) => (idOf(String(vbid)) === id ? String(vbid) : `${FOREIGN}${id}`);
+
 /** Writes each byte that an id may not have as `_` and two digits. An id has at most 511 bytes. */
 function idOf(vbid) {
+  if (vbid.startsWith(FOREIGN)) return vbid.slice(FOREIGN.length);
   const escaped = (byte) => `_${byte.charCodeAt(0).toString(16).padStart(2, '0')}`;
   const id = Buffer.from(vbid)
     .toString('latin1')
@@ -152,7 +157,7 @@ export function createSink({ url: { searchParams }, secret = '' }) {
           for (let offset = 0, total = 1; offset < total; offset += 1_000) {
             const page = await call(signal, 'GET', `${documents}?limit=1000&offset=${offset}`);
             yield page.results.map(({ [KEY]: id, catchword_fill: _, ...product }) => ({
-              vbid: String(product.vbid ?? id),
+              vbid: keyOf(String(id), product),
               digest: digestOf(product),
             }));
             total = page.total;

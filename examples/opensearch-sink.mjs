@@ -11,8 +11,14 @@ import { createHash } from 'node:crypto';
 import { SinkError } from 'catchword/sink';
 
 /** An engine takes ids of at most 512 bytes. */
-const idOf = (vbid) =>
-  Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
+function idOf(vbid) {
+  if (vbid.startsWith(FOREIGN)) return vbid.slice(FOREIGN.length);
+  return Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
+}
+
+/** Begins the key of a document whose id is not that of its product, such as a copy. No product's key has a tab. */
+const FOREIGN = '\t';
+const keyOf = ({ _id, _source: { vbid } }) => (idOf(String(vbid)) === _id ? String(vbid) : `${FOREIGN}${_id}`);
 
 /** A BigInt, because a number has 53 bits. Each edit of a document by somebody else adds 1: there is room for 255. */
 const versionOf = (generation, seq) => (BigInt(generation) << 44n) + (BigInt(seq) << 8n);
@@ -147,7 +153,7 @@ export function createSink({ url: { searchParams }, secret = '' }) {
       digestOf: ({ body }) => digestOf(JSON.parse(body)),
       async *products(_deep, _buckets, _mark, signal) {
         for await (const hits of scroll(signal, true))
-          yield hits.map(({ _id, _source }) => ({ vbid: String(_source.vbid ?? _id), digest: digestOf(_source) }));
+          yield hits.map((hit) => ({ vbid: keyOf(hit), digest: digestOf(hit._source) }));
         const { _seq_no } = await call(signal, 'GET', place, undefined, { accept: [404] });
         if (_seq_no !== stored._seq_no)
           throw new SinkError('unavailable', `another process has moved the position of ${index}`);

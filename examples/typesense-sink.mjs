@@ -15,8 +15,13 @@ import { SinkError } from 'catchword/sink';
 /** So many ids fit into an address of 8 kB, which proxies accept. */
 const IDS = 32;
 
+/** Begins the key of a document whose id is not that of its product, such as a copy. No product's key has a tab. */
+const FOREIGN = '\t';
+const keyOf = (id, { vbid }) => (idOf(String(vbid)) === id ? String(vbid) : `${FOREIGN}${id}`);
+
 /** Writes each byte that would be encoded in an address as `_` and two digits. */
 function idOf(vbid) {
+  if (/^\t[\w.-]+$/.test(vbid)) return vbid.slice(FOREIGN.length);
   const escaped = (byte) => `_${byte.charCodeAt(0).toString(16).padStart(2, '0')}`;
   const id = Buffer.from(vbid)
     .toString('latin1')
@@ -36,7 +41,7 @@ function parsed(text) {
 /** What `sink verify` compares of an exported document. */
 function productIn(line) {
   const { id, catchword_fill: _, ...product } = parsed(line);
-  return { vbid: String(product.vbid ?? id), digest: digestOf(product) };
+  return { vbid: keyOf(id, product), digest: digestOf(product) };
 }
 
 /** @param ofDocument whether a document, not the request, was rejected */

@@ -34,7 +34,7 @@ export interface Engine {
   readonly options: string;
   /** Of an engine that keeps events. */
   readonly received?: () => Received;
-  /** Changes a document (P1), deletes one (P2) and adds one (EXTRA), as another program would. */
+  /** Changes a document (P1), deletes one (P2), adds one (EXTRA) and copies one (P3), as another program would. */
   readonly tamper?: () => void;
   readonly module: string;
   readonly secret: string;

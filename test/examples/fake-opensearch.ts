@@ -217,6 +217,7 @@ export function createOpenSearch(secret = 'shop:pass word'): Engine & { readonly
       documents?.set('P1', { ...changed, source: { vbid: 'P1', title: 'x' }, version: changed.version + 1n });
       documents?.set('P2', { ...deleted, source: null, version: deleted.version + 1n });
       documents?.set('EXTRA', { source: { vbid: 'EXTRA' }, version: 1n, seqNo: ++numbers });
+      documents?.set('copy_1', { source: documents.get('P3')?.source, version: 1n, seqNo: ++numbers });
     },
     products: () => {
       const living = [...(indices.get('products')?.documents.values() ?? [])].filter(({ source }) => source !== null);

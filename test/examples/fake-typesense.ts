@@ -133,6 +133,7 @@ export function createTypesense(secret = 'a-key-of-typesense') {
       const documents = collections.get('products')?.documents;
       documents?.set('P1', { ...documents.get('P1'), title: 'x' }).delete('P2');
       documents?.set('EXTRA', { vbid: 'EXTRA', id: 'EXTRA', catchword_fill: 1 });
+      documents?.set('copy_1', { ...documents.get('P3'), id: 'copy_1' });
     },
     products: () => {
       const documents = [...(collections.get('products')?.documents.values() ?? [])];
