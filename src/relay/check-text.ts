@@ -1,7 +1,6 @@
 import { remaining } from '../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../store/schema/sink-tables.ts';
 
-/** How stores of events are compared, which cannot be repaired. */
 export const FOLDED = 'each product as its last event says';
 
 /** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */

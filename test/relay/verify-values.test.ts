@@ -152,6 +152,13 @@ it('the example with a file for each product finds and repairs what another prog
 });
 
 describe('verifying a file of events', () => {
+  it('goes on after the file was moved away, and finds what is missing then', async () => {
+    const { harness, target } = await fed(jsonlTarget(), 3);
+    rmSync(target.file);
+    expect(await compared(harness)).toMatchObject({ error: expect.stringContaining('has replaced') });
+    expect(await compared(harness)).toMatchObject({ missing: 3, error: null });
+  });
+
   it('advises a replay, because events cannot be repaired', async () => {
     const { harness, config } = await fedBefore(jsonlTarget(), 3);
     const sink = await config.make();

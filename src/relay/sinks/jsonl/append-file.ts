@@ -68,8 +68,8 @@ async function openEnd(path: string): Promise<FileEnd & { readonly event: LastEv
 
 /** @throws SinkError unavailable if another process may have written to the file, or replaced it */
 async function checkEnd(path: string, { file, size, last }: FileEnd): Promise<void> {
-  const [ours, there] = await Promise.all([file.stat(), stat(path)]);
-  if (ours.ino !== there.ino || ours.dev !== there.dev) {
+  const [ours, there] = await Promise.all([file.stat(), stat(path).catch(() => null)]);
+  if (ours.ino !== there?.ino || ours.dev !== there.dev) {
     throw new SinkError('unavailable', `another process has replaced ${path}`);
   }
   const start = Buffer.alloc(last?.start.length ?? 0);

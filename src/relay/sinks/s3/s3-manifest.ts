@@ -48,8 +48,7 @@ function epochOf(name: string): number {
 
 /** Removes everything that a sink has written, the manifest first. */
 export async function removeAll(bucket: Bucket): Promise<string> {
-  const names = await bucket.list();
-  for (const name of [MANIFEST, ...names.filter(epochOf)]) await bucket.remove(name);
+  for (const name of [MANIFEST, ...(await bucket.list()).filter(epochOf)]) await bucket.remove(name);
   return '';
 }
 
