@@ -229,13 +229,17 @@ describe.skipIf(!natsAvailable)('a bucket of NATS', () => {
     });
   });
 
-  it('that drops keys by their age is refused', async () => {
+  it.each([
+    [{ max_age: 3.6e12 }, 'by their age: remove its TTL'],
+    [{ max_bytes: 1e6 }, 'when it is full: let it discard new messages'],
+    [{ max_msgs: 2 }, 'when it is full: let it discard new messages'],
+  ])('with the limits %j, which drop keys, is refused', async (limits, advice) => {
     const { harness, target: store, config } = await feeding(target());
     const subjects = [`$KV.${store.bucket}.>`];
-    await nats.manager.streams.add({ name: `KV_${store.bucket}`, subjects, max_age: 3.6e12 });
+    await nats.manager.streams.add({ name: `KV_${store.bucket}`, subjects, ...limits });
     harness.change(books(3, 1));
     await harness.failed(config);
-    expect(harness.sink().error).toContain('remove its TTL');
+    expect(harness.sink().error).toBe(`NATS: bucket KV_${store.bucket} drops products ${advice}`);
   });
 });
 

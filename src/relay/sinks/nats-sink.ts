@@ -1,4 +1,5 @@
 import {
+  DiscardPolicy,
   JetStreamApiCodes,
   JetStreamApiError,
   type JetStreamManager,
@@ -122,12 +123,11 @@ function createPublisher(connection: NatsConnection, stream: string, inboxPrefix
 async function findStream({ streams }: JetStreamManager, { stream, subject }: StreamNames): Promise<StreamInfo | null> {
   try {
     const info = await streams.info(stream);
-    const { subjects, max_age } = info.config;
-    if (subject.startsWith('$KV.') && max_age > 0) {
-      throw new SinkError(
-        'misconfigured',
-        `NATS: bucket ${stream} drops products by their age (its TTL); remove its TTL`,
-      );
+    const { subjects, max_age, max_bytes, max_msgs, discard } = info.config;
+    const dropsOld = discard === DiscardPolicy.Old && Math.max(max_bytes, max_msgs) > 0;
+    if (subject.startsWith('$KV.') && (max_age > 0 || dropsOld)) {
+      const cause = max_age > 0 ? 'by their age: remove its TTL' : 'when it is full: let it discard new messages';
+      throw new SinkError('misconfigured', `NATS: bucket ${stream} drops products ${cause}`);
     }
     if (subjects.length === 1 && subjects[0] === subject) return info;
     const message = `NATS: stream ${stream} has the subjects ${subjects.join(', ')}; it must have ${subject} alone`;
