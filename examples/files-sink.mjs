@@ -12,13 +12,31 @@ import { join } from 'node:path';
 
 const digestOf = (text) => createHash('md5').update(text).digest('hex').slice(0, 15);
 
+/** Encodes the key, because it may contain characters that a file name may not; a file name has at most 255 bytes. */
+function nameOf(vbid) {
+  const name = encodeURIComponent(vbid);
+  return name.length <= 200 ? name : `sha256-${createHash('sha256').update(vbid).digest('hex')}`;
+}
+
+/** The key of the product in a file. A file that is not ours begins with a tab, which no key has. */
+function keyOf(name, text) {
+  for (const find of [() => JSON.parse(text).vbid, () => decodeURIComponent(name)]) {
+    try {
+      const vbid = find();
+      if (nameOf(vbid) === name) return vbid;
+    } catch {
+      // Somebody has written it.
+    }
+  }
+  return `\t${name}`;
+}
+
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url }) {
   const directory = url.searchParams.get('directory');
   if (directory === null) throw new Error('directory=PATH is missing');
 
-  /** Encodes the key, because it may contain characters that a file name may not. */
-  const fileOf = (vbid) => join(directory, `${encodeURIComponent(vbid)}.json`);
+  const fileOf = (vbid) => join(directory, `${vbid.startsWith('\t') ? vbid.slice(1) : nameOf(vbid)}.json`);
 
   return {
     batch: { events: 500, chars: 4_000_000 },
@@ -49,10 +67,10 @@ export function createSink({ url }) {
         compares: { fast: null, deep: 'the text of each file' },
         digestOf: ({ body }) => digestOf(body),
         async *products() {
-          for (const name of await readdir(directory)) {
-            if (!name.endsWith('.json')) continue;
-            const vbid = decodeURIComponent(name.slice(0, -'.json'.length));
-            yield [{ vbid, digest: digestOf(await readFile(join(directory, name))) }];
+          for (const file of await readdir(directory)) {
+            if (!file.endsWith('.json')) continue;
+            const text = await readFile(join(directory, file), 'utf8');
+            yield [{ vbid: keyOf(file.slice(0, -'.json'.length), text), digest: digestOf(text) }];
           }
         },
         repair: (events, extra) => this.deliver([...events, ...extra.map((vbid) => ({ vbid, body: null }))]),

@@ -151,6 +151,15 @@ it('the example with a file for each product finds and repairs what another prog
   expect((await target.read()).products).toEqual(harness.living());
 });
 
+it('the example with a file for each product takes long keys, and removes files of others', async () => {
+  const { harness, target } = await fed(filesTarget(), 3);
+  const keys = ['x'.repeat(255), 'Ω'.repeat(255), 'a/b', '..', '100%'];
+  await harness.deliver(keys.map((vbid) => ({ vbid, body: JSON.stringify({ vbid }) })));
+  for (const name of ['100%', 'copy']) writeFileSync(join(target.directory, `${name}.json`), '{"vbid":"P1"}');
+  expect(await compared(harness, { repair: true })).toMatchObject({ extra: 2, repaired: 2, same: 8, error: null });
+  expect((await target.read()).products).toEqual(harness.living());
+});
+
 describe('verifying a file of events', () => {
   it('goes on after the file was moved away, and finds what is missing then', async () => {
     const { harness, target } = await fed(jsonlTarget(), 3);
