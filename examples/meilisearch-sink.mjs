@@ -41,7 +41,7 @@ function digestOf(product) {
 
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url: { searchParams }, secret = '' }) {
-  const base = searchParams.get('url') ?? '';
+  const base = (searchParams.get('url') ?? '').replace(/\/$/, '');
   const index = searchParams.get('index') ?? 'products';
   if (!/^https?:\/\/[^@/]+$/.test(base)) throw new Error('Use url=https://HOST:PORT, without user and password');
   const documents = `indexes/${index}/documents`;

@@ -46,7 +46,7 @@ function digestOf(product) {
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url: { searchParams }, secret = '' }) {
   const [base, index = 'products', refresh = 'false'] = ['url', 'index', 'refresh'].map(
-    (name) => searchParams.get(name) ?? undefined,
+    (name) => searchParams.get(name)?.replace(/\/$/, '') ?? undefined,
   );
   if (!/^https?:\/\/[^@/]+$/.test(base)) throw new Error('Use url=https://HOST:PORT, without user and password');
   const scheme = secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `ApiKey ${secret}`;

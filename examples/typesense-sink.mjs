@@ -63,7 +63,7 @@ function digestOf(product) {
 
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url: { searchParams }, secret = '' }) {
-  const base = searchParams.get('url') ?? '';
+  const base = (searchParams.get('url') ?? '').replace(/\/$/, '');
   const collection = searchParams.get('collection') ?? 'products';
   if (!/^https?:\/\/[^@/]+$/.test(base)) throw new Error('Use url=https://HOST:PORT, without user and password');
   const documents = `collections/${collection}/documents`;
