@@ -1,6 +1,12 @@
 import { remaining } from '../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../store/schema/sink-tables.ts';
 
+/** Why no store of a kind can be compared with its source. */
+export const INCOMPARABLE: Readonly<Record<string, string>> = {
+  webhook: 'catchword cannot read what a receiver has stored',
+  s3: 'catchword does not read back the files of a bucket yet',
+};
+/** How stores of events are compared, which cannot be repaired, because events are only added. */
 export const FOLDED = 'each product as its last event says';
 
 /** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */

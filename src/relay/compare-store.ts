@@ -170,7 +170,7 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
   const differs = await differencesOf(pass, reason === 'differing' ? events : []);
   leased.check();
   try {
-    await pass.verifier.repair(events, extra, pass.mark, stopping);
+    await pass.verifier.repair?.(events, extra, pass.mark, stopping);
   } catch (error) {
     if (!isSinkError(error) || error.failure !== 'refused' || pass.refused.size === MAX_REFUSED) throw error;
     if (repairs.length > 1) {
@@ -250,7 +250,11 @@ async function settle(pass: Pass, portions: readonly Buckets[], repairs: boolean
 export async function compareStore(
   comparison: Comparison,
 ): Promise<CheckCounts & Pick<SinkCheck, 'examples' | 'error'>> {
-  const { context, session, row, request } = comparison;
+  const { context, session, row, request, verifier } = comparison;
+  if (request.repair && verifier.repair === undefined) {
+    const replay = `npx catchword sink replay ${context.config.name} --from beginning`;
+    throw new Error(`this store can be compared, not repaired. To send every product again: ${replay}`);
+  }
   // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));

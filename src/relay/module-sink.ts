@@ -44,7 +44,7 @@ const verifierSchema = z.looseObject({
   sums: optionalCall,
   differences: optionalCall,
   products: call,
-  repair: call,
+  repair: optionalCall,
 });
 
 /** @throws Error if it is not a verifier */

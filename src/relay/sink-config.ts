@@ -9,6 +9,7 @@ import { type Hide, hiding } from '../base/redact.ts';
 import type { SinkSetting } from '../settings/config.ts';
 import * as form from '../settings/setting-forms.ts';
 import { type View, viewOrNull, viewText } from '../view/view.ts';
+import { INCOMPARABLE } from './check-text.ts';
 import { ownSink } from './module-sink.ts';
 import { isSinkError, type Sink, SinkError, type SinkFactory } from './sink.ts';
 import { addressHint, BETWEEN_SECRETS, COMMON_OPTIONS, optionsIn, pathOf, SECRET_NAME } from './sink-options.ts';
@@ -55,8 +56,6 @@ interface SinkKind extends Kind<SinkFactory> {
   identifiedBy?(url: URL): string;
   /** The option with which its store drops events. It then does not name every product, so it cannot be compared. */
   readonly drops?: string;
-  /** Why no store of this kind can be compared with its source. */
-  readonly incomparable?: string;
 }
 
 function hostsOf(urls: readonly URL[], port: string): string {
@@ -76,7 +75,6 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
     // The path and query of a webhook are often secret, and the query often contains a key that changes.
     address: ({ origin }) => origin,
     identifiedBy: ({ pathname }) => pathname,
-    incomparable: 'catchword cannot read what a receiver has stored',
     load: async () => (await import('./sinks/webhook-sink.ts')).createWebhookSink,
   },
   postgres: {
@@ -116,7 +114,6 @@ const KINDS: Readonly<Record<string, SinkKind>> = {
       const { endpoint, bucket, prefix } = s3Place(url);
       return `${endpoint.host}${endpoint.pathname.replace(/\/$/, '')}/${bucket}/${prefix}`;
     },
-    incomparable: 'catchword does not read back the files of a bucket yet',
     load: async () => (await import('./sinks/s3/s3-sink.ts')).createS3Sink,
   },
   module: {
@@ -227,8 +224,8 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     const [issue] = common.error.issues;
     throw invalid(`the value of ${String(issue?.path[0])} is not valid`, `Use ${issue?.message}.`);
   }
-  const { drops = '', incomparable } = found;
-  const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : incomparable;
+  const { drops = '' } = found;
+  const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : INCOMPARABLE[kind];
   if (common.data.verify !== undefined && obstacle !== undefined)
     throw invalid(`its store cannot be compared with its source: ${obstacle}`, 'Remove verify from the address.');
   const address = found.address(url, urls);

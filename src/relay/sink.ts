@@ -110,8 +110,8 @@ export interface Verifier {
    * the columns or parts with another content, without values.
    */
   differences?(events: readonly SinkEvent[], signal: AbortSignal): Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
-  repair(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
+  /** Optional. Makes these products as the events say, whatever their position in the store, and removes the extra keys; the mark stays. */
+  repair?(events: readonly SinkEvent[], extra: readonly string[], mark: Mark, signal: AbortSignal): Promise<void>;
 }
 
 export interface Sink {

@@ -27,6 +27,8 @@ export function wrapVerifier(
         void steps.return?.().catch(() => {});
       }
     },
-    repair: (...args) => run(args[3], () => verifier.repair(...args)),
+    ...(verifier.repair !== undefined && {
+      repair: (...args) => run(args[3], async () => await verifier.repair?.(...args)),
+    }),
   };
 }

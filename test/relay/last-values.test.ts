@@ -91,6 +91,14 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
     expect((await store.read()).products).toEqual(harness.living());
   });
 
+  it('are not written under the prefix of another sink, which would remove them', async () => {
+    const { target: outer } = await fed(target(), 1);
+    const inner = await configAt(`${outer.url}:de`).make();
+    onTestFinished(() => inner.close());
+    const message = `Redis: another sink has keys under ${outer.prefix}:. Use another prefix: keys=PREFIX`;
+    await expect(inner.check(new AbortController().signal)).rejects.toThrow(message);
+  });
+
   it('of others are not touched', async () => {
     const { harness, target: store, config } = await feeding(target());
     await redis.client.mset(`${store.prefix}:cart`, 'theirs', `${store.prefix}x:1`, 'theirs', 'other', 'theirs');

@@ -211,6 +211,7 @@ describe.skipIf(!mariadbAvailable)('MariaDB', () => {
       'table fresh can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)',
     );
     expect(await rows("SHOW TABLES LIKE 'fresh%'")).toEqual([]);
+    await expect(check(url.replace(/table=\w+/, 'table=nowhere.fresh'))).rejects.toThrow("Unknown database 'nowhere'");
     const { harness, target: store } = await fed(target(), 3);
     const state = async () => [
       await rows(`SELECT * FROM ${store.table}`),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { CatchwordError, usageError } from '../../base/errors.ts';
+import { INCOMPARABLE } from '../../relay/check-text.ts';
 import { sinkConfig } from '../../relay/sink-config.ts';
 import { viewAt } from '../../relay/store-contents.ts';
 import { count, plural } from '../../report/text.ts';
@@ -104,7 +105,8 @@ function askCheck(
   action: Extract<SinkAction, `verify${string}` | `repair${string}`>,
 ): string {
   const impossible = (why: string, hint: string) => usageError(`${name} cannot be compared: ${why}`, hint);
-  if (kind === 's3' || kind === 'webhook') throw impossible(`it is of the kind ${kind}`, 'See docs/verify.md.');
+  const incomparable = INCOMPARABLE[kind];
+  if (incomparable !== undefined) throw impossible(incomparable, 'See docs/verify.md.');
   if (state !== 'running') throw impossible(`it is ${state}`, 'Let it go on first, see: npx catchword sink list.');
   if (needsFullRun(store)) throw impossible('the mirror is not complete', 'Complete it first: npx catchword sync.');
   const removesAll = action === 'repair-all';

@@ -55,8 +55,14 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       yield found.filter((key) => key !== markKey && key !== leftKey).map((key) => key.slice(prefix.length));
   }
 
-  /** Rejects keys of others, which the end of a fill would remove. */
+  /** Rejects keys of others, which the end of a fill would remove, and a prefix whose keys another sink would remove. */
   async function rejectForeignKeys(db: Redis): Promise<void> {
+    const outer = [...name.matchAll(/:/g)].map(({ index }) => name.slice(0, index + 1));
+    // A user may lack the rights to these.
+    if (outer.length > 0 && (await db.exists(outer).catch(() => 0)) > 0) {
+      const message = `Redis: another sink has keys under ${outer.join(' or ')}. Use another prefix: keys=PREFIX`;
+      throw new SinkError('misconfigured', message);
+    }
     for await (const [vbid] of stored(db)) {
       if (vbid === undefined) continue;
       const message = `Redis: this sink did not write the key ${prefix}${vbid}. Use another prefix: keys=PREFIX`;

@@ -33,7 +33,7 @@ const digestOfEvent: Verifier['digestOf'] = ({ body }) => digestOfJson(body ?? '
 /** Compares the values of a store with one for each product. @param read reads all of them */
 export function createValueVerifier(
   read: () => AsyncIterable<readonly StoredValue[]>,
-  repair: Verifier['repair'],
+  repair: NonNullable<Verifier['repair']>,
 ): Verifier {
   return {
     compares: { fast: null, deep: 'keys and whole values' },
@@ -84,10 +84,6 @@ export function createFoldVerifier(name: string, read: () => AsyncIterable<reado
         }
       }
       yield [...last].map(([vbid, digest]) => ({ vbid, digest }));
-    },
-    repair: async () => {
-      const hint = `To send every product again: npx catchword sink replay ${name} --from beginning`;
-      throw new SinkError('misconfigured', `events are only added, so sink ${name} cannot be repaired. ${hint}`);
     },
   };
 }
