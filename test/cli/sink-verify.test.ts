@@ -141,7 +141,10 @@ it('sink verify rejects a kind of store that cannot be compared', async () => {
 it('sink verify does not make a problem of a store that can never be compared', async () => {
   const { command, row } = await scene(false, 'webhook+https://shop.example/hook');
   const { code, stderr } = await command('verify', 'shop');
-  expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('catchword cannot read what a receiver has stored') });
+  expect({ code, stderr }).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining('catchword cannot read what a receiver has stored'),
+  });
   expect(row()).toMatchObject({ checked: null, checkAsked: null });
 });
 
