@@ -67,6 +67,19 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
     expect((await store.read()).products).toEqual(harness.living());
   });
 
+  it('are not filled again at each opening because a view shows nothing', async () => {
+    const { harness, target: store } = await feeding(target());
+    const config = configAt(store.url, undefined, { where: "vbid = 'none'" });
+    harness.start(config);
+    await harness.deliver(books(30, 1));
+    await until('the fill has ended', async () => (await redis.client.hget(`${store.prefix}:`, 'cursor')) === '30');
+    await harness.stop();
+    const mark = { incarnation: harness.store.incarnation, generation: 1, cursor: 30, at: 0, late: 0 };
+    const sink = await config.make();
+    onTestFinished(() => sink.close());
+    expect(await sink.open(mark, 30, new AbortController().signal)).not.toHaveProperty('refill');
+  });
+
   it('whose cursor is damaged say which key to delete, and are filled again then', async () => {
     const { harness, target: store } = await fed(target(), 3);
     await redis.client.hset(`${store.prefix}:`, 'cursor', 'x');

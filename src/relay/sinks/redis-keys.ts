@@ -112,9 +112,10 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
         for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids);
       },
       fillEnds: async (kept, to) => {
+        // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
         for await (const left of db.sscanStream(leftKey, { count: STEP }) as AsyncIterable<string[]>) {
           const gone = left.filter((vbid) => !kept.includes(vbid));
-          if (gone.length > 0) await write([], gone, to);
+          await write([], gone, to);
         }
       },
       recheck: check,
