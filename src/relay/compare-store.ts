@@ -173,16 +173,13 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
     await pass.verifier.repair?.(events, extra, pass.mark, stopping);
   } catch (error) {
     if (!isSinkError(error) || error.failure !== 'refused' || pass.refused.size === MAX_REFUSED) throw error;
-    if (repairs.length > 1) {
-      for (const one of repairs) await send(pass, reason, [one]);
-      return;
-    }
-    for (const [vbid] of repairs) {
-      pass.refused.set(vbid, errorText(error));
-      log.error(
-        { sink: config.name, vbid, reason: errorText(error) },
-        'the store refuses a product that was to be repaired',
-      );
+    for (const one of repairs) {
+      if (repairs.length > 1) await send(pass, reason, [one]);
+      else {
+        const fields = { sink: config.name, vbid: one[0], reason: errorText(error) };
+        pass.refused.set(fields.vbid, fields.reason);
+        log.error(fields, 'the store refuses a product that was to be repaired');
+      }
     }
     return;
   }
@@ -197,7 +194,6 @@ async function repair(pass: Pass, reason: Difference, vbids: readonly string[]):
   const { events: most, chars: mostChars } = pass.session.batch;
   let [some, chars] = [[] as Repairs[number][], 0];
   for (const vbid of vbids) {
-    if (pass.refused.has(vbid)) continue;
     const [event = null] = reason === 'extra' ? [] : pass.expected.find(vbid);
     chars += event?.body?.length ?? 0;
     if (some.length > 0 && (some.length >= most || chars > mostChars)) {
@@ -275,6 +271,8 @@ export async function compareStore(
   const held = found.extra > limit ? found.extra : 0;
   let [again, left] = [unequal, 0];
   for (let round = 1; again.length > 0 && round <= MAX_REPAIRS; round++) {
+    // What another product was in the way of may be accepted now.
+    if (round < MAX_REPAIRS) pass.refused.clear();
     const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
     [again, left] = [next.unequal, remaining(next.counts)];
   }

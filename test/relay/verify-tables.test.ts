@@ -291,7 +291,7 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
   });
 
   it('a unique index of the shop overwrites no other product, and a repair names the product that it refuses', async () => {
-    const { harness, table } = await shop(10, '', 0);
+    const { harness, table } = await shop(10, '&removals=delete', 0);
     await run(`CREATE UNIQUE INDEX own ON ${table} (${database.title})`);
     await harness.deliver([book(6, 'Title 2'), book(50, 'Title 2')]);
     expect(harness.parked().map(({ vbid }) => vbid)).toEqual([book(6).vbid, book(50).vbid]);
@@ -307,6 +307,9 @@ describe.each(DATABASES.filter(({ isAvailable }) => isAvailable))('comparing a t
       error: expect.stringMatching(`^the store refuses 1 of the products, such as ${book(3).vbid}: .*own`),
     });
     expect(await compared(harness)).toMatchObject({ differing: 0, missing: 1, extra: 1 });
+    // Accepted once the extra row is gone.
+    const repaired = await compared(harness, { repair: true, removesAll: true });
+    expect(repaired).toMatchObject({ missing: 1, extra: 1, repaired: 2, error: null });
   });
 
   it('runs when its time has come, and is asked again while the clock stands still', async () => {
