@@ -20,7 +20,7 @@ function nameOf(vbid) {
 
 /** The key of the product in a file. A file that is not ours begins with a tab, which no key has. */
 function keyOf(name, text) {
-  for (const find of [() => JSON.parse(text).vbid, () => decodeURIComponent(name)]) {
+  for (const find of [() => String(JSON.parse(text).vbid), () => decodeURIComponent(name)]) {
     try {
       const vbid = find();
       if (nameOf(vbid) === name) return vbid;
