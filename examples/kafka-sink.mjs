@@ -32,7 +32,7 @@ async function connect(options, topic, secret) {
   const sasl = mechanism === null ? {} : { sasl: { mechanism, username, password: password.join(':') } };
   const brokers = options.get('brokers').split(',');
   const id = `catchword-${topic}`;
-  const ssl = options.get('ssl') === 'true';
+  const ssl = options.has('ssl') && options.get('ssl') !== 'false';
   // Its log goes to the standard output otherwise.
   const kafka = new Kafka({ clientId: id, brokers, ssl, ...sasl, logLevel: logLevel.NOTHING });
   const producer = kafka.producer({ transactionalId: id, idempotent: true, maxInFlightRequests: 1 });
