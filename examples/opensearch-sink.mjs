@@ -11,14 +11,11 @@ import { createHash } from 'node:crypto';
 import { SinkError } from 'catchword/sink';
 
 /** An engine takes ids of at most 512 bytes. */
-function idOf(vbid) {
-  if (vbid.startsWith(FOREIGN)) return vbid.slice(FOREIGN.length);
-  return Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
-}
+const idOf = (vbid) =>
+  Buffer.byteLength(vbid) <= 512 ? vbid : `sha256:${createHash('sha256').update(vbid).digest('hex')}`;
 
-/** Begins the key of a document whose id is not that of its product, such as a copy. No product's key has a tab. */
-const FOREIGN = '\t';
-const keyOf = ({ _id, _source: { vbid } }) => (idOf(String(vbid)) === _id ? String(vbid) : `${FOREIGN}${_id}`);
+/** A document whose id is not that of its product, such as a copy, is that of the product which has its id as the key. */
+const keyOf = ({ _id, _source: { vbid } }) => (idOf(String(vbid)) === _id ? String(vbid) : _id);
 
 /** A BigInt, because a number has 53 bits. Each edit of a document by somebody else adds 1: there is room for 255. */
 const versionOf = (generation, seq) => (BigInt(generation) << 44n) + (BigInt(seq) << 8n);
@@ -45,8 +42,8 @@ function digestOf(product) {
 
 /** @type {import('catchword/sink').SinkFactory} */
 export function createSink({ url: { searchParams }, secret = '' }) {
-  const [base, index = 'products', refresh = 'false'] = ['url', 'index', 'refresh'].map(
-    (name) => searchParams.get(name)?.replace(/\/$/, '') ?? undefined,
+  const [base, index = 'products', refresh = 'false'] = ['url', 'index', 'refresh'].map((name) =>
+    searchParams.get(name)?.replace(/\/$/, ''),
   );
   if (!/^https?:\/\/[^@/]+$/.test(base)) throw new Error('Use url=https://HOST:PORT, without user and password');
   const scheme = secret.includes(':') ? `Basic ${Buffer.from(secret).toString('base64')}` : `ApiKey ${secret}`;
