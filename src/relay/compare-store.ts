@@ -255,14 +255,8 @@ export async function compareStore(
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');
   const unjudged = new Set(waiting.map(({ vbid }) => vbid));
   const expected = expectedProducts(comparison);
-  const pass: Pass = {
-    ...comparison,
-    mark: session.stored(),
-    expected,
-    unjudged,
-    keepsExtra: false,
-    refused: new Map(),
-  };
+  const refused = new Map<string, string>();
+  const pass: Pass = { ...comparison, mark: session.stored(), expected, unjudged, keepsExtra: false, refused };
   const { portions, judged, total } = await compareSums(pass);
   const limit = request.removesAll ? Number.POSITIVE_INFINITY : context.removalLimit(total);
   const { counts: found, examples, unequal } = await settle(pass, portions, request.repair, limit);
@@ -272,14 +266,14 @@ export async function compareStore(
   let [again, left] = [unequal, 0];
   for (let round = 1; again.length > 0 && round <= MAX_REPAIRS; round++) {
     // What another product was in the way of may be accepted now.
-    if (round < MAX_REPAIRS) pass.refused.clear();
+    if (round < MAX_REPAIRS) refused.clear();
     const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
     [again, left] = [next.unequal, remaining(next.counts)];
   }
-  const [[vbid, reason] = ['', '']] = pass.refused;
+  const [first] = refused;
   const error =
-    pass.refused.size > 0
-      ? `the store refuses ${pass.refused.size} of the products, such as ${vbid}: ${reason}`
-      : 'products differ again after each repair: look for a trigger, or for another program that writes there';
+    first === undefined
+      ? 'products differ again after each repair: look for a trigger, or for another program that writes there'
+      : `the store refuses ${refused.size} of the products, such as ${first.join(': ')}`;
   return { ...result, repaired: remaining(found) - held - left, held, error: left === 0 ? null : error };
 }
