@@ -143,7 +143,7 @@ export async function ensureLayout(db: MysqlConnection, names: TableNames): Prom
 export async function checkLayout(db: MysqlConnection, names: TableNames): Promise<boolean> {
   const missing = await missingTables(db, names);
   if (missing.length === 0) return true;
-  // The statement below would not tell.
+  // The statement below does not tell whether the database exists.
   await db.query(`SHOW TABLES FROM ${names.table.split('`.`')[0]}\``);
   try {
     // Creates nothing, because no table has two columns of one name. The server looks at the user's rights first.
