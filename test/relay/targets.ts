@@ -311,9 +311,10 @@ export async function bucketTarget(
 ): Promise<S3Target> {
   const proxy = await startProxy(port);
   const prefix = `books/${uniqueName()}/`;
+  const every = options.includes('every=') ? '' : '&every=0s';
   return {
     prefix,
-    url: `s3://${prefix.slice(0, -1)}?endpoint=http://127.0.0.1:${proxy.port}&region=${region}&every=0s${options}`,
+    url: `s3://${prefix.slice(0, -1)}?endpoint=http://127.0.0.1:${proxy.port}&region=${region}${every}${options}`,
     secret,
     read: async () => {
       const rows = await rowsAt(prefix);
