@@ -12,7 +12,7 @@ const WRITES: Readonly<Record<string, string>> = {
   redis: 'eval',
   nats: 'HPUB',
   postgres: 'WITH moved AS',
-  mysql: 'INSERT INTO',
+  mysql: 'removed_at = NULL',
 };
 
 it.each(PROXIED_KINDS.filter(({ name }) => name in WRITES))(
