@@ -2,6 +2,7 @@ import { AckPolicy, DeliverPolicy, jetstream } from '@nats-io/jetstream';
 import { createInbox } from '@nats-io/transport-node';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
+import { logOf } from '../support/log-of.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feeding, temporaryMirror } from './feeding.ts';
@@ -129,11 +130,23 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
   });
 
   it('are not written after another process moved the cursor', async () => {
-    const { harness, target: store } = await fed(target(), 3);
-    await redis.client.hset(`${store.prefix}:`, 'cursor', '2');
-    harness.change(books(1, 2));
-    await harness.failed();
-    await harness.caughtUp();
+    const { harness, target: store, config } = await feeding(target());
+    const reasons: unknown[] = [];
+    // The failure itself is over sooner than a test sees it.
+    harness.start(config, {
+      log: logOf(
+        () =>
+          ({ reason }) =>
+            void reasons.push(reason),
+      ),
+    });
+    await harness.deliver(books(3, 1));
+    const earlier = await redis.client.hgetall(`${store.prefix}:`);
+    // The end of the fill, which moves the cursor too, is over.
+    await harness.deliver(books(1, 2));
+    await redis.client.hset(`${store.prefix}:`, earlier);
+    await harness.deliver(books(1, 3));
+    expect(reasons).toContain(`Redis: another process changed the cursor in ${store.prefix}:`);
     expect((await store.read()).products).toEqual(harness.living());
   });
 
