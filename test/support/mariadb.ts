@@ -23,12 +23,15 @@ interface MariadbSetup {
 export async function startMariadb({ settings = [], certificate, password = '' }: MariadbSetup = {}) {
   const user = `--user=${process.getuid?.() === 0 ? 'root' : process.env.USER}`;
   const data = (directory: string): string => join(directory, 'data');
+  // Own to each server, because one that starts removes all temporary tables there, another server's too.
+  const temporary = (directory: string): string => `--tmpdir=${directory}`;
   return await startServer({
     command: PROGRAM,
     args: (port, directory) => [
       '--no-defaults',
       user,
       `--datadir=${data(directory)}`,
+      temporary(directory),
       `--socket=${join(directory, 'socket')}`,
       `--init-file=${join(directory, 'init.sql')}`,
       '--bind-address=127.0.0.1',
@@ -41,7 +44,8 @@ export async function startMariadb({ settings = [], certificate, password = '' }
     ready: 'ready for connections',
     prepare: (directory) => {
       const fixed = ['--no-defaults', '--auth-root-authentication-method=normal', '--skip-test-db', user];
-      execFileSync('/usr/bin/mariadb-install-db', [...fixed, `--datadir=${data(directory)}`], {
+      const places = [`--datadir=${data(directory)}`, temporary(directory)];
+      execFileSync('/usr/bin/mariadb-install-db', [...fixed, ...places], {
         stdio: ['ignore', 'ignore', 'pipe'],
       });
       const access = `GRANT ALL ON *.* TO root@'127.0.0.1' IDENTIFIED BY '${password}' WITH GRANT OPTION;`;
