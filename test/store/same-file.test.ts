@@ -1,4 +1,14 @@
-import { existsSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import fc from 'fast-check';
@@ -143,6 +153,45 @@ it('a write does not change a file that is copied over the mirror meanwhile and 
   expect(() => writeBytes(store, 10)).toThrow(REPLACED);
   expect(readFileSync(db)).toEqual(other);
   expect(existsSync(`${db}-wal.replaced`)).toBe(true);
+});
+
+/** A mirror with a decision so long that no process reads all of it when it opens the mirror. */
+function mirrorWithDecision(): string {
+  const store = openStore(mirrorPath());
+  const row = { at: 1, who: 'a test', action: 'pause', target: 'x'.repeat(4 * 2 ** 20), argument: null, endedAt: null };
+  store.request(({ actions }) => actions.add({ ...row, state: 'done', outcome: null }));
+  store.close();
+  return store.path;
+}
+
+/** Overwrites the newer half of a file in place. */
+function overwrite(db: string): void {
+  const half = statSync(db).size / 2;
+  const file = openSync(db, 'r+');
+  writeSync(file, Buffer.alloc(half), 0, half, half);
+  closeSync(file);
+}
+
+it('a transaction ends with MIRROR_REPLACED if it reads what was written over since it began', () => {
+  const store = openStore(mirrorWithDecision());
+  const read = () =>
+    store.request(({ actions }) => {
+      passTime();
+      overwrite(store.path);
+      return actions.list(1);
+    });
+  expect(read).toThrow(REPLACED);
+  expect(() => writeBytes(store, 10)).toThrow(REPLACED);
+});
+
+it('a transaction ends with MIRROR_WRITE_FAILED if it reads what was damaged before the mirror was opened', () => {
+  const db = mirrorWithDecision();
+  overwrite(db);
+  const store = openedStore(db);
+  const message = expect.stringContaining('SQLITE_CORRUPT') as string;
+  const damaged = expect.objectContaining({ code: 'MIRROR_WRITE_FAILED', message }) as Error;
+  expect(() => store.request(({ actions }) => actions.list(1))).toThrow(damaged);
+  expect(existsSync(`${db}-wal.replaced`)).toBe(false);
 });
 
 it('a file that another program has touched ends the process without losing changes', () => {
