@@ -162,6 +162,12 @@ async function differencesOf(
 /** Products to bring to what they should be: their events, or null for those to remove. */
 type Repairs = readonly (readonly [vbid: string, event: SinkEvent | null])[];
 
+function refusedText(refused: Pass['refused'], number: string): string {
+  const names = [...refused.keys()].slice(0, 3).join(', ');
+  const [reason] = refused.values();
+  return `the store refuses ${number} of the products, such as ${names}: ${reason}. Look there for what rejects them, such as a trigger or an index`;
+}
+
 /** Repairs products in one call; one by one where the store refuses some of them. */
 async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<void> {
   const { config, log, leased, stopping, errorText } = pass.context;
@@ -172,7 +178,9 @@ async function send(pass: Pass, reason: Difference, repairs: Repairs): Promise<v
   try {
     await pass.verifier.repair?.(events, extra, pass.mark, stopping);
   } catch (error) {
-    if (!isSinkError(error) || error.failure !== 'refused' || pass.refused.size === MAX_REFUSED) throw error;
+    if (!isSinkError(error) || error.failure !== 'refused') throw error;
+    // Not a SinkError: the connection is of use.
+    if (pass.refused.size === MAX_REFUSED) throw new Error(refusedText(pass.refused, `more than ${MAX_REFUSED}`));
     for (const one of repairs) {
       if (repairs.length > 1) await send(pass, reason, [one]);
       else {
@@ -270,10 +278,9 @@ export async function compareStore(
     const next = await settle({ ...pass, keepsExtra: held > 0 }, again, round < MAX_REPAIRS, limit);
     [again, left] = [next.unequal, remaining(next.counts)];
   }
-  const [first] = refused;
   const error =
-    first === undefined
+    refused.size === 0
       ? 'products differ again after each repair: look for a trigger, or for another program that writes there'
-      : `the store refuses ${refused.size} of the products, such as ${first.join(': ')}`;
+      : refusedText(refused, `${refused.size}`);
   return { ...result, repaired: remaining(found) - held - left, held, error: left === 0 ? null : error };
 }

@@ -65,7 +65,7 @@ async function scene(isVerifiable = true, url = 'jsonl:shop.jsonl') {
   const row = () => bench.store.sinks.get('shop');
   await until('the store is filled', () => row()?.cursor === 10);
   const command = (...args: string[]) => runHere(['sink', ...args], env, directory);
-  return { bench, env, directory, products, state, row, start, command };
+  return { bench, env, directory, products, state, verifier, row, start, command };
 }
 
 it('sink verify prints what differs, repairs it, and exits with 0, 3 or 5', async () => {
@@ -159,4 +159,19 @@ it('the page of a sink compares its store, and repairs it', async () => {
   expect(page).toContain('value="repair-deep"');
   expect((await post(web, '/actions', { action: 'repair-deep', target: 'shop' })).status).toBe(303);
   await until('it is repaired', () => products.get('P1') === '{"vbid":"P1"}');
+});
+it('sink verify names the first products that a store refuses if it refuses more than 20, and deliveries go on', async () => {
+  const { bench, products, verifier, row, command } = await scene();
+  bench.change(Array.from({ length: 20 }, (_, at) => ({ vbid: `Q${at}`, body: '{}' })));
+  await until('the store has them', () => row()?.cursor === 30);
+  verifier.repair = async () => {
+    throw new SinkError('refused', 'a trigger rejects it');
+  };
+  products.clear();
+  const { code, stderr } = await command('verify', 'shop', '--repair');
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /was not fully repaired: the store refuses more than 20 of the products, such as P\d, P\d, P\d: a trigger rejects it\. Look there/,
+  );
+  expect(row()).toMatchObject({ state: 'running', error: null, retryAt: null });
 });
