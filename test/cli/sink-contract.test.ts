@@ -115,7 +115,7 @@ describe('the command sink contract', () => {
     expect(readdirSync(directory)).toEqual(['notes.jsonl']);
   });
 
-  it.each(['', '?rotate=20kB'])('passes files with the options %j, and removes all of them', async (options) => {
+  it.each(['', '?rotate=20kB&refused=stop'])('passes files with the options %j, and removes them', async (options) => {
     const directory = temporaryDirectory();
     const { code, checks } = await tryStore(`jsonl:${join(directory, 'try.jsonl')}${options}`);
     expect(failures(checks)).toEqual([]);
@@ -166,6 +166,13 @@ describe('the command sink contract', () => {
       expect(stderr).not.toContain('hunter2secret');
     },
   );
+
+  it('says which option of the address is meant, before it checks anything', async () => {
+    const { code, stderr, checks } = await tryStore('jsonl:try.jsonl?rotat=20kB');
+    expect({ code, checks }).toEqual({ code: 2, checks: {} });
+    expect(stderr).toContain('URL: the address has an unknown option [CONFIG_INVALID]');
+    expect(stderr).toMatch(/^hint {2}Options are: .*rotate.* Did you mean rotate\?$/m);
+  });
 
   it('says which variable {secret} needs', async () => {
     const { code, stderr } = await tryStore('redis://:{secret}@127.0.0.1?stream=try');
