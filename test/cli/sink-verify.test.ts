@@ -175,3 +175,16 @@ it('sink verify names the first products that a store refuses if it refuses more
   );
   expect(row()).toMatchObject({ state: 'running', error: null, retryAt: null });
 });
+
+it('sink verify quotes keys that look like another one', async () => {
+  const { products, command } = await scene();
+  products.set('E 1', '').set('P1 ', '').set('\tP1', '').set('P1\u009b', '').set('P"1', '');
+  const { stdout } = await command('verify', 'shop');
+  expect(stdout.split('\n').slice(1, 6)).toEqual([
+    '  extra      E 1',
+    '  extra      "P1 "',
+    '  extra      "\\tP1"',
+    '  extra      "P1\\u009b"',
+    '  extra      P"1',
+  ]);
+});

@@ -19,6 +19,11 @@ export interface VerifyOptions extends JsonOption {
   readonly extra?: boolean;
 }
 
+/** Quotes a key that would look like another one. */
+function keyText(vbid: string): string {
+  return printable(printable(vbid).trim() === vbid ? vbid : JSON.stringify(vbid));
+}
+
 /** The decision that these options make. */
 function actionOf({ deep, repair, extra }: VerifyOptions): SinkAction {
   if (extra === true) {
@@ -78,7 +83,7 @@ export async function verifySink(
     if (found === null) throw new Error('the mirror has lost the comparison');
     if (found.remaining > 0) context.setExitCode(held === found.remaining ? EXIT.held : EXIT.differences);
     const examples = found.examples.map(({ vbid, difference, differs }) =>
-      `  ${difference.padEnd(9)}  ${printable(vbid)}  ${printable(differs.join(', '))}`.trimEnd(),
+      `  ${difference.padEnd(9)}  ${keyText(vbid)}  ${printable(differs.join(', '))}`.trimEnd(),
     );
     const head = `${name}, as of change ${found.cursor} (${found.compared}): ${found.found}`;
     return { json: found, text: [head, ...examples, ...(found.advice === '' ? [] : [found.advice])] };
