@@ -92,6 +92,26 @@ describe.skipIf(!redisAvailable)('verifying keys of Redis', () => {
     expect((await target.read()).products).toEqual(harness.living());
   });
 
+  it('removes keys that are not UTF-8, in a repair and at the end of a fill', async () => {
+    const { harness, target, config } = await fedBefore(redisKeysTarget(redis.server.port), 3);
+    const { compared, repair } = await opened(harness, config);
+    const tamper = async () => {
+      for (const end of ['P1\xff', 'P1\xfe', 'P1\t']) {
+        await redis.client.set(Buffer.from(`${target.prefix}:${end}`, 'latin1'), '{}');
+      }
+    };
+    await tamper();
+    const { extra } = await compared();
+    expect(extra).toHaveLength(3);
+    await repair([], extra);
+    expect(await compared()).toEqual(EQUAL);
+    await tamper();
+    harness.replay(0, true);
+    await harness.resume(config, books(1, 2));
+    await expect.poll(() => redis.client.keys(`${target.prefix}:P*`)).toHaveLength(3);
+    expect((await target.read()).products).toEqual(harness.living());
+  });
+
   it('fails when another process has moved the cursor', async () => {
     const { harness, target, config } = await fedBefore(redisKeysTarget(redis.server.port), 3);
     const { compared, repair } = await opened(harness, config);

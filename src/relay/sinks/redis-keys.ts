@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import type { Redis } from 'ioredis';
 import * as z from 'zod';
 import { type Mark, type Sink, SinkError, type SinkEvent, type SinkSettings } from '../sink.ts';
@@ -41,18 +42,30 @@ async function rejectEviction(db: Redis): Promise<void> {
   throw new SinkError('misconfigured', message);
 }
 
+/** Names the key of another program by its bytes and a tab, which no vbid has, if the key is not UTF-8 or ends with a tab. */
+function vbidOf(key: Buffer): string {
+  const text = key.toString();
+  return isUtf8(key) && !text.endsWith('\t') ? text : `${key.toString('latin1')}\t`;
+}
+
+function bytesOf(vbid: string): Buffer {
+  return vbid.endsWith('\t') ? Buffer.from(vbid.slice(0, -1), 'latin1') : Buffer.from(vbid);
+}
+
 /** Makes the sink of `keys=PREFIX`. */
 export function createRedisKeysSink(settings: SinkSettings, name: string): Sink {
   const prefix = `${name}:`;
   const markKey = prefix;
   const leftKey = `${prefix}\tleft`;
-  const keyOf = (vbid: string): string => `${prefix}${vbid}`;
+  const keyOf = (vbid: string): Buffer => Buffer.concat([Buffer.from(prefix), bytesOf(vbid)]);
 
   /** The products that have a key, some of them twice if the server moves its keys meanwhile. */
   async function* stored(db: Redis): AsyncGenerator<readonly string[]> {
     const match = `${prefix.replace(/[\\*?[\]^]/g, '\\$&')}*`;
-    for await (const found of db.scanStream({ match, count: STEP }) as AsyncIterable<string[]>)
-      yield found.filter((key) => key !== markKey && key !== leftKey).map((key) => key.slice(prefix.length));
+    for await (const found of db.scanBufferStream({ match, count: STEP }) as AsyncIterable<Buffer[]>) {
+      const ends = found.map((key) => vbidOf(key.subarray(Buffer.byteLength(prefix))));
+      yield ends.filter((end) => ![markKey, leftKey].includes(`${prefix}${end}`));
+    }
   }
 
   /** Rejects keys of others, which the end of a fill would remove, and a prefix whose keys another sink would remove. */
@@ -92,7 +105,7 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
 
     async function write(events: readonly SinkEvent[], gone: readonly string[], to: Mark): Promise<void> {
       const values = events.flatMap(({ vbid, body }) => [vbid, body ?? '']);
-      await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [vbid, '']));
+      await move(WRITE, to, prefix, ...values, ...gone.flatMap((vbid) => [bytesOf(vbid), '']));
     }
 
     async function* values() {
@@ -109,12 +122,12 @@ export function createRedisKeysSink(settings: SinkSettings, name: string): Sink 
       position: found?.cursor ? found : { ...emptyPosition(mark, `the cursor in ${markKey} is missing`), ...found },
       deliver: (events, to) => write(events, [], to),
       fillBegins: async (start) => {
-        for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids);
+        for await (const vbids of stored(db)) await move(NOTE_LEFT, start, ...vbids.map(bytesOf));
       },
       fillEnds: async (kept, to) => {
         // The mark moves even if nothing is left: a cursor of 0 would make the next opening fill the store again.
-        for await (const left of db.sscanStream(leftKey, { count: STEP }) as AsyncIterable<string[]>) {
-          const gone = left.filter((vbid) => !kept.includes(vbid));
+        for await (const left of db.sscanBufferStream(leftKey, { count: STEP }) as AsyncIterable<Buffer[]>) {
+          const gone = left.map(vbidOf).filter((vbid) => !kept.includes(vbid));
           await write([], gone, to);
         }
       },
