@@ -160,6 +160,7 @@ it('the page of a sink compares its store, and repairs it', async () => {
   expect((await post(web, '/actions', { action: 'repair-deep', target: 'shop' })).status).toBe(303);
   await until('it is repaired', () => products.get('P1') === '{"vbid":"P1"}');
 });
+
 it('sink verify names the first products that a store refuses if it refuses more than 20, and deliveries go on', async () => {
   const { bench, products, verifier, row, command } = await scene();
   bench.change(Array.from({ length: 20 }, (_, at) => ({ vbid: `Q${at}`, body: '{}' })));
