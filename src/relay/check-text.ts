@@ -1,4 +1,4 @@
-import { remaining } from '../store/rows/sink-rows.ts';
+import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { SinkCheck } from '../store/schema/sink-tables.ts';
 
 /** Why no store of a kind can be compared with its source. */
@@ -6,11 +6,19 @@ export const INCOMPARABLE: Readonly<Record<string, string>> = {
   webhook: 'catchword cannot read what a receiver has stored',
   s3: 'catchword does not read back the files of a bucket yet',
 };
-/** How stores of events are compared, which cannot be repaired, because events are only added. */
-export const FOLDED = 'each product as its last event says';
+
+/** Why a store of a kind that can be compared cannot be repaired. */
+export function unrepairableText(kind: string): string {
+  return kind === 'module' ? 'its module has no repair' : 'events are only added to it';
+}
+
+/** What to do about such a store. */
+export function replayText(name: string): string {
+  return `To send every product again: npx catchword sink replay ${name} --from beginning`;
+}
 
 /** What a comparison of a store with its source found, and what to do, for people; `advice` is empty if they are equal. */
-export function checkText(name: string, check: SinkCheck) {
+export function checkText({ name, kind }: Pick<SinkRow, 'name' | 'kind'>, check: SinkCheck) {
   const { same, differing, missing, extra, repaired, held, notJudged, error } = check;
   const found = [`${differing} differ`, `${missing} missing`, `${extra} extra`, `${same} equal`];
   const others = Object.entries({ repaired, 'held back': held, 'not judged (parked or skipped events)': notJudged });
@@ -21,7 +29,7 @@ export function checkText(name: string, check: SinkCheck) {
     const advice = `CATCHWORD_REMOVAL_LIMIT keeps the extra products. To remove them: npx catchword sink verify ${name} --repair --extra`;
     return { found: counts, advice };
   }
-  const replay = `To send every product again: npx catchword sink replay ${name} --from beginning`;
-  const advice = check.compared === FOLDED ? replay : `To repair it: ${command} --repair`;
-  return { found: counts, advice: remaining(check) === 0 ? '' : advice };
+  if (remaining(check) === 0) return { found: counts, advice: '' };
+  if (check.allows === 'repair') return { found: counts, advice: `To repair it: ${command} --repair` };
+  return { found: counts, advice: `It cannot be repaired: ${unrepairableText(kind)}. ${replayText(name)}` };
 }

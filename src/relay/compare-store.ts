@@ -4,6 +4,7 @@ import { changesUpTo, createHistory } from '../store/history/history.ts';
 import { remaining, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { CheckCounts, CheckExample, CheckRequest, Difference, SinkCheck } from '../store/schema/sink-tables.ts';
 import { viewedChange } from '../view/viewed-change.ts';
+import { replayText, unrepairableText } from './check-text.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent } from './read-batch.ts';
 import { isSinkError, type Mark, SinkError, type SinkEvent, type StoredProduct, type Verifier } from './sink.ts';
@@ -256,8 +257,7 @@ export async function compareStore(
 ): Promise<CheckCounts & Pick<SinkCheck, 'examples' | 'error'>> {
   const { context, session, row, request, verifier } = comparison;
   if (request.repair && verifier.repair === undefined) {
-    const replay = `npx catchword sink replay ${context.config.name} --from beginning`;
-    throw new Error(`this store can be compared, not repaired. To send every product again: ${replay}`);
+    throw new Error(`this store cannot be repaired: ${unrepairableText(row.kind)}. ${replayText(row.name)}`);
   }
   // Products with events that wait for a decision, or that an operator skipped: the store may have any version of them.
   const waiting = context.store.sinks.parked(row.id).filter(({ state }) => state !== 'delivered');

@@ -28,7 +28,7 @@ function wantedCheck({ config, clock }: FeedContext, row: SinkRow): CheckRequest
 
 function report({ config, log }: FeedContext, check: SinkCheck): void {
   const { cursor, error } = check;
-  const fields = { sink: config.name, cursor, reason: checkText(config.name, check).found };
+  const fields = { sink: config.name, cursor, reason: checkText(config, check).found };
   if (error !== null) log.error({ code: 'SINK_UNVERIFIED', ...fields }, 'the store could not be compared');
   else if (remaining(check) === 0) log.info(fields, 'the store equals its source');
   else log.error({ code: 'SINK_DIFFERS', ...fields }, 'the store differs from its source; see npx catchword sink list');
@@ -42,7 +42,8 @@ export async function checkWhenWanted(context: FeedContext, session: Session, ro
   if (request === null) return false;
   acks.flush();
   const noCounts = { same: 0, differing: 0, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0 };
-  const common = { ...noCounts, ...request, cursor: row.cursor, compared: '', examples: [] };
+  const unread = { cursor: row.cursor, compared: '', allows: 'comparison', examples: [] } as const;
+  const common = { ...noCounts, ...request, ...unread };
 
   function note(check: Omit<SinkCheck, 'at'>): void {
     const ended = { ...check, at: clock.now() };
@@ -61,7 +62,8 @@ export async function checkWhenWanted(context: FeedContext, session: Session, ro
     const deep = request.deep || fast === null;
     const asked = { ...request, deep };
     const result = await compareStore({ context, session, row, verifier, request: asked });
-    note({ ...common, ...result, deep, compared: deep ? whole : fast });
+    const allows = made.repair === undefined ? 'comparison' : 'repair';
+    note({ ...common, ...result, deep, compared: deep ? whole : fast, allows });
   } catch (error) {
     if (stopping.aborted || isFatal(error)) throw error;
     note({ ...common, error: context.errorText(error) });

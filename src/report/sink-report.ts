@@ -1,5 +1,5 @@
 import { iso } from '../base/iso-time.ts';
-import { checkText } from '../relay/check-text.ts';
+import { checkText, INCOMPARABLE } from '../relay/check-text.ts';
 import type { StoredSize } from '../relay/sink.ts';
 import type { SinkConfig } from '../relay/sink-config.ts';
 import { transitionAt, viewAt } from '../relay/store-contents.ts';
@@ -50,7 +50,8 @@ export function sinkLag(store: Store, { row, lagRecords, lagSeconds }: SinkState
 }
 
 /** The last comparison of a store with its source, for programs and for people; null before the first. */
-export function checkJson({ name, checked: check }: Pick<SinkRow, 'name' | 'checked'>) {
+export function checkJson(sink: Pick<SinkRow, 'name' | 'kind' | 'checked'>) {
+  const { checked: check } = sink;
   if (check === null) return null;
   const { id: _request, repair: _repairs, removesAll: _all, notJudged, at, ...rest } = check;
   return {
@@ -58,7 +59,7 @@ export function checkJson({ name, checked: check }: Pick<SinkRow, 'name' | 'chec
     ...rest,
     not_judged: notJudged,
     remaining: remaining(check),
-    ...checkText(name, check),
+    ...checkText(sink, check),
   };
 }
 
@@ -78,6 +79,8 @@ export function sinkSummary(store: Store, sink: SinkRow, nowMs: number) {
     fields,
     held: heldSinkText(sink),
     verified: checkJson(sink),
+    /** Why its store can never be compared; null if it can be. */
+    incomparable: INCOMPARABLE[kind] ?? null,
     view_failures: sink.viewFailures,
     view_failure: sink.viewFailure,
     cursor,

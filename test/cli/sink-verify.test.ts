@@ -189,3 +189,14 @@ it('sink verify quotes keys that look like another one', async () => {
     '  extra      P"1',
   ]);
 });
+
+it('the page of a sink does not offer to repair a store that can only be compared, and says why', async () => {
+  const { bench, products, verifier, command } = await scene();
+  delete verifier.repair;
+  products.set('P1', '{}');
+  expect((await command('verify', 'shop')).code).toBe(3);
+  const page = await (await fetch(`${(await serve(bench.store.path)).web.url}/sinks/shop`)).text();
+  expect(page).toContain('It cannot be repaired: events are only added to it.');
+  expect(page).toContain('value="verify-deep"');
+  expect(page).not.toContain('value="repair-deep"');
+});

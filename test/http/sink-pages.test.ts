@@ -16,10 +16,8 @@ async function scene() {
   return {
     ...served,
     relay,
-    configure: () =>
-      relay(({ sinks }) =>
-        sinks.configure({ name: 'shop', kind: 'webhook', address: 'https://shop.example', identity: 'i' }),
-      ),
+    configure: (kind = 'redis') =>
+      relay(({ sinks }) => sinks.configure({ name: 'shop', kind, address: 'https://shop.example', identity: 'i' })),
   };
 }
 
@@ -83,6 +81,14 @@ it('the page offers the decisions that the state allows', async () => {
   expect(paused).toMatch(/<input id="from" type="number" name="argument" min="1" step="1" required/);
   relay(({ sinks }, id) => sinks.stop(id, 'rejected event 2', Date.now(), 2));
   expect(decisionsOf(await html('/sinks/shop'))).toEqual(['resume', 'retry', 'skip 2', 'skip-all', 'replay', 'replay']);
+});
+
+it('the page does not offer to compare a store that can never be compared, and says why', async () => {
+  const { configure, html } = await scene();
+  configure('webhook');
+  const text = await html('/sinks/shop');
+  expect(decisionsOf(text)).toEqual(['pause', 'replay', 'replay']);
+  expect(text).toContain('cannot be compared with its source: catchword cannot read what a receiver has stored.');
 });
 
 it('the page of a sink has 10,000 parked events, and skips only rejected ones', async () => {

@@ -194,7 +194,7 @@ describe('verifying a file of events', () => {
     const { harness, target } = await fed(jsonlTarget(), 3);
     expect(await compared(harness, { repair: true })).toMatchObject({
       error:
-        'this store can be compared, not repaired. To send every product again: npx catchword sink replay contract --from beginning',
+        'this store cannot be repaired: events are only added to it. To send every product again: npx catchword sink replay contract --from beginning',
     });
     await harness.deliver(books(1, 2));
     expect(harness.sink()).toMatchObject({ error: null, retryAt: null });
@@ -202,15 +202,13 @@ describe('verifying a file of events', () => {
   });
 
   it('advises a replay, because events cannot be repaired', async () => {
-    const { harness, config } = await fedBefore(jsonlTarget(), 3);
-    const sink = await config.make();
-    onTestFinished(() => sink.close());
-    await sink.open({ incarnation: harness.store.incarnation, generation: 1, cursor: 3, at: 0, late: 0 }, 3, NEVER);
-    const compared = (sink.verify as () => Verifier)().compares.deep;
-    const counts = { same: 2, differing: 1, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0 };
-    const asked = { id: '', deep: true, repair: false, removesAll: false, at: 0, cursor: 3, examples: [], error: null };
-    const { advice } = checkText('file', { ...counts, ...asked, compared });
-    expect(advice).toBe('To send every product again: npx catchword sink replay file --from beginning');
+    const { harness, target } = await fed(jsonlTarget(), 3);
+    writeFileSync(target.file, readFileSync(target.file, 'utf8').replace('"version":1', '"version":2'));
+    const check = await compared(harness);
+    expect(check).toMatchObject({ differing: 1, allows: 'comparison' });
+    expect(checkText(harness.sink(), check).advice).toBe(
+      'It cannot be repaired: events are only added to it. To send every product again: npx catchword sink replay contract --from beginning',
+    );
   });
 
   it('finds what its last events say otherwise, over rotated files', async () => {

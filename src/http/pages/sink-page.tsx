@@ -95,8 +95,9 @@ function Approvals({ row }: { readonly row: SinkRow }) {
 /** Offers the decisions of this state. The section changes only with the state, so that an open form stays. */
 function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSummary }) {
   const { name, stoppedAt } = row;
-  const { state, parked } = sink;
+  const { state, parked, verified, incomparable } = sink;
   const isRunning = row.state === 'running';
+  const isComparable = isRunning && incomparable === null;
   if (row.state === 'held') return <Approvals row={row} />;
   const forms: (false | Omit<ActionFormProps, 'target'>)[] = [
     isRunning && {
@@ -111,13 +112,14 @@ function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSu
         ? 'Retries now, not after the pause.'
         : 'Continues after the last confirmed change. Parked events stay parked.',
     },
-    isRunning && {
+    isComparable && {
       action: 'verify-deep',
       label: 'Compare with its source',
       explanation: 'Compares every product of the store with what it should have. Nothing is delivered meanwhile.',
     },
-    isRunning &&
-      (sink.verified?.remaining ?? 0) > 0 && {
+    isComparable &&
+      verified?.allows === 'repair' &&
+      verified.remaining > 0 && {
         action: 'repair-deep',
         label: 'Repair the store',
         explanation: 'Compares again, and brings each product that differs to what it should be.',
@@ -141,7 +143,12 @@ function Decisions({ row, sink }: { readonly row: SinkRow; readonly sink: SinkSu
         'No event that the sink rejected is ever delivered to it. The later events of the same products, which waited, are delivered.',
     },
   ];
-  return <>{forms.map((form) => form && <ActionForm target={name} {...form} />)}</>;
+  return (
+    <>
+      {incomparable !== null && <p>Its store cannot be compared with its source: {incomparable}.</p>}
+      {forms.map((form) => form && <ActionForm target={name} {...form} />)}
+    </>
+  );
 }
 
 function Replay({ name }: { readonly name: string }) {

@@ -79,10 +79,7 @@ async function expectVerified({ store, sink, until }: Harness): Promise<void> {
   const check = sink().checked;
   assert.ok(check !== null && check.error === null, `the store cannot be compared: ${check?.error}`);
   const [first] = check.examples;
-  assert.ok(
-    remaining(check) === 0,
-    `products of the store: ${checkText(SINK_NAME, check).found}; such as ${first?.vbid}`,
-  );
+  assert.ok(remaining(check) === 0, `products of the store: ${checkText(sink(), check).found}; such as ${first?.vbid}`);
 }
 
 async function onScene(subject: SinkSubject, work: (scene: Scene) => Promise<void>): Promise<void> {

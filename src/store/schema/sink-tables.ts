@@ -49,6 +49,8 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
   readonly cursor: number;
   /** What was compared, for people. */
   readonly compared: string;
+  /** What the store allows. */
+  readonly allows: 'repair' | 'comparison';
   readonly examples: readonly CheckExample[];
   /** Why the comparison did not end; null if it did. */
   readonly error: string | null;
