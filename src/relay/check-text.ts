@@ -6,7 +6,6 @@ export const INCOMPARABLE: Readonly<Record<string, string>> = {
   webhook: 'catchword cannot read what a receiver has stored',
   s3: 'catchword does not read back the files of a bucket yet',
 };
-
 /** Why a store of a kind that can be compared cannot be repaired. */
 export function unrepairableText(kind: string): string {
   return kind === 'module' ? 'its module has no repair' : 'events are only added to it';
@@ -24,6 +23,7 @@ export function checkText({ name, kind }: Pick<SinkRow, 'name' | 'kind'>, check:
   const others = Object.entries({ repaired, 'held back': held, 'not judged (parked or skipped events)': notJudged });
   const counts = [...found, ...others.flatMap(([what, count]) => (count === 0 ? [] : [`${count} ${what}`]))].join(', ');
   const command = `npx catchword sink verify ${name}${check.deep ? ' --deep' : ''}`;
+  if (check.allows === 'nothing') return { found: error ?? '', advice: '' };
   if (error !== null) return { found: error, advice: `When the cause is gone: ${command}` };
   if (held > 0) {
     const advice = `CATCHWORD_REMOVAL_LIMIT keeps the extra products. To remove them: npx catchword sink verify ${name} --repair --extra`;

@@ -225,9 +225,10 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
     throw invalid(`the value of ${String(issue?.path[0])} is not valid`, `Use ${issue?.message}.`);
   }
   const { drops = '' } = found;
+  const incomparable = (why: string) =>
+    invalid(`its store cannot be compared with its source: ${why}`, 'Remove verify from the address.');
   const obstacle = url.searchParams.has(drops) ? `${drops} drops events` : INCOMPARABLE[kind];
-  if (common.data.verify !== undefined && obstacle !== undefined)
-    throw invalid(`its store cannot be compared with its source: ${obstacle}`, 'Remove verify from the address.');
+  if (common.data.verify !== undefined && obstacle !== undefined) throw incomparable(obstacle);
   const address = found.address(url, urls);
   const further = found.identifiedBy?.(url);
   // A digest, because the text may be secret.
@@ -256,8 +257,9 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
         return await next.make();
       }
       const create = async () => (await found.load(url))({ name, url, urls, secret, headers, proxies, hide });
+      let made: Sink;
       try {
-        return await ownSink(create, hide);
+        made = await ownSink(create, hide);
       } catch (thrown) {
         const error = explainMissing(thrown);
         const shown = errorText(error);
@@ -268,6 +270,9 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
           ? invalid(shown, error.hint)
           : invalid(`${address} cannot be used (${shown})`);
       }
+      if (common.data.verify === undefined || made.verify !== undefined) return made;
+      await made.close();
+      throw incomparable('its module has no verify');
     },
   };
 }

@@ -36,7 +36,7 @@ function report({ config, log }: FeedContext, check: SinkCheck): void {
 
 /** Compares the store with its source if that is asked for, or due. @returns whether it did */
 export async function checkWhenWanted(context: FeedContext, session: Session, row: SinkRow): Promise<boolean> {
-  const { store, config, clock, leased, stopping, acks } = context;
+  const { store, clock, leased, stopping, acks } = context;
   if (row.cursor < row.backfillTo || !session.hasFillEnded()) return false;
   const request = wantedCheck(context, row);
   if (request === null) return false;
@@ -54,7 +54,7 @@ export async function checkWhenWanted(context: FeedContext, session: Session, ro
   try {
     const made = session.verify?.(store.sinks.views(row.id).length === 0);
     if (made === undefined) {
-      note({ ...common, error: `a store of the kind ${config.kind} cannot be compared with its source` });
+      note({ ...common, allows: 'nothing', error: 'its module has no verify' });
       return true;
     }
     const verifier: Verifier = wrapVerifier(made, (_signal, work) => answerWithin(CALL_TIMEOUT_MS, work, stopping));

@@ -56,8 +56,9 @@ function sinkProblems(sink: SinkState): Found[] {
   // A sink that is stopped has its own episode.
   const begins = seconds > BEHIND.begins && !sink.isHalted;
   const check = sink.row.checked;
-  if (check !== null && (check.error !== null || remaining(check) > 0))
-    found.push({ topic: 'differs', sink, forMs: 0 });
+  const isWrong = check !== null && (check.error !== null || remaining(check) > 0);
+  // A store that can never be compared has no problem which a comparison could end.
+  if (isWrong && check.allows !== 'nothing') found.push({ topic: 'differs', sink, forMs: 0 });
   if (seconds > BEHIND.ends) found.push({ topic: 'behind', sink, forMs: LASTING_MS, begins });
   return found;
 }

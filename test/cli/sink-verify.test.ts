@@ -129,13 +129,16 @@ it('sink verify that is interrupted does not report a defect, and withdraws its 
   expect(row()?.checkAsked).toBeNull();
 });
 
-it('sink verify rejects a kind of store that cannot be compared', async () => {
-  const { command } = await scene(false);
+it('sink verify says that a module has no verify, and does not make a problem of it', async () => {
+  const { env, directory, command } = await scene(false, 'module:shop.mjs');
   const { code, stderr } = await command('verify', 'shop');
   expect({ code, stderr }).toMatchObject({
     code: 1,
-    stderr: expect.stringContaining('of the kind jsonl cannot be compared'),
+    stderr: expect.stringContaining('the store of shop was not compared: its module has no verify'),
   });
+  expect((await command('list')).stdout).not.toContain('verify');
+  const status = await runHere(['status', '--json'], env, directory);
+  expect(JSON.parse(status.stdout).problems).not.toContain('differs:shop');
 });
 
 it('sink verify does not make a problem of a store that can never be compared', async () => {

@@ -50,7 +50,7 @@ export interface SinkCheck extends CheckRequest, CheckCounts {
   /** What was compared, for people. */
   readonly compared: string;
   /** What the store allows. */
-  readonly allows: 'repair' | 'comparison';
+  readonly allows: 'repair' | 'comparison' | 'nothing';
   readonly examples: readonly CheckExample[];
   /** Why the comparison did not end; null if it did. */
   readonly error: string | null;
