@@ -7,6 +7,8 @@ import type { Reader } from '../store/schema/reader.ts';
 
 /** Runs that are followed at once. */
 const RUNS_MOST = 4;
+/** Checkpoints of one reading: other requests wait for it, about 0.1 s if windows have a thousand products (measured). */
+const READ_MOST = 500;
 
 /** A window: `.` not read, `w` read, `a` read again by a repair, `x` with rejected items, `d` its totals contradict it. */
 export type WindowState = '.' | 'w' | 'a' | 'x' | 'd';
@@ -49,7 +51,8 @@ function createListWatch({ runs }: Reader, pass: Pass) {
 
   return {
     pass,
-    note: (window: ReadWindow): void => {
+    /** @param compares whether to compare it with its neighbours now, so that no drawing compares all windows at once */
+    note: (window: ReadWindow, compares: boolean): void => {
       const at = plan.indexOf(window);
       if (at === undefined || stateOf(at) !== '.') return;
       plan.note(window);
@@ -57,6 +60,9 @@ function createListWatch({ runs }: Reader, pass: Pass) {
       total = window.numItems;
       states[at] = window.doubt !== null ? 'd' : window.rejected > 0 ? 'x' : 'w';
       if (window.items > 0) lastWithItems = Math.max(lastWithItems, at);
+      if (!compares) return;
+      previewAt(at - 1);
+      previewAt(at);
     },
     noteRepair: (repair: Window): void => {
       repairs++;
@@ -93,6 +99,7 @@ const nothing = () => ({
   /** The newest checkpoint, and how many there were. */
   upTo: 0,
   noted: 0,
+  isCurrent: false,
 });
 
 export function createRunWatch(store: Reader, runId: number) {
@@ -110,12 +117,12 @@ export function createRunWatch(store: Reader, runId: number) {
     seconds.set(second, sum);
     const pass = passes.find((one) => one.pass === read.pass);
     if (pass?.kind === 'repair') lists.get(pass.root)?.noteRepair(read);
-    else lists.get(read.pass)?.note(read);
+    else lists.get(read.pass)?.note(read, !judged.has(read.pass));
   }
 
   return {
-    /** Reads what the run has noted of its seams, and the checkpoints that are new. */
-    update: (): void => {
+    /** Reads what the run has noted of its seams, and new checkpoints. @returns whether all of them were read */
+    update: (): boolean => {
       const now = store.runs.passes(runId);
       // The source ignored the page size: the pass has other windows now.
       if (!layoutOf(now).startsWith(layoutOf(passes))) seen = nothing();
@@ -125,14 +132,16 @@ export function createRunWatch(store: Reader, runId: number) {
         const isList = pass.kind !== 'repair' && pass.kind !== 'lookup';
         if (isList && !seen.lists.has(pass.pass)) seen.lists.set(pass.pass, createListWatch(store, pass));
       }
-      const fresh = store.runs.after(runId, seen.upTo);
+      const fresh = store.runs.after(runId, seen.upTo, READ_MOST);
       for (const read of fresh) note(read);
       seen.upTo = fresh.at(-1)?.rowid ?? seen.upTo;
       seen.noted += fresh.length;
+      seen.isCurrent = fresh.length < READ_MOST;
+      return seen.isCurrent;
     },
     /** Whether a later run has completed, so that checkpoints of this one were dropped before they were read. */
     isGone: ({ finishedAt, pages }: Pick<Run, 'finishedAt' | 'pages'>): boolean =>
-      finishedAt !== null && seen.noted < pages,
+      finishedAt !== null && seen.isCurrent && seen.noted < pages,
     passes: () => passes,
     /** The seams of a list as the run judged them last, one letter each; undefined before. */
     judged: (pass: number) => judged.get(pass),

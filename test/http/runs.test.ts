@@ -312,3 +312,9 @@ it('the page lists rejected items, 50 on a page', async () => {
   expect(last.text).toContain('101 to 120 of 120 items');
   expect(last.html).not.toMatch(/href="[^"]*\?rejected=/);
 });
+
+it('the page of a run with thousands of windows shows all of them at once', async () => {
+  const windows = ids(1, 1_800).map((page) => ({ page, perPage: 1, ids: [1], total: 1_800 }));
+  const { text } = await sketched({ products: 1, passes: [{ windows, perPage: 1, seam: 0 }] });
+  expect(text).toContain('1,800 of 1,801 windows');
+});

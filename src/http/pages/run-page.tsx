@@ -1,3 +1,4 @@
+import { setImmediate as otherWork } from 'node:timers/promises';
 import { CatchwordError } from '../../base/errors.ts';
 import { type Run, whyNoRun } from '../../catalog/run-types.ts';
 import { CHART_LEAST_MS, paceSeries, perMinute, predictedEnd, requestsInLastMinute } from '../../report/run-pace.ts';
@@ -10,7 +11,7 @@ import { ActionForm } from './action-form.tsx';
 import { decisionsSection } from './actions-page.tsx';
 import { Facts } from './page-facts.tsx';
 import { When } from './page-time.tsx';
-import { numberIn, type PageParts, type Section, type View, type Visit } from './page-view.ts';
+import { type Address, numberIn, type PageParts, type Section, type View } from './page-view.ts';
 import { heldSection } from './run-held.tsx';
 import { Picture } from './run-picture-section.tsx';
 import { Proof } from './run-proof.tsx';
@@ -19,7 +20,7 @@ import { changesText, ProofMark, StateMark } from './runs-page.tsx';
 import { capitalized, Shown } from './untrusted-text.tsx';
 
 /** @throws CatchwordError NOT_FOUND */
-function runOf({ store }: PageParts, { params }: Visit): Run {
+function runOf({ store }: PageParts, { params }: Address): Run {
   const { id = '' } = params;
   const number = /^\d{1,15}$/.test(id) ? Number(id) : null;
   const run = number === null ? undefined : store.runs.get(number);
@@ -268,6 +269,12 @@ function Pace({ scene: { parts, run, watch, nowMs, isOver } }: { readonly scene:
 /** One run: its state, a picture of everything that it read, and its proof. */
 export const run: View = {
   path: '/runs/:id',
+  // In steps, so that other requests need not wait until thousands of windows are read.
+  find: async (parts, address) => {
+    const { store } = parts;
+    const watch = watchRun(store, runOf(parts, address).id);
+    while (!store.read(() => watch.update())) await otherWork();
+  },
   show: (parts, visit) => {
     const found = runOf(parts, visit);
     const watch = watchRun(parts.store, found.id);

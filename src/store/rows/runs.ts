@@ -125,10 +125,10 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
   const nextIds = tuple<[number, number], [rowid: number, ids: Buffer]>(
     'SELECT rowid, ids FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT 1',
   );
-  const readAfter = rows<[rowid: number, runId: number], ReadWindow>(
+  const readAfter = rows<[rowid: number, runId: number, limit: number], ReadWindow>(
     `SELECT rowid, pass, page, per_page AS perPage, num_items AS numItems, total_pages AS totalPages,
        requested_at AS requestedAt, items, rejected, requests, doubt
-     FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid`,
+     FROM checkpoints WHERE rowid > ? AND run_id = ? ORDER BY rowid LIMIT ?`,
   );
   const runOfTick = value<[string], number>('SELECT id FROM runs WHERE tick = ?');
   const notedSeams = value<[number], string>("SELECT evidence ->> '$.lists' FROM runs WHERE id = ?");
@@ -205,8 +205,8 @@ export function createRunReader(queries: Queries, orm: BetterSQLite3Database) {
     eachIds: function* (runId: number): Generator<readonly number[]> {
       for (let next = nextIds(0, runId); next !== undefined; next = nextIds(next[0], runId)) yield decodeIds(next[1]);
     },
-    /** The run's checkpoints after `rowid`, in the order in which they were written. */
-    after: (runId: number, rowid: number): ReadWindow[] => readAfter(rowid, runId),
+    /** At most `limit` of the run's checkpoints after `rowid`, in the order in which they were written. */
+    after: (runId: number, rowid: number, limit: number): ReadWindow[] => readAfter(rowid, runId, limit),
     rejected: rows<[runId: number, limit: number], RejectedItem & Window>(
       `SELECT page, per_page AS perPage, position, reason, body FROM rejected
        WHERE run_id = ? ORDER BY pass, page, position LIMIT ?`,
