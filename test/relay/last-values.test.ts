@@ -6,6 +6,7 @@ import { logOf } from '../support/log-of.ts';
 import { natsAvailable } from '../support/nats.ts';
 import { redisAvailable } from '../support/redis.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feeding, temporaryMirror } from './feeding.ts';
+import { readableLog } from './readable-log.ts';
 import { useNats, useRedis } from './servers.ts';
 import { decodedKey, natsBucketTarget, redisKeysTarget } from './targets.ts';
 
@@ -227,6 +228,27 @@ describe.skipIf(!natsAvailable)('a bucket of NATS', () => {
     await (loss === 'deleted' ? streams.delete(`KV_${store.bucket}`) : streams.purge(`KV_${store.bucket}`));
     await harness.resume(config, [...books(1, 2), { vbid: 'P7', body: null }]);
     expect((await store.read()).products).toEqual(harness.living());
+  });
+
+  it('is filled again only if it was emptied, not because its view shows nothing', async () => {
+    const { harness, target: store } = await feeding(target());
+    const config = configAt(store.url, undefined, { where: "vbid = 'P9'", fields: 'vbid' });
+    const { streams } = nats.manager;
+    const stream = `KV_${store.bucket}`;
+    const { lines, log } = readableLog();
+    for (const losses of [0, 0, 1]) {
+      if (losses > 0) await streams.purge(stream);
+      harness.change(books(3, 1 + harness.store.changes.lastSeq()));
+      harness.start(config, { log });
+      await harness.caughtUp();
+      await until('the fill has ended', async () => (await streams.info(stream)).state.messages === 1);
+      expect(lines.filter(({ code }) => code === 'SINK_REFILLED')).toHaveLength(losses);
+      expect((await store.read()).products.size).toBe(0);
+      await harness.stop();
+    }
+    harness.start(config);
+    await harness.deliver(books(10, 9));
+    expect([...(await store.read()).products.keys()]).toEqual(['P9']);
   });
 
   it('loses what a fill does not deliver, also over a restart in its middle', async () => {

@@ -118,7 +118,10 @@ export function createBucket(kv: string) {
     messageOf,
     /** Removes the keys that a fill did not deliver. @param fill the last message before it */
     removeLeft: async (open: OpenStream, fill: number, kept: readonly string[], mark: Mark): Promise<void> => {
-      if ((await open.state()).first_seq > fill) return;
+      const { messages, first_seq, last_seq } = await open.state();
+      // A fill without products leaves a removal with its mark: an empty bucket is one that was lost.
+      if (messages === 0 && last_seq === fill) return await open.send(removals(['catchword'], mark));
+      if (first_seq > fill) return;
       for await (const some of values(open, true)) {
         const old = some.filter(({ seq }) => seq <= fill);
         const left = old.flatMap(({ vbid }) => (kept.includes(vbid) ? [] : vbid));
