@@ -146,7 +146,12 @@ function secretQuery({ protocol, search }: URL): string[] {
 
 /** The texts of a setting that are secret. */
 export function secretsOf(url: URL, { secret = '', headers = '' }: Partial<SinkSetting> = {}): string[] {
-  const ofWebhook = [secret, ...secret.split(BETWEEN_SECRETS), ...secret.split(':'), ...headers.split(/^.*?:|\s+/m)];
+  const ofWebhook = [
+    secret,
+    ...secret.split(BETWEEN_SECRETS),
+    ...secret.split(':').flatMap((part) => [part, decoded(part)]),
+    ...headers.split(/^.*?:|\s+/m),
+  ];
   const found = [...ofWebhook, url.password, decoded(url.password)];
   // A user name without a password is a token, except in a database.
   if (url.password === '' && !/^(postgres|mysql|mariadb)/.test(url.protocol))

@@ -298,8 +298,10 @@ it.each([
 });
 
 it.each([
-  ['s3://books/x', '', 'the access key is missing'],
-  ['s3://books/x', 'KEY_WITHOUT_A_SECRET', 'the access key is missing'],
+  ['s3://books/x', '', 'the access key is missing or not valid'],
+  ['s3://books/x', 'KEY_WITHOUT_A_SECRET', 'the access key is missing or not valid'],
+  ['s3://books/x', 'KEY:wJalrXUt:FEMI', 'the access key is missing or not valid'],
+  ['s3://books/x', 'KEY:wJa:lrXUt:FEMI', 'the access key is missing or not valid'],
   ['s3://books/x?endpoint=minio.example', 'id:secret', 'the value of endpoint is not valid'],
   ['s3://books/x?every=2m', 'id:secret', 'the value of every is not valid'],
   ['s3://books/x?format=csv', 'id:secret', 'the value of format is not valid'],
@@ -308,6 +310,17 @@ it.each([
   await expect(configAt(url, secret).make()).rejects.toMatchObject({
     code: 'CONFIG_INVALID',
     message: `SINK: ${message}`,
+  });
+});
+
+it('a secret key of a bucket may be percent-encoded, for its colons, and is masked as it is sent', async () => {
+  const address = `s3://books/encoded?${END.replace('PORT', String(store.port))}`;
+  const [sink] = await sinksAt(address, `${S3_KEY.id}:${encodeURIComponent(S3_KEY.secret)}`, 1);
+  expect(await sink?.check(NEVER)).toContain('the bucket can be written');
+  const config = configAt(address, `${S3_KEY.id}:wJal%3ArXUt`);
+  expect(config.errorText(new Error('the key wJal:rXUt, or wJal%3ArXUt'))).toBe('the key [secret], or [secret]');
+  await expect(configAt(address, 'KEY:wJal:rXUt').make()).rejects.toMatchObject({
+    hint: expect.stringMatching(/^(?!.*rXUt).*write %3A for a colon/),
   });
 });
 

@@ -35,16 +35,18 @@ const OPTIONS = {
 const ENOUGH_EVENTS = 1_000;
 const TIMEOUT_MS = 55_000;
 
-const SECRET = /^([^\s:]+):([^\s:]+)(?::([^\s:]+))?$/;
+/** A session token has hundreds of characters: a shorter third part is what follows a colon of the secret key. */
+const SECRET = /^[^\s:]+:[^\s:]+(:[^\s:]{64,})?$/;
 
-function placeOf({ name, url, secret }: SinkSettings): BucketPlace {
-  const [, accessKeyId, secretAccessKey, sessionToken = ''] = SECRET.exec(secret ?? '') ?? [];
+function placeOf({ name, url, secret = '' }: SinkSettings): BucketPlace {
+  const parts = SECRET.test(secret) ? secret.split(':').map(decoded) : [];
+  const [accessKeyId, secretAccessKey, sessionToken = ''] = parts;
   if (accessKeyId === undefined || secretAccessKey === undefined) {
-    throw new CatchwordError('CONFIG_INVALID', 'the access key is missing', {
-      hint: `Set CATCHWORD_SINK_${name.toUpperCase()}_SECRET to KEY_ID:SECRET_KEY, or to KEY_ID:SECRET_KEY:SESSION_TOKEN.`,
+    throw new CatchwordError('CONFIG_INVALID', 'the access key is missing or not valid', {
+      hint: `Set CATCHWORD_SINK_${name.toUpperCase()}_SECRET to KEY_ID:SECRET_KEY, or to KEY_ID:SECRET_KEY:SESSION_TOKEN. Within each, write %3A for a colon and %25 for %.`,
     });
   }
-  return { ...s3Place(url), accessKeyId: decoded(accessKeyId), secretAccessKey, sessionToken };
+  return { ...s3Place(url), accessKeyId, secretAccessKey, sessionToken };
 }
 
 type Options = z.output<z.ZodObject<typeof OPTIONS>>;
