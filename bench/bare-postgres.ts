@@ -4,12 +4,9 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { columnsOf, type Fields, partsOf } from '../src/catalog/field-values.ts';
 import { PART_NAMES } from '../src/catalog/fields.ts';
-import {
-  ensureLayout,
-  PART_COLUMNS,
-  PRODUCT_COLUMNS,
-  resolveNames,
-} from '../src/relay/sinks/postgres/postgres-layout.ts';
+import { createConnectionLife } from '../src/relay/sinks/connection-scope.ts';
+import { connect } from '../src/relay/sinks/postgres/postgres-connection.ts';
+import { ensureLayout, LAYOUT, resolveNames } from '../src/relay/sinks/postgres/postgres-layout.ts';
 import { programs } from '../test/support/postgres.ts';
 
 interface Product {
@@ -18,7 +15,7 @@ interface Product {
   readonly seq: number;
 }
 
-const COLUMNS = ['vbid', ...Object.keys(PRODUCT_COLUMNS), 'body', 'seq', 'changed_at', 'fill'].join();
+const COLUMNS = ['vbid', ...Object.keys(LAYOUT.products), 'body', 'seq', 'changed_at', 'fill'].join();
 
 function line(row: readonly (string | number | boolean | null)[]): string {
   const cells = row.map((value) =>
@@ -62,16 +59,17 @@ export async function prepareCopy(
     appendFileSync(rowFile, rows);
     for (const part of PART_NAMES) appendFileSync(partFile(part), parts[part]);
   }
-  const client = new pg.Client({ connectionString: address });
-  await client.connect();
-  await client.query('DROP TABLE IF EXISTS floor, floor_prices, floor_contributors, floor_identifiers');
-  const names = await resolveNames(client, 'floor');
-  await ensureLayout(client, names);
-  await client.end();
+  const life = createConnectionLife();
+  const db = await connect({ connectionString: address }, life);
+  await db.query('DROP TABLE IF EXISTS floor, floor_prices, floor_contributors, floor_identifiers');
+  const names = await resolveNames(db, 'floor');
+  await ensureLayout(db, names);
+  await db.end();
+  life.end();
   const copies = [
     `\\copy ${names.table} (${COLUMNS}) from '${rowFile}'`,
     ...PART_NAMES.map(
-      (part) => `\\copy ${names[part]} (${Object.keys(PART_COLUMNS[part]).join()}) from '${partFile(part)}'`,
+      (part) => `\\copy ${names[part]} (${Object.keys(LAYOUT.parts[part]).join()}) from '${partFile(part)}'`,
     ),
   ];
   const commands = copies.flatMap((copy) => ['-c', copy]);

@@ -1,6 +1,6 @@
 import { COLUMNS, type Field, type Form, PARTS, PRICE_FIELDS, READ, STORED } from '../../src/catalog/fields.ts';
 import { mysqlLayout } from '../../src/relay/sinks/mysql/mysql-layout.ts';
-import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
+import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { tableOf } from './reference.ts';
 
 /* The tables of fields in pages that are otherwise written by hand. Each follows a comment with its name. */
@@ -16,7 +16,7 @@ const FORMS: Partial<Record<Form, string>> = {
 const line = (column: string, type: string, about: string): Line => [`\`${column}\``, type, about];
 const inView = ({ column, form, about }: Field): Line => line(column, FORMS[form] ?? 'text', about);
 const inPostgres = ({ column, form, about }: Field): Line =>
-  line(column, form === 'names' ? (FORMS.names ?? '') : (PRODUCT_COLUMNS[column] ?? ''), about);
+  line(column, form === 'names' ? (FORMS.names ?? '') : (LAYOUT.products[column] ?? ''), about);
 
 /** Without the collation, which differs between the servers. */
 const MYSQL_TYPES = mysqlLayout(true).products;

@@ -2,13 +2,13 @@ import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { PART_NAMES } from '../../src/catalog/fields.ts';
 import type { SinkConfig } from '../../src/relay/sink-config.ts';
-import { PRODUCT_COLUMNS } from '../../src/relay/sinks/postgres/postgres-layout.ts';
+import { LAYOUT } from '../../src/relay/sinks/postgres/postgres-layout.ts';
 import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, failsAgain, fed, fedBefore, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
 /** The columns that catchword makes. */
-const COLUMNS = Object.entries<string>({ ...PRODUCT_COLUMNS, body: 'jsonb NOT NULL', seq: 'bigint NOT NULL' })
+const COLUMNS = Object.entries<string>({ ...LAYOUT.products, body: 'jsonb NOT NULL', seq: 'bigint NOT NULL' })
   .map(([name, type]) => `${name} ${type}`)
   .concat('vbid text PRIMARY KEY, changed_at timestamptz NOT NULL, removed_at timestamptz, fill bigint DEFAULT 0')
   .join(', ');

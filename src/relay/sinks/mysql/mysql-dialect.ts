@@ -17,7 +17,6 @@ export function mysqlDialect(db: MysqlConnection): Dialect {
   const { changed_at: time } = layout.living;
   return {
     layout,
-    ...db,
     textSql: (column) => `convert(${column} USING utf8mb4)`,
     textOf: (value, type) => {
       if (type === time) return WRITTEN.time(Number(value));

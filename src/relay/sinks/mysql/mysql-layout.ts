@@ -10,7 +10,7 @@ import {
   mayNotCreate,
   plainNames,
   RIGHTS,
-  type TABLES,
+  type TableLayout,
   type TableNames,
 } from '../sql/table-layout.ts';
 import { type MysqlConnection, MysqlError } from './mysql-connection.ts';
@@ -82,18 +82,16 @@ async function foundTable(db: MysqlConnection, table: string): Promise<(FoundTab
   return { columns: columns.map((column) => column.name), comment: columns[0]?.comment ?? null, ...(vbid && { vbid }) };
 }
 
-function createText(db: MysqlConnection, names: TableNames, which: (typeof TABLES)[number]): string {
-  const { columns, indexes } = mysqlLayout(db.isMariaDb).tables[which];
+/** The definition of a table. @param isSearched whether it has the words of products */
+function definitionOf({ columns, indexes }: TableLayout, isSearched: boolean): string {
   const lines = Object.entries(columns).map(([column, type]) => {
     const name = quoted(column);
     return `${name} ${type}${type.startsWith('longtext CHARACTER') ? ` CHECK (json_valid(${name}))` : ''}`;
   });
   const keys = indexes.map((column) => `KEY (${quoted(column)}${column === 'vbid' ? '' : `(${INDEXED})`})`);
   const searched = COLUMNS.filter(({ words }) => words !== undefined).map(({ column }) => quoted(column));
-  const search = which === 'table' ? [`FULLTEXT KEY (${searched.join(', ')})`] : [];
-  // A table that another application creates meanwhile must not count as ours. All sinks share the table of cursors.
-  const create = which === 'cursor' ? 'CREATE TABLE IF NOT EXISTS' : 'CREATE TABLE';
-  return `${create} ${names[which]} (${[...lines, ...keys, ...search].join(', ')}) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = ${TEXT_COLLATION} COMMENT = '${COMMENT}'`;
+  const search = isSearched ? [`FULLTEXT KEY (${searched.join(', ')})`] : [];
+  return `(${[...lines, ...keys, ...search].join(', ')}) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARSET = utf8mb4 COLLATE = ${TEXT_COLLATION} COMMENT = '${COMMENT}'`;
 }
 
 /**
@@ -102,11 +100,10 @@ function createText(db: MysqlConnection, names: TableNames, which: (typeof TABLE
  */
 async function missingTables(db: MysqlConnection, names: TableNames): Promise<string[]> {
   const missing: string[] = [];
-  for await (const { which, name, found } of findTables(db, names, mysqlLayout(db.isMariaDb), (table) =>
-    foundTable(db, table),
-  )) {
+  const all = findTables(db, names, mysqlLayout(db.isMariaDb), (table) => foundTable(db, table));
+  for await (const { which, name, layout, found, create } of all) {
     if (found === undefined) {
-      missing.push(createText(db, names, which));
+      missing.push(`${create} ${definitionOf(layout, which === 'table')}`);
       continue;
     }
     if (which === 'cursor' || KEY_COLLATIONS.some((one) => one === found.vbid)) continue;

@@ -1,11 +1,8 @@
 import { CatchwordError, messageOf } from '../../../base/errors.ts';
-import { SinkError, type SinkFactory } from '../../sink.ts';
-import { readOptions } from '../../sink-options.ts';
-import { tryToWrite } from '../sql/sink-table.ts';
-import { createSqlSink } from '../sql/sql-sink.ts';
-import { TABLE_OPTIONS } from '../sql/table-layout.ts';
+import { SinkError } from '../../sink.ts';
+import { sqlSinks } from '../sql/sql-sink.ts';
 import { driverConfig, FOLLOWED } from './mysql-address.ts';
-import { connect, type MysqlConnection, MysqlError } from './mysql-connection.ts';
+import { connect, MysqlError } from './mysql-connection.ts';
 import { mysqlDialect } from './mysql-dialect.ts';
 import { checkLayout, ensureLayout, resolveNames } from './mysql-layout.ts';
 import { isTooMuch, mysqlTables } from './mysql-table.ts';
@@ -37,33 +34,22 @@ function toSinkError(error: unknown): SinkError {
   return new SinkError(failure, message, { cause: error, timedOut: isTooMuch(error) });
 }
 
-export const createMysqlSink: SinkFactory = ({ url, hide }) => {
-  const { table, removals } = readOptions(url, TABLE_OPTIONS, Object.keys(FOLLOWED));
-  const asked = readOptions(url, FOLLOWED, Object.keys(TABLE_OPTIONS));
-
-  return createSqlSink(
-    {
-      batch: { events: 5_000, chars: 8_000_000 },
-      connect: (life) => connect(driverConfig(url, asked), life),
-      leave: (db) => db.end(),
-      resolveNames: (db) => resolveNames(db, table),
-      ensureLayout,
-      tablesOf: (db, names) => mysqlTables(db, { table, names, removals }),
-      dialectOf: mysqlDialect,
-      check: async (db, ...given) => {
-        const names = await resolveNames(db, table);
-        if (!(await checkLayout(db, names))) {
-          return `table ${table} can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)`;
-        }
-        await db.query(`SET SESSION innodb_lock_wait_timeout = ${CHECK_LOCK_TIMEOUT_S}`);
-        const transaction: MysqlConnection['inTransaction'] = (_, work) => work();
-        await db.inTransaction('ROLLBACK', () =>
-          tryToWrite((own) => mysqlTables(db, { table, names: own, removals, transaction }), names, given),
-        );
-        return `rows of table ${table} can be written and removed (tried in a transaction that was rolled back)`;
-      },
-      toSinkError,
-    },
-    hide,
-  );
-};
+export const createMysqlSink = sqlSinks({
+  batch: { events: 5_000, chars: 8_000_000 },
+  followed: FOLLOWED,
+  withoutEffect: [],
+  connect: (url, asked, life) => connect(driverConfig(url, asked), life),
+  resolveNames,
+  ensureLayout,
+  tablesOf: mysqlTables,
+  dialectOf: mysqlDialect,
+  check: async (db, { table, names }, tryToWrite) => {
+    if (!(await checkLayout(db, names))) {
+      return `table ${table} can be created (only the right to it was checked, because MySQL cannot undo CREATE TABLE)`;
+    }
+    await db.query(`SET SESSION innodb_lock_wait_timeout = ${CHECK_LOCK_TIMEOUT_S}`);
+    await db.inTransaction('ROLLBACK', () => tryToWrite({ ...db, inTransaction: (_end, work) => work() }));
+    return `rows of table ${table} can be written and removed (tried in a transaction that was rolled back)`;
+  },
+  toSinkError,
+});

@@ -3,7 +3,6 @@ import { userInfo } from 'node:os';
 import type { Duplex } from 'node:stream';
 import pg from 'pg';
 import type { ConnectionLife } from '../connection-scope.ts';
-import type { SqlClient } from '../sql/table-layout.ts';
 import { messageCheck } from './message-check.ts';
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -47,7 +46,9 @@ function cancelStatement({ host, port, processID, secretKey }: Client): void {
   socket.on('connect', () => socket.end(request)).resume();
 }
 
-async function connectWith(config: pg.ClientConfig, life: ConnectionLife, isPooled: boolean): Promise<pg.Client> {
+export type PostgresConnection = Awaited<ReturnType<typeof connectWith>>;
+
+async function connectWith(config: pg.ClientConfig, life: ConnectionLife, isPooled: boolean) {
   // The driver builds TLS on this socket.
   const socket = new Socket();
   const client = new pg.Client({
@@ -76,11 +77,18 @@ async function connectWith(config: pg.ClientConfig, life: ConnectionLife, isPool
   });
   life.own(socket);
   await client.connect();
-  return client;
+  return {
+    server: 'PostgreSQL',
+    /** @returns the rows of a SELECT */
+    query: async <Row extends object>(text: string, values: readonly unknown[] = []): Promise<Row[]> =>
+      (await client.query<Row>({ text, values: [...values] })).rows,
+    parameter: (n: number): string => `$${n}`,
+    end: (): Promise<void> => client.end(),
+  };
 }
 
 /** Connects. When `life` ends, so do the connection and the statement that it runs. */
-export async function connect(config: pg.ClientConfig, life: ConnectionLife): Promise<pg.Client> {
+export async function connect(config: pg.ClientConfig, life: ConnectionLife): Promise<PostgresConnection> {
   try {
     return await connectWith(config, life, false);
   } catch (error) {
@@ -88,13 +96,4 @@ export async function connect(config: pg.ClientConfig, life: ConnectionLife): Pr
     if (!(error instanceof Error) || !/unsupported startup parameter/i.test(error.message)) throw error;
     return await connectWith(config, life, true);
   }
-}
-
-/** The connection as all kinds of databases have one. */
-export function clientOf(db: pg.Client): SqlClient {
-  return {
-    server: 'PostgreSQL',
-    query: async (text, values = []) => (await db.query<object>({ text, values: [...values] })).rows,
-    parameter: (n) => `$${n}`,
-  };
 }

@@ -1,18 +1,17 @@
-import type pg from 'pg';
 import { SinkError } from '../../sink.ts';
 import type { Dialect } from '../sql/sql-verifier.ts';
 import { jsonbText, numericText } from './jsonb-text.ts';
-import { clientOf } from './postgres-connection.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
 import { LAYOUT } from './postgres-layout.ts';
 
 /** How PostgreSQL prints values, and calculates with texts. */
-export function postgresDialect(db: pg.Client): Dialect {
+export function postgresDialect(db: PostgresConnection): Dialect {
   return {
     layout: LAYOUT,
-    ...clientOf(db),
     beforeDeep: async () => {
-      const { rows } = await db.query<{ server_encoding: string }>('SHOW server_encoding');
-      const encoding = rows[0]?.server_encoding ?? '';
+      const [{ server_encoding: encoding = '' } = {}] = await db.query<{ server_encoding?: string }>(
+        'SHOW server_encoding',
+      );
       if (['UTF8', 'SQL_ASCII'].includes(encoding)) return;
       throw new SinkError(
         'misconfigured',

@@ -10,26 +10,26 @@ import {
   RIGHTS,
   type TableNames,
 } from '../sql/table-layout.ts';
-import { clientOf } from './postgres-connection.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
 
 /**
  * Finds the schemas of a sink's tables; of missing ones, the schema to create them in. Later statements use full names: a
  * pooler may hand out a connection with the `search_path` of another application.
  * @param given `name` or `schema.name`
  */
-export async function resolveNames(db: pg.Client, given: string): Promise<TableNames> {
+export async function resolveNames(db: PostgresConnection, given: string): Promise<TableNames> {
   const [name = '', schema = null] = given.split('.').reverse();
   const all = plainNames(name);
   const quoted = (parts: readonly (string | null)[]): string =>
     parts.flatMap((part) => (part === null ? [] : pg.escapeIdentifier(part))).join('.');
-  const { rows } = await inTransaction(clientOf(db), 'COMMIT', async () => {
+  const rows = await inTransaction(db, 'COMMIT', async () => {
     await db.query(`SELECT set_config('search_path', reset_val, true) FROM pg_settings WHERE name = 'search_path'`);
-    return await db.query<{ found: string | null; schema: string | null; user: string }>({
-      text: `SELECT nspname::text AS found, coalesce($2, current_schema()::text) AS schema, current_user::text AS user
-        FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
-        LEFT JOIN pg_class c ON c.oid = to_regclass(name) LEFT JOIN pg_namespace n ON n.oid = relnamespace ORDER BY place`,
-      values: [all.map((one) => quoted([schema, one])), schema],
-    });
+    return await db.query<{ found: string | null; schema: string | null; user: string }>(
+      `SELECT nspname::text AS found, coalesce($2, current_schema()::text) AS schema, current_user::text AS user
+       FROM unnest($1::text[]) WITH ORDINALITY AS asked (name, place)
+       LEFT JOIN pg_class c ON c.oid = to_regclass(name) LEFT JOIN pg_namespace n ON n.oid = relnamespace ORDER BY place`,
+      [all.map((one) => quoted([schema, one])), schema],
+    );
   });
   const [table = '', prices = '', contributors = '', identifiers = '', cursor = ''] = all.map((one, index) => {
     const row = rows[index];
@@ -52,21 +52,17 @@ export const LAYOUT = layoutIn({
   time: 'timestamptz',
   id: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
 });
-/** Columns read from a product's body, with their types. */
-export const PRODUCT_COLUMNS = LAYOUT.products;
-/** Columns of parts, with their types. */
-export const PART_COLUMNS = LAYOUT.parts;
 
 /** Reads a table's layout from the catalog of PostgreSQL; undefined if the table does not exist. */
-async function layoutOf(db: pg.Client, table: string) {
-  const { rows } = await db.query<{
+async function layoutOf(db: PostgresConnection, table: string) {
+  const [found] = await db.query<{
     columns: string[];
     indexed: string[];
     comment: string | null;
     isOwner: boolean;
     mayIndex: boolean;
-  }>({
-    text: `SELECT
+  }>(
+    `SELECT
         array(SELECT attname::text FROM pg_attribute
               WHERE attrelid = found AND attnum > 0 AND NOT attisdropped) AS columns,
         array(SELECT attname::text FROM pg_index JOIN pg_attribute ON attrelid = indrelid AND attnum = indkey[0]
@@ -75,9 +71,9 @@ async function layoutOf(db: pg.Client, table: string) {
         pg_has_role(relowner, 'USAGE') AS "isOwner",
         pg_has_role(relowner, 'USAGE') AND has_schema_privilege(relnamespace, 'CREATE') AS "mayIndex"
       FROM pg_class, to_regclass($1) AS found WHERE pg_class.oid = found`,
-    values: [table],
-  });
-  return rows[0];
+    [table],
+  );
+  return found;
 }
 
 interface Missing {
@@ -91,17 +87,15 @@ interface Missing {
  * Lists what the database lacks, what deliveries need first.
  * @throws SinkError misconfigured for a table that catchword did not create
  */
-async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[]> {
+async function missingLayout(db: PostgresConnection, names: TableNames): Promise<Missing[]> {
   const missing: Missing[] = [];
-  const all = findTables(clientOf(db), names, LAYOUT, (table) => layoutOf(db, table));
-  for await (const { which, name, layout, found } of all) {
+  const all = findTables(db, names, LAYOUT, (table) => layoutOf(db, table));
+  for await (const { name, layout, found, create } of all) {
     const { columns, indexes } = layout;
     const comment = `COMMENT ON TABLE ${name} IS '${COMMENT}'`;
     if (found === undefined) {
-      // A table that another application creates meanwhile must not get the comment. All sinks share the cursor table.
-      const create = which === 'cursor' ? 'CREATE TABLE IF NOT EXISTS' : 'CREATE TABLE';
       const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
-      const sql = `${create} ${name} (${list.join(', ')}); ${comment}`;
+      const sql = `${create} (${list.join(', ')}); ${comment}`;
       missing.push({ isRequired: true, isAllowed: true, sql });
     } else if (found.comment === null) missing.push({ isRequired: false, isAllowed: found.isOwner, sql: comment });
     const unindexed = indexes.filter((column) => !found?.indexed.includes(column));
@@ -117,7 +111,7 @@ async function missingLayout(db: pg.Client, names: TableNames): Promise<Missing[
  * Creates missing tables, indexes and comments. Without the right to them, indexes and comments are left out.
  * @throws SinkError misconfigured, if asked with the SQL to run, if the user may not create what deliveries need
  */
-export async function ensureLayout(db: pg.Client, names: TableNames, showsSql = false): Promise<void> {
+export async function ensureLayout(db: PostgresConnection, names: TableNames, showsSql = false): Promise<void> {
   const missing = await missingLayout(db, names);
   for (const { sql } of missing.filter(({ isRequired, isAllowed }) => isRequired || isAllowed)) {
     try {

@@ -1,6 +1,6 @@
 import { PART_NAMES } from '../../../catalog/fields.ts';
 import { type Row, rowsOf, type Written } from '../sql/event-rows.ts';
-import { PART_COLUMNS } from './postgres-layout.ts';
+import { LAYOUT } from './postgres-layout.ts';
 import { WIDTHS } from './postgres-statements.ts';
 
 /** A character as a JSON escape, or a pair of them that is one character. */
@@ -58,7 +58,7 @@ export function parametersOf(events: readonly Written[]): Buffer[] {
   const { living, parts, gone } = rowsOf(events, WRITTEN);
   return [
     ...columnsOf(living, WIDTHS.products),
-    ...PART_NAMES.flatMap((part) => columnsOf(parts[part], Object.keys(PART_COLUMNS[part]).length)),
+    ...PART_NAMES.flatMap((part) => columnsOf(parts[part], Object.keys(LAYOUT.parts[part]).length)),
     ...columnsOf(gone, WIDTHS.gone),
   ];
 }

@@ -1,12 +1,10 @@
 import pg from 'pg';
 import { CatchwordError, messageOf } from '../../../base/errors.ts';
-import { SinkError, type SinkFactory } from '../../sink.ts';
-import { readOptions } from '../../sink-options.ts';
-import { tryToWrite } from '../sql/sink-table.ts';
-import { createSqlSink } from '../sql/sql-sink.ts';
-import { inTransaction, TABLE_OPTIONS } from '../sql/table-layout.ts';
+import { SinkError } from '../../sink.ts';
+import { sqlSinks } from '../sql/sql-sink.ts';
+import { inTransaction } from '../sql/table-layout.ts';
 import { driverConfig, FOLLOWED, WITHOUT_EFFECT } from './postgres-address.ts';
-import { clientOf, connect } from './postgres-connection.ts';
+import { connect } from './postgres-connection.ts';
 import { postgresDialect } from './postgres-dialect.ts';
 import { ensureLayout, resolveNames } from './postgres-layout.ts';
 import { isTooMuch, postgresTables } from './postgres-table.ts';
@@ -37,33 +35,25 @@ function toSinkError(error: unknown): SinkError {
   return new SinkError(failure, message, { cause: error, timedOut });
 }
 
-export const createPostgresSink: SinkFactory = ({ url, hide }) => {
-  const { table, removals } = readOptions(url, TABLE_OPTIONS, [...Object.keys(FOLLOWED), ...WITHOUT_EFFECT]);
-  const asked = readOptions(url, FOLLOWED, [...Object.keys(TABLE_OPTIONS), ...WITHOUT_EFFECT]);
-
-  return createSqlSink(
-    {
-      batch: { events: 10_000, chars: 8_000_000 },
-      connect: (life) => connect(driverConfig(url, asked), life),
-      leave: (db) => db.end(),
-      resolveNames: (db) => resolveNames(db, table),
-      ensureLayout,
-      tablesOf: (db, names) => postgresTables(db, { table, names, removals }),
-      dialectOf: postgresDialect,
-      check: async (db, ...given) => {
-        const names = await resolveNames(db, table);
-        await inTransaction(clientOf(db), 'ROLLBACK', async () => {
-          await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
-          await ensureLayout(db, names, true);
-          await tryToWrite((own) => postgresTables(db, { table, names: own, removals }), names, given);
-        });
-        const tried = 'tried in a transaction that was rolled back';
-        return names.exists
-          ? `rows of table ${table} can be written and removed (${tried})`
-          : `table ${table} can be created and written (${tried})`;
-      },
-      toSinkError,
-    },
-    hide,
-  );
-};
+export const createPostgresSink = sqlSinks({
+  batch: { events: 10_000, chars: 8_000_000 },
+  followed: FOLLOWED,
+  withoutEffect: WITHOUT_EFFECT,
+  connect: (url, asked, life) => connect(driverConfig(url, asked), life),
+  resolveNames,
+  ensureLayout,
+  tablesOf: postgresTables,
+  dialectOf: postgresDialect,
+  check: async (db, { table, names }, tryToWrite) => {
+    await inTransaction(db, 'ROLLBACK', async () => {
+      await db.query(`SET LOCAL lock_timeout = ${CHECK_LOCK_TIMEOUT_MS}`);
+      await ensureLayout(db, names, true);
+      await tryToWrite(db);
+    });
+    const tried = 'tried in a transaction that was rolled back';
+    return names.exists
+      ? `rows of table ${table} can be written and removed (${tried})`
+      : `table ${table} can be created and written (${tried})`;
+  },
+  toSinkError,
+});

@@ -2,10 +2,10 @@ import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
 import type { How } from '../sql/sink-table.ts';
 import type { Removals, TableNames } from '../sql/table-layout.ts';
-import { PART_COLUMNS, PRODUCT_COLUMNS } from './postgres-layout.ts';
+import { LAYOUT } from './postgres-layout.ts';
 
 /** Parameters of `deliver` that describe products: columns with their types, in order; `at` in seconds since 1970. */
-const COLUMNS = { vbid: 'text', ...PRODUCT_COLUMNS, body: 'jsonb', seq: 'bigint', at: 'double precision' };
+const COLUMNS = { vbid: 'text', ...LAYOUT.products, body: 'jsonb', seq: 'bigint', at: 'double precision' };
 /** Last parameters of `deliver`: removed products. `insert` does not have them. */
 const GONE_COLUMNS = { vbid: 'text', seq: 'bigint', at: 'double precision' };
 /** How many parameters of each kind there are. */
@@ -44,8 +44,8 @@ function deliverText(names: TableNames, removals: Removals, how: How): string {
   const product = MARK_PARAMETERS + 1;
   let gone = product + WIDTHS.products;
   const inserts = PART_NAMES.map((part) => {
-    const columns = Object.keys(PART_COLUMNS[part]);
-    const rows = columnsAt(gone, PART_COLUMNS[part]);
+    const columns = Object.keys(LAYOUT.parts[part]);
+    const rows = columnsAt(gone, LAYOUT.parts[part]);
     gone += columns.length;
     return `new_${part} AS (
       INSERT INTO ${names[part]} (${columns.join(', ')})

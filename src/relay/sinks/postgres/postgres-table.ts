@@ -3,7 +3,7 @@ import { messageOf } from '../../../base/errors.ts';
 import type { Mark } from '../../sink.ts';
 import type { How, SqlTables } from '../sql/sink-table.ts';
 import type { TableOptions } from '../sql/table-layout.ts';
-import { clientOf } from './postgres-connection.ts';
+import type { PostgresConnection } from './postgres-connection.ts';
 import { parametersOf } from './postgres-parameters.ts';
 import { markParameters, statementsOf, WIDTHS } from './postgres-statements.ts';
 
@@ -20,33 +20,33 @@ export function isTooMuch(error: unknown): boolean {
 }
 
 /** The tables of a sink in PostgreSQL: each call is one statement. */
-export function postgresTables(db: pg.Client, { table, names, removals }: TableOptions): SqlTables<Buffer[]> {
+export function postgresTables(db: PostgresConnection, { table, names, removals }: TableOptions): SqlTables<Buffer[]> {
   const { key } = names;
   const sql = statementsOf(names, removals);
 
   /** Runs a statement that moves the cursor to `mark`. */
   async function move(name: How | 'endFill', mark: Mark, written: Mark | null, more: unknown[]) {
     const values = [...markParameters(key, mark, written), ...more];
-    const { rows } = await db.query<{ moved: number }>({ text: sql[name], values });
-    return rows[0]?.moved === 1;
+    const [found] = await db.query<{ moved: number }>(sql[name], values);
+    return found?.moved === 1;
   }
 
   return {
     table,
     names,
-    db: clientOf(db),
+    db,
     beginFill: async (mark, written) => {
       const values = [...markParameters(key, mark, written), written?.incarnation ?? null];
-      const { rows } = await db.query<{ fillEnded: boolean; isNew: boolean }>({ text: sql.beginFill, values });
-      return rows[0];
+      const [begun] = await db.query<{ fillEnded: boolean; isNew: boolean }>(sql.beginFill, values);
+      return begun;
     },
     changesOf: parametersOf,
     deliver: async (parameters, mark, written, how) =>
       await move(how, mark, written, how === 'insert' ? parameters.slice(0, -WIDTHS.gone) : parameters),
     removeUnseen: async (last, size, kept, { incarnation, generation, cursor, late }) => {
       const values = [key, incarnation, generation, cursor, late, last, size, kept];
-      const { rows } = await db.query<{ last: string | null }>({ text: sql.endFillStep, values });
-      return rows[0]?.last ?? null;
+      const [found] = await db.query<{ last: string | null }>(sql.endFillStep, values);
+      return found?.last ?? null;
     },
     endFill: async (last, mark, written) => await move('endFill', mark, written, [last]),
     isTooMuch,

@@ -1,55 +1,87 @@
-import { type Hide, masked } from '../../../base/redact.ts';
-import { type Sink, SinkError } from '../../sink.ts';
+import type * as z from 'zod';
+import { masked } from '../../../base/redact.ts';
+import { SinkError, type SinkFactory } from '../../sink.ts';
+import { readOptions } from '../../sink-options.ts';
 import { type ConnectedStore, createConnectedSink } from '../connected-sink.ts';
-import { openTable, type SqlTables } from './sink-table.ts';
+import type { ConnectionLife } from '../connection-scope.ts';
+import { openTable, type SqlTables, tryToWrite } from './sink-table.ts';
 import { createSqlVerifier, type Dialect } from './sql-verifier.ts';
-import { allTables, inTransaction, type TableNames } from './table-layout.ts';
+import {
+  allTables,
+  inTransaction,
+  type SqlClient,
+  TABLE_OPTIONS,
+  type TableNames,
+  type TableOptions,
+} from './table-layout.ts';
 
 /** What one kind of database has for a sink. */
-interface SqlServer<Db, Changes>
-  extends Pick<ConnectedStore<Db, never>, 'batch' | 'connect' | 'leave' | 'check' | 'toSinkError'> {
-  readonly resolveNames: (db: Db) => Promise<TableNames>;
+interface SqlServer<Db extends SqlClient, Changes, Followed extends z.ZodRawShape>
+  extends Pick<ConnectedStore<Db, never>, 'batch' | 'toSinkError'> {
+  /** Options of the database's own clients that catchword follows. */
+  readonly followed: Followed;
+  /** Names of further ones, which change nothing here. */
+  readonly withoutEffect: readonly string[];
+  readonly connect: (url: URL, asked: z.output<z.ZodObject<Followed>>, life: ConnectionLife) => Promise<Db>;
+  readonly resolveNames: (db: Db, table: string) => Promise<TableNames>;
   /** Creates missing tables. */
   readonly ensureLayout: (db: Db, names: TableNames) => Promise<void>;
-  readonly tablesOf: (db: Db, names: TableNames) => SqlTables<Changes>;
+  readonly tablesOf: (db: Db, options: TableOptions) => SqlTables<Changes>;
   readonly dialectOf: (db: Db) => Dialect;
+  /** As `check` of a sink. @param tryToWrite writes two products; call it in a transaction that is rolled back */
+  readonly check: (db: Db, options: TableOptions, tryToWrite: (db: Db) => Promise<void>) => Promise<string>;
 }
 
-/** Makes a sink of tables in a database. */
-export function createSqlSink<Db, Changes>(server: SqlServer<Db, Changes>, hide: Hide): Sink {
-  const { resolveNames, ensureLayout, tablesOf, dialectOf, toSinkError, ...shared } = server;
-  return createConnectedSink<Db>({
-    ...shared,
-    toSinkError,
-    hide,
-    verifies: true,
-    open: async (db, mark) => {
-      const names = await resolveNames(db);
-      await ensureLayout(db, names);
-      const tables = tablesOf(db, names);
-      const opened = await openTable(tables, mark);
-      return {
-        ...opened,
-        verifier: (positions) => createSqlVerifier(tables, opened.cursor, dialectOf(db), positions),
-        fillEnds: (...args) =>
-          opened.fillEnds(...args).catch((error: unknown) => {
-            const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
-            if (known.failure !== 'refused') throw error;
-            const what = `rows of ${tables.table} that the mirror does not have cannot be removed`;
-            throw new SinkError('misconfigured', `${what}: ${known.message}. Use removals=tombstone`, { cause: error });
-          }),
-      };
-    },
-    drop: async (db) => {
-      const names = await resolveNames(db);
-      await ensureLayout(db, names);
-      const { query, parameter } = dialectOf(db);
-      // MySQL commits by itself with DROP TABLE.
-      await inTransaction({ query }, 'COMMIT', async () => {
-        await query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
-        await query(`DELETE FROM ${names.cursor} WHERE table_name = ${parameter(1)}`, [names.key]);
-      });
-      return `the table ${names.cursor}, which all sinks of this database share`;
-    },
-  });
+/** Makes sinks of tables in a database. */
+export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRawShape>(
+  server: SqlServer<Db, Changes, Followed>,
+): SinkFactory {
+  const { batch, followed, withoutEffect, resolveNames, ensureLayout, tablesOf, dialectOf, toSinkError } = server;
+  return ({ url, hide }) => {
+    const { table, removals } = readOptions(url, TABLE_OPTIONS, [...Object.keys(followed), ...withoutEffect]);
+    const asked = readOptions(url, followed, [...Object.keys(TABLE_OPTIONS), ...withoutEffect]);
+    return createConnectedSink<Db>({
+      batch,
+      toSinkError,
+      hide,
+      verifies: true,
+      connect: (life) => server.connect(url, asked, life),
+      leave: (db) => db.end(),
+      open: async (db, mark) => {
+        const names = await resolveNames(db, table);
+        await ensureLayout(db, names);
+        const tables = tablesOf(db, { table, names, removals });
+        const opened = await openTable(tables, mark);
+        return {
+          ...opened,
+          verifier: (positions) => createSqlVerifier(tables, opened.cursor, dialectOf(db), positions),
+          fillEnds: (...args) =>
+            opened.fillEnds(...args).catch((error: unknown) => {
+              const known = error instanceof SinkError ? error : toSinkError(masked(error, hide));
+              if (known.failure !== 'refused') throw error;
+              const what = `rows of ${table} that the mirror does not have cannot be removed`;
+              const advice = `${what}: ${known.message}. Use removals=tombstone`;
+              throw new SinkError('misconfigured', advice, { cause: error });
+            }),
+        };
+      },
+      drop: async (db) => {
+        const names = await resolveNames(db, table);
+        await ensureLayout(db, names);
+        // MySQL commits by itself with DROP TABLE.
+        await inTransaction(db, 'COMMIT', async () => {
+          await db.query(`DROP TABLE ${allTables(names).slice(0, -1).join(', ')}`);
+          await db.query(`DELETE FROM ${names.cursor} WHERE table_name = ${db.parameter(1)}`, [names.key]);
+        });
+        return `the table ${names.cursor}, which all sinks of this database share`;
+      },
+      check: async (db, ...given) => {
+        const names = await resolveNames(db, table);
+        const options = { table, names, removals };
+        return await server.check(db, options, (inside) =>
+          tryToWrite((own) => tablesOf(inside, { ...options, names: own }), names, given),
+        );
+      },
+    });
+  };
 }

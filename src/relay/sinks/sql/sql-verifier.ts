@@ -4,7 +4,7 @@ import type { BucketSum, Mark, SinkEvent, Verifier } from '../../sink.ts';
 import { digestOf } from '../../store-digest.ts';
 import { type Row, rowsOf } from './event-rows.ts';
 import { inSteps, type OpenCursor, type SqlTables } from './sink-table.ts';
-import type { Columns, layoutIn, SqlClient } from './table-layout.ts';
+import type { Columns, layoutIn } from './table-layout.ts';
 
 /*
  * A product consists of its row and of the rows of its parts. Each row has a number: the first 60 bits of the MD5 of a text
@@ -20,7 +20,7 @@ const DIGITS = 15;
 const MODULUS = 16n ** BigInt(DIGITS);
 
 /** How one kind of database writes values, and calculates with texts. */
-export interface Dialect extends SqlClient {
+export interface Dialect {
   readonly layout: ReturnType<typeof layoutIn>;
   /** Optional. @throws SinkError if its texts cannot be compared */
   readonly beforeDeep?: () => Promise<void>;
@@ -95,12 +95,13 @@ function createNumbers({ layout, textSql, textOf, md5Sql, numberSql }: Dialect, 
 
 /** Compares open tables with their source, and repairs them. @param positions whether the rows have the newest `seq` */
 export function createSqlVerifier<Changes>(
-  { names, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
+  { names, db, isTooMuch, changesOf, deliver }: SqlTables<Changes>,
   cursor: OpenCursor,
   dialect: Dialect,
   positions: boolean,
 ): Verifier {
-  const { query, parameter, beforeDeep, md5Sql, numberSql } = dialect;
+  const { query, parameter } = db;
+  const { beforeDeep, md5Sql, numberSql } = dialect;
   const { comparedOf, numberOf, numbersOf, rowNumberSql } = createNumbers(dialect, positions);
 
   /**

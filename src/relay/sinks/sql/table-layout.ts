@@ -32,6 +32,7 @@ export interface SqlClient {
   readonly query: (sql: string, values?: readonly unknown[]) => Promise<readonly unknown[]>;
   /** The parameter number `n` of a statement. */
   readonly parameter: (n: number) => string;
+  readonly end: () => Promise<void>;
 }
 
 /** Runs `work` in a transaction, and ends it with `end`; after an error, with ROLLBACK. */
@@ -193,7 +194,9 @@ export async function* findTables<Found extends FoundTable>(
     else if (found !== undefined && !isMarked && !(await isFed()) && (await hasRows(db, name))) {
       throw notOurs('catchword did not create', 'it has rows of another application');
     }
-    yield { which, name, layout, found };
+    // A table that another application creates meanwhile must not count as ours. All sinks share the cursor table.
+    const create = `CREATE TABLE ${which === 'cursor' ? 'IF NOT EXISTS ' : ''}${name}`;
+    yield { which, name, layout, found, create };
   }
 }
 
