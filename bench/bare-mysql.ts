@@ -2,10 +2,10 @@ import { createConnection } from 'mariadb';
 import { PART_NAMES } from '../src/catalog/fields.ts';
 import type { SinkEvent } from '../src/relay/sink.ts';
 import { createConnectionLife } from '../src/relay/sinks/connection-scope.ts';
-import { connect } from '../src/relay/sinks/mysql/mysql-connection.ts';
+import { connect, type TextRow } from '../src/relay/sinks/mysql/mysql-connection.ts';
 import { ensureLayout, mysqlLayout, resolveNames } from '../src/relay/sinks/mysql/mysql-layout.ts';
 import { WRITTEN } from '../src/relay/sinks/mysql/mysql-table.ts';
-import { type Row, rowsOf } from '../src/relay/sinks/sql/event-rows.ts';
+import { rowsOf } from '../src/relay/sinks/sql/event-rows.ts';
 
 interface Product {
   readonly vbid: string;
@@ -31,15 +31,13 @@ export async function prepareBatches(port: number, chunks: readonly (readonly Pr
   const insert = (table: string, columns: readonly string[]): string =>
     `INSERT INTO ${table} (${columns.map((name) => `\`${name}\``).join()}) VALUES (${columns.map(() => '?').join()})`;
   const ofProducts = insert(names.table, ['vbid', ...Object.keys(products), 'body', 'seq', 'changed_at', 'fill']);
-  const text = (value: Row[number]): string | null =>
-    typeof value === 'boolean' ? String(Number(value)) : value === null ? null : String(value);
-  const texts = (rows: readonly Row[], ...more: string[]) => rows.map((row) => [...row.map(text), ...more]);
+  const textsOf = (rows: readonly TextRow[], ...more: string[]) => rows.map(({ texts }) => [...texts, ...more]);
   const batches = chunks.map((chunk) => {
     const events = chunk.map((one): SinkEvent => ({ ...one, id: '', at: 0, op: 'created', text: '' }));
     const rows = rowsOf(events, WRITTEN);
     return {
-      products: texts(rows.living, '1'),
-      parts: PART_NAMES.map((part) => [part, texts(rows.parts[part])] as const),
+      products: textsOf(rows.living, '1'),
+      parts: PART_NAMES.map((part) => [part, textsOf(rows.parts[part])] as const),
     };
   });
   return {

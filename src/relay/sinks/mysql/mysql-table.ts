@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { PART_NAMES, type Part } from '../../../catalog/fields.ts';
+import { PART_NAMES } from '../../../catalog/fields.ts';
 import type { Mark } from '../../sink.ts';
 import { isSameMark } from '../../stored-mark.ts';
-import { type Row, rowsOf } from '../sql/event-rows.ts';
+import { type ProductRows, rowsOf } from '../sql/event-rows.ts';
 import { type How, lossOf, readCursor, type SqlTables } from '../sql/sink-table.ts';
 import { hasRows, type Removals, type TableNames, type TableOptions } from '../sql/table-layout.ts';
 import { type MysqlConnection, MysqlError, type TextRow, textRow } from './mysql-connection.ts';
@@ -17,34 +17,20 @@ export function isTooMuch(error: unknown): boolean {
   return error instanceof MysqlError && TOO_MUCH.includes(error.errno);
 }
 
-/** How MySQL gets a body, and a time: in UTC, as `datetime(3)` takes it. */
+/** How MySQL gets a body, a time (in UTC, as `datetime(3)` takes it), and a row. */
 export const WRITTEN = {
   body: (json: string): string => json,
   time: (ms: number): string => new Date(ms).toISOString().slice(0, -1).replace('T', ' '),
+  row: textRow,
 };
 
 const keysSchema = z.array(z.object({ vbid: z.string() }));
 const knownSchema = z.array(z.object({ vbid: z.string(), seq: z.number(), fill: z.number() }));
 
-interface MysqlOptions extends TableOptions {
-  /** Default: each call is a transaction. */
-  readonly transaction?: MysqlConnection['inTransaction'];
-}
+type Changes = ProductRows<TextRow>;
 
-interface Gone {
-  readonly vbid: string;
-  readonly seq: number;
-  readonly time: string;
-}
-
-/** Rows that a batch of events makes. */
-interface Changes {
-  readonly living: readonly { readonly vbid: string; readonly seq: number; readonly row: TextRow }[];
-  readonly parts: Readonly<Record<Part, readonly TextRow[]>>;
-  readonly gone: readonly Gone[];
-}
-
-const textRows = (rows: readonly Row[]): TextRow[] => rows.map(textRow);
+/** The key of the product that a row is of. */
+const keyOf = ({ texts }: TextRow): string => texts[0] ?? '';
 
 /** Writes the rows of a sink's tables, in a transaction of the caller. */
 function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
@@ -67,30 +53,34 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
     }
   }
 
-  async function remove(gone: readonly Gone[], fill: number): Promise<void> {
+  async function remove(gone: readonly TextRow[], fill: number): Promise<void> {
     if (removals === 'delete') {
-      const keys = gone.map(({ vbid }) => vbid);
-      await db.forKeys((list) => `DELETE FROM ${names.table} WHERE vbid IN (${list})`, keys);
+      await db.forKeys((list) => `DELETE FROM ${names.table} WHERE vbid IN (${list})`, gone.map(keyOf));
       return;
     }
     const set = 'removed_at = ?, changed_at = ?, seq = ?, fill = ?';
-    const rows = gone.map(({ vbid, seq, time }) => textRow([time, time, seq, fill, vbid]));
+    const rows = gone.map(({ texts: [vbid = null, seq = null, time = null] }) =>
+      textRow([time, time, seq, fill, vbid]),
+    );
     await db.each(`UPDATE ${names.table} SET ${set} WHERE vbid = ?`, rows);
   }
 
   /** Keeps the changes that may overwrite their rows, locks these rows, and deletes their parts. */
   async function replaceable({ living, gone }: Changes, fill: number, how: How) {
     if (how === 'insert') return { living, gone, known: new Map<string, unknown>() };
-    const keys = [...living, ...gone].map(({ vbid }) => vbid);
+    const keys = [...living, ...gone].map(keyOf);
     const text = (list: string) => `SELECT vbid, seq, fill FROM ${names.table} WHERE vbid IN (${list}) FOR UPDATE`;
     const known = new Map(knownSchema.parse(await db.forKeys(text, keys)).map((row) => [row.vbid, row]));
-    /** Whether the row is not from this fill, or not newer. */
-    const isOlder = ({ vbid, seq }: { readonly vbid: string; readonly seq: number }): boolean => {
-      const row = known.get(vbid);
-      return how === 'repair' || row === undefined || row.fill < fill || row.seq <= seq;
+    /** Whether the row that the table has is not from this fill, or not newer. */
+    const isOlder = (row: TextRow, seqAt: number): boolean => {
+      const there = known.get(keyOf(row));
+      return how === 'repair' || there === undefined || there.fill < fill || there.seq <= Number(row.texts[seqAt]);
     };
-    const kept = { living: living.filter(isOlder), gone: gone.filter((one) => known.has(one.vbid) && isOlder(one)) };
-    const replaced = [...kept.living, ...kept.gone].map(({ vbid }) => vbid);
+    const kept = {
+      living: living.filter((row) => isOlder(row, seqAt)),
+      gone: gone.filter((row) => known.has(keyOf(row)) && isOlder(row, 1)),
+    };
+    const replaced = [...kept.living, ...kept.gone].map(keyOf);
     for (const part of PART_NAMES)
       await db.forKeys((list) => `DELETE FROM ${names[part]} WHERE vbid IN (${list})`, replaced);
     return { ...kept, known };
@@ -99,31 +89,18 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
   return {
     remove,
     deleteOrphans,
-    changesOf: (events: Parameters<typeof rowsOf>[0]): Changes => {
-      const { living, parts, gone } = rowsOf(events, WRITTEN);
-      return {
-        living: living.map((row) => ({ vbid: String(row[0]), seq: Number(row[seqAt]), row: textRow(row) })),
-        parts: {
-          prices: textRows(parts.prices),
-          contributors: textRows(parts.contributors),
-          identifiers: textRows(parts.identifiers),
-        },
-        gone: gone.map(([vbid, seq, time]) => ({ vbid: String(vbid), seq: Number(seq), time: String(time) })),
-      };
-    },
     write: async (changes: Changes, fill: number, how: How): Promise<void> => {
       const { living, gone, known } = await replaceable(changes, fill, how);
-      const productsOf = (isKnown: boolean): TextRow[] =>
-        living.filter(({ vbid }) => known.has(vbid) === isKnown).map(({ row }) => row);
+      const productsOf = (isKnown: boolean): TextRow[] => living.filter((row) => known.has(keyOf(row)) === isKnown);
       // Not ON DUPLICATE KEY UPDATE, which overwrites another product if the shop has added a unique key.
       await db.each(
         `UPDATE ${names.table} SET ${replace.join(', ')}, fill = ${fill}, removed_at = NULL WHERE vbid = ?`,
         productsOf(true).map(({ texts: [vbid = null, ...values], bytes }) => ({ texts: [...values, vbid], bytes })),
       );
       await db.each(insertText(names.table, product, String(fill)), productsOf(false));
-      const written = new Set<string | null | undefined>(living.map(({ vbid }) => vbid));
+      const written = new Set(living.map(keyOf));
       for (const part of PART_NAMES) {
-        const rows = changes.parts[part].filter(({ texts }) => written.has(texts[0]));
+        const rows = changes.parts[part].filter((row) => written.has(keyOf(row)));
         await db.each(insertText(names[part], Object.keys(partColumns[part])), rows);
       }
       await remove(gone, fill);
@@ -132,14 +109,13 @@ function rowWriter(db: MysqlConnection, names: TableNames, removals: Removals) {
 }
 
 /** The tables of a sink in MySQL or MariaDB. */
-export function mysqlTables(db: MysqlConnection, options: MysqlOptions): SqlTables<Changes> {
-  const { table, names, removals, transaction = db.inTransaction } = options;
+export function mysqlTables(db: MysqlConnection, { table, names, removals }: TableOptions): SqlTables<Changes> {
   const { key } = names;
-  const { write, remove, deleteOrphans, changesOf } = rowWriter(db, names, removals);
+  const { write, remove, deleteOrphans } = rowWriter(db, names, removals);
 
   /** Runs `work` in a transaction that no other relay can join, if the cursor row is what this process left. */
   async function fenced<T>(written: Mark | null, work: (fill: number) => Promise<T>): Promise<T | undefined> {
-    return await transaction('COMMIT', async () => {
+    return await db.inTransaction('COMMIT', async () => {
       const now = await readCursor({ db, names }, 'FOR UPDATE');
       if (now === null || lossOf(table, now) !== null || !isSameMark(now, written)) return undefined;
       return await work(now.fill);
@@ -160,9 +136,9 @@ export function mysqlTables(db: MysqlConnection, options: MysqlOptions): SqlTabl
     table,
     names,
     db,
-    changesOf,
+    changesOf: (events) => rowsOf(events, WRITTEN),
     beginFill: async ({ incarnation, generation, cursor, at, late }, written) =>
-      await transaction('COMMIT', async () => {
+      await db.inTransaction('COMMIT', async () => {
         const now = await readCursor({ db, names }, 'FOR UPDATE');
         if (now !== null && !isSameMark(now, written)) return undefined;
         const isFilled = await hasRows(db, names.table);
@@ -193,10 +169,10 @@ export function mysqlTables(db: MysqlConnection, options: MysqlOptions): SqlTabl
           [last, reached, fill],
         );
         const isKept = new Set(kept);
-        const gone = { seq: written.cursor, time: WRITTEN.time(Date.now()) };
-        const keys = keysSchema.parse(unseen).filter(({ vbid }) => !isKept.has(vbid));
+        const time = WRITTEN.time(Date.now());
+        const gone = keysSchema.parse(unseen).filter(({ vbid }) => !isKept.has(vbid));
         await remove(
-          keys.map(({ vbid }) => ({ vbid, ...gone })),
+          gone.map(({ vbid }) => textRow([vbid, written.cursor, time])),
           0,
         );
         await deleteOrphans('p.vbid > ? AND p.vbid <= ?', [last, reached]);

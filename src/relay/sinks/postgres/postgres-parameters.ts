@@ -51,7 +51,7 @@ function columnsOf(rows: readonly Row[], width: number): Buffer[] {
   return Array.from({ length: width }, (_, at) => textArray(rows.map((row) => textAt(row, at))));
 }
 
-const WRITTEN = { body: unescaped, time: (ms: number) => ms / 1000 };
+const WRITTEN = { body: unescaped, time: (ms: number) => ms / 1000, row: (values: Row) => values };
 
 /** @returns parameters of `deliver`: each column of products, of their parts and of removed products */
 export function parametersOf(events: readonly Written[]): Buffer[] {

@@ -6,13 +6,13 @@ import type { SinkEvent } from '../../sink.ts';
 export type Row = readonly (string | number | boolean | null)[];
 
 /** Rows that a batch of events makes. */
-export interface ProductRows {
+export interface ProductRows<Made> {
   /** `vbid`, the columns of `COLUMNS`, `body`, `seq`, `at`. */
-  readonly living: readonly Row[];
+  readonly living: readonly Made[];
   /** `vbid`, the columns of the part. */
-  readonly parts: Readonly<Record<Part, readonly Row[]>>;
+  readonly parts: Readonly<Record<Part, readonly Made[]>>;
   /** `vbid`, `seq`, `at`. */
-  readonly gone: readonly Row[];
+  readonly gone: readonly Made[];
 }
 
 /** What rows need of an event. */
@@ -20,24 +20,28 @@ export type Written = Pick<SinkEvent, 'vbid' | 'body' | 'seq' | 'at'>;
 
 /**
  * Makes the rows of a batch from each product's last event.
- * @param write how the database gets a body, and a time that is milliseconds since 1970
+ * @param write how the database gets a body, a time that is milliseconds since 1970, and a row
  */
-export function rowsOf(
+export function rowsOf<Made>(
   events: readonly Written[],
-  write: { readonly body: (json: string) => string; readonly time: (ms: number) => string | number },
-): ProductRows {
-  const living: Row[] = [];
-  const parts: Record<Part, Row[]> = { prices: [], contributors: [], identifiers: [] };
-  const gone: Row[] = [];
+  write: {
+    readonly body: (json: string) => string;
+    readonly time: (ms: number) => string | number;
+    readonly row: (values: Row) => Made;
+  },
+): ProductRows<Made> {
+  const living: Made[] = [];
+  const parts: Record<Part, Made[]> = { prices: [], contributors: [], identifiers: [] };
+  const gone: Made[] = [];
   for (const { vbid, body, seq, at } of new Map(events.map((event) => [event.vbid, event])).values()) {
     if (body === null) {
-      gone.push([vbid, seq, write.time(at)]);
+      gone.push(write.row([vbid, seq, write.time(at)]));
       continue;
     }
     const fields = JSON.parse(body) as Fields;
-    living.push([vbid, ...columnsOf(fields), write.body(body), seq, write.time(at)]);
+    living.push(write.row([vbid, ...columnsOf(fields), write.body(body), seq, write.time(at)]));
     const found = partsOf(fields);
-    for (const part of PART_NAMES) for (const row of found[part]) parts[part].push([vbid, ...row]);
+    for (const part of PART_NAMES) for (const row of found[part]) parts[part].push(write.row([vbid, ...row]));
   }
   return { living, parts, gone };
 }

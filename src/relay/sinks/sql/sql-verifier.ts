@@ -53,7 +53,7 @@ const KINDS = ['table', ...PART_NAMES] as const;
 
 /** The rows that an event makes of each table. */
 function rowsIn(event: SinkEvent): readonly (readonly Row[])[] {
-  const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms });
+  const { living, parts } = rowsOf([event], { body: (json) => json, time: (ms) => ms, row: (values) => values });
   return [living, ...PART_NAMES.map((part) => parts[part])];
 }
 
