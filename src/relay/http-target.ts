@@ -13,6 +13,7 @@ import { Agent, type buildConnector, request } from '../base/undici.ts';
 import { VERSION } from '../version.ts';
 import { SinkError, type SinkSettings } from './sink.ts';
 import { BETWEEN_SECRETS, QUOTE } from './sink-options.ts';
+import type { ConnectionLife } from './sinks/connection-scope.ts';
 import { answerWithin } from './with-timeout.ts';
 
 /*
@@ -195,9 +196,13 @@ export function createHttpTarget(options: HttpTargetOptions) {
     isEncrypted: target.protocol === 'https:',
     /** Host and port of the proxy that requests go through; null if there is none. */
     proxy: proxy?.name ?? null,
-    /** @throws SinkError misconfigured if the address is a private one */
-    connect: (own?: (socket: Socket) => void, connections = 1) =>
-      new Agent({ connections, pipelining: 1, connect: httpConnector(connectOptions(), own, proxy) }),
+    /** @param life what ends it; otherwise the caller does @throws SinkError misconfigured if the address is a private one */
+    connect: (life?: ConnectionLife, connections = 1): Agent => {
+      const connect = httpConnector(connectOptions(), life?.own, proxy);
+      const agent = new Agent({ connections, pipelining: 1, connect });
+      life?.atEnd(() => agent.destroy());
+      return agent;
+    },
     /** Posts to the address. @throws SinkError */
     post: async (agent: Agent, { id, contentType, body }: Posted, signal: AbortSignal): Promise<void> => {
       const atSeconds = String(Math.floor(Date.now() / 1_000));

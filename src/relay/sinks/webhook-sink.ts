@@ -40,11 +40,7 @@ export const createWebhookSink: SinkFactory = (settings) => {
   return createTextSink({
     hide: settings.hide,
     batch: { events: options.batch, chars: 4_000_000 },
-    connect: async (life) => {
-      const agent = target.connect((socket) => life.own(socket));
-      life.atEnd(() => agent.destroy());
-      return agent;
-    },
+    connect: async (life) => target.connect(life),
     open: async (agent) => ({
       position: null,
       deliver: async ({ bytes, firstId, lastId }, { generation }, signal) => {

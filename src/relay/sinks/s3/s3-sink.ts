@@ -118,12 +118,8 @@ export const createS3Sink: SinkFactory = (settings) => {
   return createConnectedSink({
     hide: settings.hide,
     batch: { events: 10_000, chars: 16_000_000 },
-    connect: async (life) => {
-      // A snapshot must not hold up deliveries.
-      const agent = target.connect((socket) => life.own(socket), 2);
-      life.atEnd(() => agent.destroy());
-      return { bucket: createBucket(target, agent, life, place), life };
-    },
+    // With a second connection, a snapshot does not hold up deliveries.
+    connect: async (life) => ({ bucket: createBucket(target, target.connect(life, 2), life, place), life }),
     open: ({ bucket, life }, mark) => openStore(bucket, mark, options, life.signal),
     size: async ({ bucket }) => {
       const { manifest } = await readManifest(bucket);
