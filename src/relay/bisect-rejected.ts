@@ -18,7 +18,7 @@ export function createRefusalSearch() {
   }
 
   /** Handles a refused batch. @returns the refused event, or null if the search continues with smaller batches */
-  function narrow(events: readonly SinkEvent[]): SinkEvent | null {
+  function narrow<Event extends Pick<SinkEvent, 'seq'>>(events: readonly Event[]): Event | null {
     if (events.length <= 1) return events[0] ?? null;
     limit = Math.floor(events.length / 2);
     until = Math.max(until, events.at(-1)?.seq ?? 0);

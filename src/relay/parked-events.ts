@@ -2,7 +2,6 @@ import type { RecordedChange } from '../catalog/event.ts';
 import type { SinkRow } from '../store/rows/sink-rows.ts';
 import type { FeedContext } from './feed-context.ts';
 import { ChangeEvent, deliveryOf } from './read-batch.ts';
-import type { SinkEvent } from './sink.ts';
 import type { Session } from './sink-session.ts';
 
 /*
@@ -70,7 +69,7 @@ export function stopSink(
 }
 
 /** Parks an event that was refused for good, or stops the sink before it, as configured. */
-export function parkRefused(context: FeedContext, session: Session, event: SinkEvent, reason: string): void {
+export function parkRefused(context: FeedContext, session: Session, event: ChangeEvent, reason: string): void {
   const { store, config, clock, log, leased, row, search } = context;
   const { seq, vbid } = event;
   const sink = row();
@@ -89,10 +88,7 @@ export function parkRefused(context: FeedContext, session: Session, event: SinkE
     // After a replay, it is delivered again.
     if (row().generation !== session.generation) return false;
     if (wasParked) sinks.refuseReady(sink.id, seq, reason, at);
-    else {
-      if (!(event instanceof ChangeEvent)) throw new Error(`event ${seq} was not read from the change log`);
-      sinks.park(sink.id, { seq, reason, at, change: event.change });
-    }
+    else sinks.park(sink.id, { seq, reason, at, change: event.change });
     return true;
   });
   if (!isParked) return;

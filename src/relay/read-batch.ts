@@ -16,7 +16,7 @@ export interface Delivery {
   readonly size: number;
   /** Their texts, if a sink wants no more; null if they were not read so. */
   readonly lines: EventLines | null;
-  readonly events: () => readonly SinkEvent[];
+  readonly events: () => readonly ChangeEvent[];
 }
 
 /** The next events of one sink. */
@@ -75,7 +75,7 @@ export class ChangeEvent implements SinkEvent {
   }
 }
 
-export function deliveryOf(events: readonly SinkEvent[]): Delivery {
+export function deliveryOf(events: readonly ChangeEvent[]): Delivery {
   return { size: events.length, lines: null, events: () => events };
 }
 
@@ -108,7 +108,7 @@ function* readBatch(
   viewed: ViewedLog | null,
 ): Generator<undefined, Batch | null> {
   const { history } = options;
-  const events: SinkEvent[] = [];
+  const events: ChangeEvent[] = [];
   const waiting: RecordedChange[] = [];
   let to = cursor;
   let chars = 0;
