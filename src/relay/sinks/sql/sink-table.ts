@@ -3,7 +3,7 @@ import { type Mark, type Opened, type Sink, SinkError, type SinkEvent } from '..
 import { emptyPosition, isSameMark, markAtStart, markSchema } from '../../stored-mark.ts';
 import type { OpenStore } from '../connected-sink.ts';
 import type { Written } from './event-rows.ts';
-import { hasRows, type SqlClient, type TableNames } from './table-layout.ts';
+import { hasRows, type SqlClient, type TableNames, type TableOptions } from './table-layout.ts';
 
 /*
  * A table of products that knows its position, in whichever database: where it continues, and how it is filled. Each kind of
@@ -230,13 +230,15 @@ const CHECK_EVENTS: readonly SinkEvent[] = [
  * @param tell gets the mark of the table, if it has one
  */
 export async function tryToWrite<Changes>(
-  tablesOf: (names: TableNames) => SqlTables<Changes>,
-  names: TableNames,
+  tablesOf: (options: TableOptions) => SqlTables<Changes>,
+  options: TableOptions,
   [signal, tell]: Parameters<Sink['check']>,
 ): Promise<void> {
-  const found = await readCursor(tablesOf(names));
+  const { names } = options;
+  const found = await readCursor(tablesOf(options));
   if (found?.isFilled === true) tell?.(found);
-  const tried = await openTable(tablesOf({ ...names, key: `${names.key} (catchword doctor)` }), CHECK_MARK);
+  const own = { ...options, names: { ...names, key: `${names.key} (catchword doctor)` } };
+  const tried = await openTable(tablesOf(own), CHECK_MARK);
   await tried.fillBegins(CHECK_MARK, signal);
   await tried.deliver(CHECK_EVENTS, { ...CHECK_MARK, cursor: CHECK_EVENTS.length }, signal);
 }

@@ -40,17 +40,19 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
   return ({ url, hide }) => {
     const { table, removals } = readOptions(url, TABLE_OPTIONS, [...Object.keys(followed), ...withoutEffect]);
     const asked = readOptions(url, followed, [...Object.keys(TABLE_OPTIONS), ...withoutEffect]);
-    return createConnectedSink<Db>({
+    return createConnectedSink({
       batch,
       toSinkError,
       hide,
       verifies: true,
-      connect: (life) => server.connect(url, asked, life),
-      leave: (db) => db.end(),
-      open: async (db, mark) => {
-        const names = await resolveNames(db, table);
-        await ensureLayout(db, names);
-        const tables = tablesOf(db, { table, names, removals });
+      connect: async (life) => {
+        const db = await server.connect(url, asked, life);
+        return { db, options: { table, names: await resolveNames(db, table), removals } };
+      },
+      leave: ({ db }) => db.end(),
+      open: async ({ db, options }, mark) => {
+        await ensureLayout(db, options.names);
+        const tables = tablesOf(db, options);
         const opened = await openTable(tables, mark);
         return {
           ...opened,
@@ -65,8 +67,7 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
             }),
         };
       },
-      drop: async (db) => {
-        const names = await resolveNames(db, table);
+      drop: async ({ db, options: { names } }) => {
         await ensureLayout(db, names);
         // MySQL commits by itself with DROP TABLE.
         await inTransaction(db, 'COMMIT', async () => {
@@ -75,13 +76,8 @@ export function sqlSinks<Db extends SqlClient, Changes, Followed extends z.ZodRa
         });
         return `the table ${names.cursor}, which all sinks of this database share`;
       },
-      check: async (db, ...given) => {
-        const names = await resolveNames(db, table);
-        const options = { table, names, removals };
-        return await server.check(db, options, (inside) =>
-          tryToWrite((own) => tablesOf(inside, { ...options, names: own }), names, given),
-        );
-      },
+      check: ({ db, options }, ...given) =>
+        server.check(db, options, (inside) => tryToWrite((own) => tablesOf(inside, own), options, given)),
     });
   };
 }
