@@ -4,7 +4,6 @@ interface TableProps<Row> {
   readonly caption: string;
   /** Whether only screen readers get the caption, because the heading above says the same. */
   readonly isCaptionHidden?: boolean;
-  readonly class?: string;
   /** Columns by their heads: the content of a row's cell. */
   readonly columns: Readonly<Record<string, (row: Row) => ComponentChildren>>;
   /** Heads of columns with numbers, which are aligned to the right. */
@@ -18,12 +17,12 @@ interface TableProps<Row> {
 
 /** A table: on a phone its cells stand one below the other, each with its head; on paper and elsewhere it scrolls by itself. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { caption, isCaptionHidden = false, columns, numbers = [], isNamed = true, rows, idOf, ...more } = props;
+  const { caption, isCaptionHidden = false, columns, numbers = [], isNamed = true, rows, idOf } = props;
   const cells = Object.entries(columns);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a section of the page is something else
     <div class="wide" tabindex={0} role="region" aria-label={caption}>
-      <table {...more}>
+      <table>
         {!isCaptionHidden && <caption>{caption}</caption>}
         <thead>
           <tr>

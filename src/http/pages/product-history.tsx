@@ -85,7 +85,6 @@ export function historySection(store: Store, row: ProductRow, at: number | null,
     ) : (
       <Table
         caption="Changes, the newest first. A change leads to the product as it was right after it."
-        class="history"
         columns={{
           Change: ({ seq }) => (
             <a href={productPath(vbid, seq)} aria-label={`The product as it was after change ${count(seq)}`}>

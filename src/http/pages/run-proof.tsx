@@ -14,7 +14,7 @@ function Advice({ reason, state }: { readonly reason: string; readonly state: Ru
 
 function Reasons({ run }: { readonly run: Run }) {
   return (
-    <ul class="reasons">
+    <ul>
       {run.reasons.map((reason) => (
         <li>
           <Shown text={capitalized(reason)} most={1_000} />. <Advice reason={reason} state={run.state} />
