@@ -7,8 +7,6 @@ const { uPlot } = /** @type {any} */ (window);
 const PITCH = { least: 5, most: 30 };
 /** So many cells need no slider. */
 const FEW = 5;
-/** How long a cell that has changed takes to appear, milliseconds. */
-const FADE_MS = 500;
 const COLOURS = ['ink', 'paper', 'soft', 'line', 'accent', 'good', 'warn', 'bad', 'whole'];
 const WINDOW_WORDS = new Map([
   ['.', 'not read'],
@@ -24,7 +22,6 @@ const SEAM_WORDS = new Map([
   ['o', 'The seam after it is open.'],
 ]);
 const NUMBER = new Intl.NumberFormat('en-US');
-const isCalm = matchMedia('(prefers-reduced-motion: reduce)');
 
 /** The colours of the page, in its present theme. @param {HTMLElement} box @returns {Record<string, string>} */
 function coloursIn(box) {
@@ -43,10 +40,6 @@ function coloursIn(box) {
  * @property {HTMLCanvasElement} canvas
  * @property {HTMLInputElement} slider
  * @property {HTMLElement} output
- * @property {string} cells what was drawn last
- * @property {string} seams
- * @property {Map<number, number>} since when a cell changed
- * @property {number} frame
  * @property {number} columns
  * @property {number} pitch
  */
@@ -101,7 +94,7 @@ function createPicture(box, figure) {
   const output = document.createElement('output');
   box.append(canvas, label, output);
   /** @type {Picture} */
-  const picture = { canvas, slider, output, cells: '', seams: '', since: new Map(), frame: 0, columns: 1, pitch: 1 };
+  const picture = { canvas, slider, output, columns: 1, pitch: 1 };
   const point = () => {
     const words = describe(figure.dataset, Number(slider.value));
     output.textContent = words;
@@ -112,7 +105,7 @@ function createPicture(box, figure) {
   canvas.addEventListener('pointermove', (event) => {
     const row = Math.floor(event.offsetY / (picture.pitch * 1.2));
     const at = row * picture.columns + Math.floor(event.offsetX / picture.pitch);
-    if (at < 0 || at >= picture.cells.length || slider.value === String(at)) return;
+    if (at < 0 || at > Number(slider.max) || slider.value === String(at)) return;
     slider.value = String(at);
     point();
   });
@@ -168,7 +161,8 @@ function paintCell(context, { x, y, pitch, isLast, isFirst }, { cell, seam, befo
 
 /** @param {HTMLElement} box @param {HTMLElement} figure @param {Picture} picture */
 function paint(box, figure, picture) {
-  const { canvas, cells, seams, since, slider } = picture;
+  const { canvas, slider } = picture;
+  const { cells = '', seams = '' } = figure.dataset;
   const width = box.clientWidth;
   const context = canvas.getContext('2d');
   if (width === 0 || cells === '' || context === null) return;
@@ -181,26 +175,19 @@ function paint(box, figure, picture) {
   canvas.style.height = `${height}px`;
   context.scale(scale, scale);
   const colours = coloursIn(box);
-  const now = performance.now();
   const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
   for (let at = 0; at < cells.length; at++) {
     const column = at % columns;
     const x = column * pitch + Math.round(pitch * 0.13);
     const y = Math.round(Math.floor(at / columns) * pitch * 1.2 + pitch * 0.15);
-    const age = now - (since.get(at) ?? Number.NEGATIVE_INFINITY);
-    if (age > FADE_MS) since.delete(at);
-    context.globalAlpha = age < FADE_MS ? 0.25 + (0.75 * age) / FADE_MS : 1;
     const place = { x, y, pitch, isFirst: column === 0, isLast: column === columns - 1 };
     const states = { cell: cells[at] ?? '.', seam: seams[at] ?? ' ', before: seams[at - 1] ?? ' ' };
     paintCell(context, place, states, colours);
-    context.globalAlpha = 1;
     if (at !== pointed) continue;
     context.strokeStyle = colours.ink ?? '';
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, Math.round(pitch * 0.74) + 2, Math.round(pitch * 0.74) + 2);
   }
-  cancelAnimationFrame(picture.frame);
-  if (since.size > 0) picture.frame = requestAnimationFrame(() => paint(box, figure, picture));
 }
 
 /** @param {HTMLElement} figure */
@@ -208,12 +195,7 @@ function drawWindows(figure) {
   const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
   if (box === null) return;
   const picture = pictures.get(box) ?? createPicture(box, figure);
-  const { cells = '', seams = '', label = '' } = figure.dataset;
-  const isNew = picture.cells === '';
-  for (let at = 0; at < cells.length && !isNew && !isCalm.matches; at++) {
-    if (cells[at] !== picture.cells[at] || seams[at] !== picture.seams[at]) picture.since.set(at, performance.now());
-  }
-  Object.assign(picture, { cells, seams });
+  const { cells = '', label = '' } = figure.dataset;
   picture.canvas.setAttribute('aria-label', label);
   // The captions say enough of a few windows.
   picture.slider.labels?.forEach((label) => {
