@@ -190,26 +190,6 @@ export const OPTIONS = {
   ...OPTION_GROUPS.Processes,
 };
 
-/** Settings that every sink has. */
-export const SINK_OPTIONS = [
-  { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
-  { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook, or two' },
-  { env: 'CATCHWORD_SINK_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook' },
-  { env: 'CATCHWORD_SINK_<NAME>_WHERE', form: 'an SQL expression', help: 'which products a sink gets' },
-  { env: 'CATCHWORD_SINK_<NAME>_FIELDS', form: 'a list, or an SQL expression', help: 'what it gets of each product' },
-];
-
-/** Settings that every channel for notifications has. */
-export const CHANNEL_OPTIONS = [
-  {
-    env: 'CATCHWORD_NOTIFY_<NAME>',
-    form: 'an address such as smtps://user:password@mail.example?from=a@shop.example&to=b@shop.example',
-    help: 'who is notified when something is wrong',
-  },
-  { env: 'CATCHWORD_NOTIFY_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
-  { env: 'CATCHWORD_NOTIFY_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook or Slack' },
-];
-
 type ValueOf<O> =
   O extends Option<infer S, infer F> ? (F extends string ? z.output<S> : z.output<S> | undefined) : never;
 

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { createProgram } from '../../src/cli/program.ts';
 import { EXIT_CODES, VERBS, type Verb } from '../../src/cli/verb-table.ts';
 import { eventSchema } from '../../src/events/event-schema.ts';
-import { CHANNEL_OPTIONS, OPTION_GROUPS, type Option, SINK_OPTIONS } from '../../src/settings/option-table.ts';
+import { OPTION_GROUPS, type Option } from '../../src/settings/option-table.ts';
 import { contextWith } from '../support/in-process.ts';
 
 /* The pages of docs/ that `npm run docs` writes from the tables in src. */
@@ -55,6 +55,26 @@ export async function commandsPage(): Promise<string> {
     ...sections,
   ].join('\n\n')}\n`;
 }
+
+/** Settings that every sink has. */
+const SINK_OPTIONS = [
+  { env: 'CATCHWORD_SINK_<NAME>', form: 'an address such as jsonl:changes.jsonl', help: 'a sink, named in lower case' },
+  { env: 'CATCHWORD_SINK_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook, or two' },
+  { env: 'CATCHWORD_SINK_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook' },
+  { env: 'CATCHWORD_SINK_<NAME>_WHERE', form: 'an SQL expression', help: 'which products a sink gets' },
+  { env: 'CATCHWORD_SINK_<NAME>_FIELDS', form: 'a list, or an SQL expression', help: 'what it gets of each product' },
+];
+
+/** Settings that every channel for notifications has. */
+const CHANNEL_OPTIONS = [
+  {
+    env: 'CATCHWORD_NOTIFY_<NAME>',
+    form: 'an address such as smtps://user:password@mail.example?from=a@shop.example&to=b@shop.example',
+    help: 'who is notified when something is wrong',
+  },
+  { env: 'CATCHWORD_NOTIFY_<NAME>_SECRET', form: 'text', help: 'key that signs the requests of a webhook' },
+  { env: 'CATCHWORD_NOTIFY_<NAME>_HEADERS', form: 'a line for each', help: 'further headers of a webhook or Slack' },
+];
 
 function settingRow({ env, fallback, schema, help, secret }: Option): readonly string[] {
   const names = secret ? `\`${env}\`, \`${env}_FILE\`` : `\`${env}\``;
