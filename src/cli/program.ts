@@ -34,9 +34,7 @@ export async function createProgram(context: CommandContext, argv: readonly stri
   const root = new Command('catchword')
     .description("Keeps an exact local copy of somebody else's product catalog.")
     .version(VERSION)
-    .showHelpAfterError(false)
     .enablePositionalOptions()
-    .showSuggestionAfterError(true)
     .addHelpText('after', helpEnd());
   const called = calledVerbs(argv);
   for (const verb of VERBS) {

@@ -1,5 +1,4 @@
 import { READER } from './accounts/directory.ts';
-import type { RateLimit } from './http/rate-limit.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from './options.ts';
 import type { Sandbox } from './sandbox-server.ts';
 
@@ -15,7 +14,7 @@ type Name = (typeof NAMES)[keyof typeof NAMES];
 /** Everything that a person or a program needs to call the sandbox. */
 export function introduction(
   sandbox: Sandbox,
-  options: Pick<SandboxOptions, 'items' | 'users' | Name> & { readonly rateLimit?: RateLimit },
+  options: Pick<SandboxOptions, 'items' | 'users' | Name> & Partial<Pick<SandboxOptions, 'rateLimit'>>,
 ) {
   const { items, users, rateLimit, apiKeyHeader, accessTokenHeader } = options;
   const { otherApiKey } = SANDBOX_DEFAULTS;
@@ -31,7 +30,7 @@ export function introduction(
     // The sandbox shows every change at once, in lists and in deltas.
     CATCHWORD_DELTA_OVERLAP: '1s',
     CATCHWORD_RATE_LIMIT:
-      rateLimit === undefined ? 'off' : `${rateLimit.maxRequests}/${rateLimit.windowMs === 1_000 ? 's' : 'min'}`,
+      rateLimit == null ? 'off' : `${rateLimit.maxRequests}/${rateLimit.windowMs === 1_000 ? 's' : 'min'}`,
     ...Object.fromEntries(chosen.map(([setting, name]) => [setting, options[name]])),
   };
   const key = `-H '${apiKeyHeader}: ${apiKey}'`;

@@ -7,6 +7,7 @@ import { sameContent } from '../../../catalog/content.ts';
 import type { Run } from '../../../catalog/run-types.ts';
 import { runSummary } from '../../../report/run-text.ts';
 import { count, plural, size, table } from '../../../report/text.ts';
+import { introduction } from '../../../sandbox/introduction.ts';
 import { SANDBOX_DEFAULTS } from '../../../sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../../sandbox/sandbox-server.ts';
 import { createHistory } from '../../../store/history/history.ts';
@@ -40,15 +41,8 @@ async function showOnce(context: CommandContext, json: boolean, db: string): Pro
     if (!json) printLine(context, text);
   };
   const heading = (text: string): void => say(c.bold(text));
-  const settings = {
-    CATCHWORD_BASE_URL: sandbox.url,
-    CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
-    CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
-    CATCHWORD_RATE_LIMIT: 'off',
-    CATCHWORD_DELTA_OVERLAP: '1s',
-    CATCHWORD_DB: db,
-  };
-  const config = checkedSettings(settings, 'source');
+  const { environment } = introduction(sandbox, SANDBOX_DEFAULTS);
+  const config = checkedSettings({ ...environment, CATCHWORD_DB: db }, 'source');
   try {
     await withProgress(context, config, async (runContext, display) => {
       const kept = await startKeeper({ ...runContext, fetching: true });

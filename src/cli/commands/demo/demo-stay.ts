@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { serveUntil, startTogether } from '../../../base/lifecycle.ts';
 import { createLog } from '../../../base/log.ts';
 import { plural } from '../../../report/text.ts';
+import { introduction } from '../../../sandbox/introduction.ts';
 import { SANDBOX_DEFAULTS } from '../../../sandbox/options.ts';
 import { startSandbox } from '../../../sandbox/sandbox-server.ts';
 import { startDaemon } from '../../roles/roles.ts';
@@ -81,9 +82,7 @@ export async function stay(context: CommandContext, { directory, port, items = S
     started.push({ name: 'sandbox', stop: () => sandbox.stop() });
     const free = await choosePort(port);
     const settings = {
-      CATCHWORD_BASE_URL: sandbox.url,
-      CATCHWORD_API_KEY: SANDBOX_DEFAULTS.apiKey,
-      CATCHWORD_ACCESS_TOKEN: SANDBOX_DEFAULTS.accessToken,
+      ...introduction(sandbox, SANDBOX_DEFAULTS).environment,
       CATCHWORD_DB: join(directory, 'catalog.db'),
       CATCHWORD_PER_PAGE: `${PER_PAGE}`,
       CATCHWORD_RATE_LIMIT: `${REQUESTS_PER_SECOND}/s`,
