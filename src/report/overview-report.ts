@@ -1,9 +1,10 @@
-import { CHANGE_OPS, type ChangeOp, holdOf, type Run } from '../catalog/run-types.ts';
+import { CHANGE_OPS, type ChangeOp, type Run } from '../catalog/run-types.ts';
 import type { Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { problemsOf, type Topic } from '../state/problems.ts';
 import type { Store } from '../store/store.ts';
 import { problemText } from './problem-text.ts';
+import { heldRuns } from './run-report.ts';
 import { heldSinkText, sinkLag } from './sink-report.ts';
 import { missedRuns } from './status-report.ts';
 
@@ -19,13 +20,8 @@ const LISTED_SINKS = 10;
 export const COUNTED = 1_000;
 const DAY_MS = 86_400_000;
 
-function heldOf({ runs, removals }: Store, { held }: MirrorState) {
-  const first = runs.held().slice(0, LISTED);
-  const listed = first.map((run) => ({
-    run: run.id,
-    removals: removals.heldCount(run.id, COUNTED + 1),
-    reason: holdOf(run)?.why ?? null,
-  }));
+function heldOf(store: Store, { held }: MirrorState) {
+  const listed = heldRuns(store, store.runs.held().slice(0, LISTED), COUNTED + 1);
   return { listed, more: held.length - listed.length };
 }
 

@@ -1,5 +1,5 @@
 import { iso } from '../base/iso-time.ts';
-import type { Evidence, Run } from '../catalog/run-types.ts';
+import { type Evidence, holdOf, type Run } from '../catalog/run-types.ts';
 import type { Store } from '../store/store.ts';
 
 function evidenceJson({ numItems, lists, updatedShare, commonChange, changedSettings, ...rest }: Evidence) {
@@ -20,6 +20,13 @@ export function runJson(run: Run) {
     finished_at: iso(finishedAt),
     settles_at: iso(settlesAt),
   };
+}
+
+/** Held runs, with how many products each would remove, and why it waits. @param most counts products up to this */
+export function heldRuns({ removals }: Store, runs: readonly Run[], most?: number) {
+  return runs.map((run) => {
+    return { run: run.id, removals: removals.heldCount(run.id, most), reason: holdOf(run)?.why ?? null };
+  });
 }
 
 /** All products that a held run would remove. */

@@ -1,12 +1,12 @@
 import { iso } from '../base/iso-time.ts';
-import { covers, holdOf, type RunKind } from '../catalog/run-types.ts';
+import { covers, type RunKind } from '../catalog/run-types.ts';
 import type { MissedTicks, Plans } from '../catalog/tick.ts';
 import { type MirrorState, openRun } from '../state/mirror-state.ts';
 import { nameOf, problemsOf } from '../state/problems.ts';
 import type { Holder } from '../store/schema/lease.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
-import { runJson } from './run-report.ts';
+import { heldRuns, runJson } from './run-report.ts';
 import { localIso } from './text.ts';
 
 /**
@@ -50,7 +50,6 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
   const { nextFull, nextDelta, timezone } = plans;
   const [last] = store.runs.list(1);
   const daemon = holderJson(store.daemonLease.holder(nowMs));
-  const held = store.runs.held();
   const learned = store.source.learnedRate();
   const open = openRun(state);
   // Nothing starts a run if no daemon is alive.
@@ -72,10 +71,8 @@ export function statusOf(store: Store, state: MirrorState, plans: Plans) {
     running: holderJson(store.keeperLease.holder(nowMs)),
     daemon,
     relay: holderJson(store.relayLease.holder(nowMs)),
-    held: held.map(({ id }) => id),
-    held_runs: held.map((run) => {
-      return { run: run.id, removals: store.removals.heldCount(run.id), reason: holdOf(run)?.why ?? null };
-    }),
+    held: state.held,
+    held_runs: heldRuns(store, store.runs.held()),
     last_run: last === undefined ? null : runJson(last),
     open_run: open && { run: open.id, reasons: open.reasons, rejected: open.rejected, missing: open.missing },
     source_total: full?.evidence?.numItems ?? null,
