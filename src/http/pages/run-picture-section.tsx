@@ -2,18 +2,15 @@ import type { Run } from '../../catalog/run-types.ts';
 import type { ListPicture } from '../../report/run-picture.ts';
 import { count, plural } from '../../report/text.ts';
 
-const NAMES: Record<ListPicture['kind'], string> = {
-  list: 'The catalog',
+const NAMES: Partial<Record<ListPicture['kind'], string>> = {
   delta: 'What changed meanwhile',
   catchup: 'Earlier changes, because the source put its clock back',
   settle: 'What became visible late',
-  repair: 'Repairs',
-  lookup: 'Lookups',
 };
 
 function nameOf({ kind, pass }: ListPicture): string {
   if (pass === 0) return kind === 'list' ? 'The catalog' : 'What changed';
-  return kind === 'list' ? 'The catalog, read again' : NAMES[kind];
+  return NAMES[kind] ?? 'The catalog, read again';
 }
 
 /** The letters of the picture (report/run-watch.ts) in words, for the legend; `some`: how many there are. */
