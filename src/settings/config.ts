@@ -138,7 +138,8 @@ export type ReadSettings = ReturnType<typeof readSettings>;
 /**
  * Reads every setting. No error repeats the value of a secret, nor a password, a query or a fragment of an address.
  * @param needsSource whether the address and the key of the service must be set
- * @returns the valid settings, and an error for each of the others, which names its variable
+ * @returns the valid settings, an error for each of the others, which names its variable, and the function that collects
+ *   the errors, for further checks
  */
 export function readSettings(environment: Environment, needsSource = false) {
   const problems: CatchwordError[] = [];
@@ -168,7 +169,7 @@ export function readSettings(environment: Environment, needsSource = false) {
   const read: Partial<Values> = values;
   const sinks = readNamed('CATCHWORD_SINK_', environment, attempt, read);
   const channels = readNamed('CATCHWORD_NOTIFY_', environment, attempt, read);
-  return { values: { ...read, sinks, channels }, problems };
+  return { values: { ...read, sinks, channels }, problems, attempt };
 }
 
 /** Joins all problems in one error: a line with their number, then a line for each. */

@@ -1,4 +1,4 @@
-import { CatchwordError } from '../../../base/errors.ts';
+import type { CatchwordError } from '../../../base/errors.ts';
 import { channelConfig } from '../../../operate/incidents/channel-config.ts';
 import { checkCron } from '../../../operate/schedule/due.ts';
 import { sinkConfig } from '../../../relay/sink-config.ts';
@@ -18,28 +18,18 @@ export interface ConfigFor {
   readonly nothing: Config;
 }
 
-function problemOf(check: () => unknown): CatchwordError[] {
-  try {
-    check();
-    return [];
-  } catch (error) {
-    if (error instanceof CatchwordError) return [error];
-    throw error;
-  }
-}
-
 /** An error for every setting that is wrong, schedules and addresses of sinks and channels included. */
 export function settingProblems(environment: Environment, need: Need): CatchwordError[] {
-  const { values, problems } = readSettings(environment, need === 'source');
-  const schedules = (['fullCron', 'deltaCron'] as const).flatMap((key) => {
+  const { values, problems, attempt } = readSettings(environment, need === 'source');
+  for (const key of ['fullCron', 'deltaCron'] as const) {
     const { env } = OPTIONS[key];
     const cron = values[key];
     // A default is valid.
-    return cron === undefined || environment[env] === undefined ? [] : problemOf(() => checkCron(env, cron));
-  });
-  const sinks = values.sinks.flatMap((sink) => problemOf(() => sinkConfig(sink)));
-  const channels = values.channels.flatMap((channel) => problemOf(() => channelConfig(channel)));
-  return [...problems, ...schedules, ...sinks, ...channels];
+    if (cron !== undefined && environment[env] !== undefined) attempt(() => checkCron(env, cron));
+  }
+  for (const sink of values.sinks) attempt(() => sinkConfig(sink));
+  for (const channel of values.channels) attempt(() => channelConfig(channel));
+  return problems;
 }
 
 /** @throws CatchwordError CONFIG_INVALID naming everything that is wrong */
