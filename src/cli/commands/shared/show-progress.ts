@@ -11,8 +11,6 @@ import type { CommandContext } from './command-context.ts';
 import { isTerminal } from './output-format.ts';
 import { commandLog, toPerson } from './person-notices.ts';
 
-type Settling = NonNullable<Progress['settling']>;
-
 /** A shorter wait is not mentioned. */
 const LONG_WAIT_MS = 5_000;
 
@@ -53,13 +51,6 @@ function progressDisplay({ clock, stderr }: CommandContext) {
   let first: Progress | undefined;
   let isSettling = false;
 
-  function waits(settling: Settling): void {
-    const left = settlingText(settling);
-    const isLong = (settling.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS;
-    bar?.update({ left });
-    if (bar === null && isLong) stderr.write(`${left}\n`);
-  }
-
   return {
     update: (progress: Progress): void => {
       const { kind, pages, pagesKnown, settling } = progress;
@@ -70,14 +61,16 @@ function progressDisplay({ clock, stderr }: CommandContext) {
       const seconds = Math.max(0.001, (clock.now() - startedAt) / 1000);
       const read = pages - first.pages;
       const left = read === 0 ? '–' : duration(((pagesKnown - pages) / read) * seconds * 1000);
+      const wait = settling && settlingText(settling);
       bar?.setTotal(pagesKnown);
       bar?.update(pages, {
         kind: progress.pass > 0 ? `${kind}, changes since` : kind,
         speed: count(Math.round((progress.items - first.items) / seconds)),
         requests: count(progress.requests),
-        left: (settling && settlingText(settling)) ?? `${left} left`,
+        left: wait ?? `${left} left`,
       });
-      if (settling !== null && !isSettling) waits(settling);
+      const isLong = (settling?.settlesAt ?? 0) - clock.now() > LONG_WAIT_MS;
+      if (bar === null && isLong && !isSettling) stderr.write(`${wait}\n`);
       isSettling = settling !== null;
     },
     stop: (): void => bar?.stop(),
