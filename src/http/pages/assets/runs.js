@@ -35,16 +35,7 @@ function coloursIn(box) {
   return Object.fromEntries(found);
 }
 
-/**
- * @typedef {object} Picture
- * @property {HTMLCanvasElement} canvas
- * @property {HTMLInputElement} slider
- * @property {HTMLElement} output
- * @property {number} columns
- * @property {number} pitch
- */
-
-/** @type {WeakMap<HTMLElement, Picture>} */
+/** The function that draws the picture of each box again. @type {WeakMap<HTMLElement, () => void>} */
 const pictures = new WeakMap();
 /** @type {WeakMap<HTMLElement, any>} */
 const charts = new WeakMap();
@@ -80,8 +71,8 @@ function fitCells(width, cells) {
   return { pitch: PITCH.least, columns: Math.max(1, Math.floor(width / PITCH.least)) };
 }
 
-/** @param {HTMLElement} box @param {HTMLElement} figure @returns {Picture} */
-function createPicture(box, figure) {
+/** Makes the picture of a list. @param {HTMLElement} box in its figure @returns a function that draws what the figure says */
+function createPicture(box) {
   const canvas = document.createElement('canvas');
   canvas.setAttribute('role', 'img');
   const label = document.createElement('label');
@@ -93,25 +84,39 @@ function createPicture(box, figure) {
   label.append(slider);
   const output = document.createElement('output');
   box.append(canvas, label, output);
-  /** @type {Picture} */
-  const picture = { canvas, slider, output, columns: 1, pitch: 1 };
+  const data = () => box.parentElement?.dataset ?? {};
+  const words = () => {
+    const pointed = describe(data(), Number(slider.value));
+    slider.setAttribute('aria-valuetext', pointed);
+    return pointed;
+  };
+  const repaint = () => {
+    const isPointed = document.activeElement === slider || canvas.matches(':hover');
+    paint(box, canvas, data(), isPointed ? Number(slider.value) : -1);
+  };
   const point = () => {
-    const words = describe(figure.dataset, Number(slider.value));
-    output.textContent = words;
-    slider.setAttribute('aria-valuetext', words);
-    paint(box, figure, picture);
+    output.textContent = words();
+    repaint();
   };
   slider.addEventListener('input', point);
-  canvas.addEventListener('pointermove', (event) => {
-    const row = Math.floor(event.offsetY / (picture.pitch * 1.2));
-    const at = row * picture.columns + Math.floor(event.offsetX / picture.pitch);
+  canvas.addEventListener('pointermove', ({ offsetX, offsetY }) => {
+    const { pitch, columns } = fitCells(box.clientWidth, Number(slider.max) + 1);
+    const at = Math.floor(offsetY / (pitch * 1.2)) * columns + Math.floor(offsetX / pitch);
     if (at < 0 || at > Number(slider.max) || slider.value === String(at)) return;
     slider.value = String(at);
     point();
   });
-  new ResizeObserver(() => paint(box, figure, picture)).observe(box);
-  pictures.set(box, picture);
-  return picture;
+  new ResizeObserver(repaint).observe(box);
+  return () => {
+    const { cells = '', label: name = '' } = data();
+    canvas.setAttribute('aria-label', name);
+    // The captions say enough of a few windows.
+    label.hidden = cells.length < FEW;
+    slider.max = String(Math.max(0, cells.length - 1));
+    const pointed = words();
+    if (output.textContent !== '') output.textContent = pointed;
+    repaint();
+  };
 }
 
 /**
@@ -159,23 +164,19 @@ function paintCell(context, { x, y, pitch, isLast, isFirst }, { cell, seam, befo
   }
 }
 
-/** @param {HTMLElement} box @param {HTMLElement} figure @param {Picture} picture */
-function paint(box, figure, picture) {
-  const { canvas, slider } = picture;
-  const { cells = '', seams = '' } = figure.dataset;
+/** @param {HTMLElement} box @param {HTMLCanvasElement} canvas @param {DOMStringMap} data @param {number} pointed -1: none */
+function paint(box, canvas, { cells = '', seams = '' }, pointed) {
   const width = box.clientWidth;
   const context = canvas.getContext('2d');
   if (width === 0 || cells === '' || context === null) return;
   const { pitch, columns } = fitCells(width, cells.length);
   const height = Math.ceil(cells.length / columns) * pitch * 1.2 + 2;
   const scale = devicePixelRatio;
-  Object.assign(picture, { pitch, columns });
   canvas.width = Math.round(width * scale);
   canvas.height = Math.round(height * scale);
   canvas.style.height = `${height}px`;
   context.scale(scale, scale);
   const colours = coloursIn(box);
-  const pointed = document.activeElement === slider || canvas.matches(':hover') ? Number(slider.value) : -1;
   for (let at = 0; at < cells.length; at++) {
     const column = at % columns;
     const x = column * pitch + Math.round(pitch * 0.13);
@@ -188,24 +189,6 @@ function paint(box, figure, picture) {
     context.lineWidth = 2;
     context.strokeRect(x - 1, y - 1, Math.round(pitch * 0.74) + 2, Math.round(pitch * 0.74) + 2);
   }
-}
-
-/** @param {HTMLElement} figure */
-function drawWindows(figure) {
-  const box = /** @type {HTMLElement | null} */ (figure.querySelector('[data-drawn]'));
-  if (box === null) return;
-  const picture = pictures.get(box) ?? createPicture(box, figure);
-  const { cells = '', label = '' } = figure.dataset;
-  picture.canvas.setAttribute('aria-label', label);
-  // The captions say enough of a few windows.
-  picture.slider.labels?.forEach((label) => {
-    label.hidden = cells.length < FEW;
-  });
-  picture.slider.max = String(Math.max(0, cells.length - 1));
-  const words = describe(figure.dataset, Number(picture.slider.value));
-  picture.slider.setAttribute('aria-valuetext', words);
-  if (picture.output.textContent !== '') picture.output.textContent = words;
-  paint(box, figure, picture);
 }
 
 const DAY_MS = 86_400_000;
@@ -348,7 +331,13 @@ function drawCharts(element, selector, read) {
 
 /** @param {ParentNode} element */
 function drawAll(element) {
-  for (const figure of element.querySelectorAll('figure.windows')) drawWindows(/** @type {HTMLElement} */ (figure));
+  /** @type {NodeListOf<HTMLElement>} */
+  const boxes = element.querySelectorAll('figure.windows > [data-drawn]');
+  for (const box of boxes) {
+    const draw = pictures.get(box) ?? createPicture(box);
+    pictures.set(box, draw);
+    draw();
+  }
   drawCharts(element, 'figure.pace', paceOf);
   drawCharts(element, 'figure.chart', historyOf);
 }
