@@ -300,7 +300,6 @@ it.each([
 it.each([
   ['s3://books/x', '', 'the access key is missing or not valid'],
   ['s3://books/x', 'KEY_WITHOUT_A_SECRET', 'the access key is missing or not valid'],
-  ['s3://books/x', 'KEY:wJalrXUt:FEMI', 'the access key is missing or not valid'],
   ['s3://books/x', 'KEY:wJa:lrXUt:FEMI', 'the access key is missing or not valid'],
   ['s3://books/x?endpoint=minio.example', 'id:secret', 'the value of endpoint is not valid'],
   ['s3://books/x?every=2m', 'id:secret', 'the value of every is not valid'],
@@ -319,7 +318,7 @@ it('a secret key of a bucket may be percent-encoded, for its colons, and is mask
   expect(await sink?.check(NEVER)).toContain('the bucket can be written');
   const config = configAt(address, `${S3_KEY.id}:wJal%3ArXUt`);
   expect(config.errorText(new Error('the key wJal:rXUt, or wJal%3ArXUt'))).toBe('the key [secret], or [secret]');
-  await expect(configAt(address, 'KEY:wJal:rXUt').make()).rejects.toMatchObject({
+  await expect(configAt(address, 'KEY:wJal:rXUt:FEMI:').make()).rejects.toMatchObject({
     hint: expect.stringMatching(/^(?!.*rXUt).*write %3A for a colon/),
   });
 });
