@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts';
 import { CatchwordError, fromErrorRecord, hasCode } from '../base/errors.ts';
+import { repeat } from '../base/lifecycle.ts';
 import type { Logger } from '../base/log.ts';
 import { publish } from '../base/telemetry.ts';
 import type { CapturedPage, FetchOutcome } from '../catalog/page-types.ts';
@@ -57,14 +58,6 @@ function requireSpace(path: string, minFreeBytes: number | null): void {
   const hint =
     'Free space, or move CATCHWORD_DB; the run goes on from where it is. npx catchword doctor says what VACUUM would free.';
   throw new CatchwordError('MIRROR_DISK_LOW', what, { hint });
-}
-
-/** Calls `tick` regularly. Timed by sleeping, not by the clock, which may be set back meanwhile. */
-async function repeat(clock: Clock, ended: AbortSignal, tick: () => void): Promise<void> {
-  while (!ended.aborted) {
-    await clock.sleep(RECONCILE_MS, ended).catch(() => {});
-    if (!ended.aborted) tick();
-  }
 }
 
 /** Takes outcomes: applies a page, or decides what its error means. @param note marks pages as read that were applied */
@@ -188,15 +181,15 @@ export async function readPass(pass: Pass, context: PassContext, onRead: OnRead)
   windows.noteCheckpoints();
   signal.addEventListener('abort', onAbort, { once: true });
   consumer.take = handle;
-  const ended = new AbortController();
-  const reconciling = repeat(clock, ended.signal, () => {
+  function reconcile(): void {
     isReconcileDue = true;
     try {
       note(applier.flush(BATCH_AGE_MS));
     } catch (error) {
       end(error);
     }
-  });
+  }
+  const reconciling = repeat({ name: 'reconcile', clock, everyMs: RECONCILE_MS, turn: reconcile });
   try {
     await loop();
     return resized;
@@ -204,7 +197,6 @@ export async function readPass(pass: Pass, context: PassContext, onRead: OnRead)
     signal.removeEventListener('abort', onAbort);
     consumer.take = () => {};
     publish({ of: 'queue', pages: 0 });
-    ended.abort();
-    await reconciling;
+    await reconciling.stop();
   }
 }
