@@ -164,10 +164,7 @@ export function createKeeper(options: KeeperOptions) {
 
   return {
     /** As `run`, but only resumes; returns null if no run is unfinished. */
-    resume: async (signal: AbortSignal): Promise<Run | null> => {
-      if (store.runs.unfinished() === undefined) return null;
-      return await whileLeased(options, signal, resumeUnder);
-    },
+    resume: (signal: AbortSignal): Promise<Run | null> => whileLeased(options, signal, resumeUnder),
     /**
      * Resumes the run that an earlier process left unfinished, or starts a new one, and reads it to its end.
      * @returns the run; null if another scheduler started the run of this tick
