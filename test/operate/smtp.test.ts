@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { expect, it, onTestFinished } from 'vitest';
 import { type ChannelConfig, channelConfig } from '../../src/operate/incidents/channel-config.ts';
-import { sendWithin } from '../../src/operate/incidents/deliver.ts';
 import { testMessage } from '../../src/operate/incidents/message-text.ts';
 import { readSettings } from '../../src/settings/config.ts';
 import { makeCertificate } from '../support/certificate.ts';
@@ -56,7 +55,7 @@ function mail(port: number, query = `${TO}&tls=off`, account = ''): ChannelConfi
 
 async function send(config: ChannelConfig, name: string | undefined = 'books'): Promise<string | null> {
   const message = testMessage('mail', { name, host: 'shop-1' }, Date.now());
-  return await sendWithin(config, message, new AbortController().signal);
+  return await (await config.make())(message, new AbortController().signal);
 }
 
 /** Why a mail was not sent, as the log shows it. */
@@ -169,10 +168,11 @@ it('gives a retried message the same Message-ID', async () => {
   });
   const message = testMessage('mail', { name: undefined, host: 'shop-1' }, Date.now());
   const { signal } = new AbortController();
-  await expect(sendWithin(mail(port), message, signal)).rejects.toThrow('later');
+  const sendAgain = await mail(port).make();
+  await expect(sendAgain(message, signal)).rejects.toThrow('later');
   isDown = false;
-  await sendWithin(mail(port), message, signal);
-  await sendWithin(mail(port), message, signal);
+  await sendAgain(message, signal);
+  await sendAgain(message, signal);
   const ids = mails.map(({ text }) => /^Message-ID: (<[0-9a-f]{32}@shop\.example>)\r$/m.exec(text)?.[1]);
   expect(ids).toEqual([expect.any(String), ids[0]]);
 });

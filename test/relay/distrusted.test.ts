@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { SMTPServer } from 'smtp-server';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { sendWithin } from '../../src/operate/incidents/deliver.ts';
 import { startHeartbeat } from '../../src/operate/incidents/heartbeat.ts';
 import { testMessage } from '../../src/operate/incidents/message-text.ts';
 import { channel } from '../operate/scene.ts';
@@ -138,15 +137,19 @@ it.each(['webhook', 'slack', 'smtp', 'smtps'])(
     const mail = `${kind}://127.0.0.1:${port}?from=a@shop.example&to=b@shop.example`;
     const config = channel('c', kind.startsWith('smtp') ? mail : `${kind}+https://127.0.0.1:${port}/#allow=private`);
     const message = testMessage('c', { name: undefined, host: 'h' }, 0);
-    const failed = sendWithin(config, message, new AbortController().signal);
-    await expect(failed).rejects.toMatchObject({ failure: 'misconfigured', message: `${PROBLEM}. ${HINT}` });
+    const send = await config.make();
+    await expect(send(message, new AbortController().signal)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: `${PROBLEM}. ${HINT}`,
+    });
   },
 );
 
 it('a channel with smtps:// at a port with STARTTLS says so', async () => {
   const config = channel('c', `smtps://127.0.0.1:${await mailPort(false)}?from=a@shop.example&to=b@shop.example`);
   const message = testMessage('c', { name: undefined, host: 'h' }, 0);
-  await expect(sendWithin(config, message, new AbortController().signal)).rejects.toMatchObject({
+  const send = await config.make();
+  await expect(send(message, new AbortController().signal)).rejects.toMatchObject({
     failure: 'misconfigured',
     message: 'this port does not encrypt from the start: use smtp://, for STARTTLS',
   });

@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { CatchwordError, usageError } from '../../base/errors.ts';
 import { type ChannelConfig, channelConfig } from '../../operate/incidents/channel-config.ts';
-import { sendWithin } from '../../operate/incidents/deliver.ts';
 import { testMessage } from '../../operate/incidents/message-text.ts';
 import { notifierSettings } from '../../operate/incidents/notifier.ts';
 import { loadSettings } from './shared/checked-settings.ts';
@@ -27,7 +26,8 @@ async function test(context: CommandContext, given: string): Promise<void> {
   const { sender } = notifierSettings(config);
   let note: string | null;
   try {
-    note = await sendWithin(channel, testMessage(name, sender, context.clock.now()), context.signal);
+    const send = await channel.make();
+    note = await send(testMessage(name, sender, context.clock.now()), context.signal);
   } catch (error) {
     if (context.signal.aborted) throw new CatchwordError('INTERRUPTED', 'the test was stopped');
     if (error instanceof CatchwordError) throw error;

@@ -25,7 +25,7 @@ export interface Message {
 }
 
 /**
- * Sends one message, and leaves nothing open.
+ * Sends one message within a time limit of its own, and leaves nothing open.
  * @returns what else the operator should know, such as addresses that the server refused; null if all is well
  * @throws SinkError, or anything: the message is tried again
  */

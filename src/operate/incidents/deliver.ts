@@ -3,11 +3,9 @@ import type { Clock } from '../../base/clock.ts';
 import { iso } from '../../base/iso-time.ts';
 import type { Logger } from '../../base/log.ts';
 import { isSinkError } from '../../relay/sink.ts';
-import { answerWithin } from '../../relay/with-timeout.ts';
 import type { WaitingNotice } from '../../store/rows/incident-rows.ts';
 import type { LeasedDaemon } from '../../store/schema/writers.ts';
 import type { Store } from '../../store/store.ts';
-import type { Message } from './channel.ts';
 import type { ChannelConfig } from './channel-config.ts';
 import { messageOf, type Sender } from './message-text.ts';
 
@@ -21,8 +19,6 @@ export interface DeliverOptions {
 
 /** After this time a message is given up, milliseconds. */
 const GIVE_UP_MS = 86_400_000;
-/** Longer than any limit of a channel. */
-const TIMEOUT_MS = 120_000;
 const MAX_PAUSE_MS = 10 * 60_000;
 /** For failures that do not pass by themselves, such as a rejected password. */
 const MAX_LASTING_PAUSE_MS = PATIENCE_MS;
@@ -42,15 +38,6 @@ function pauseAfter(error: unknown, attempts: number, { clock }: DeliverOptions)
   return Math.round(Math.max(Math.min(retryAfterMs, PATIENCE_MS), backoff));
 }
 
-/** Sends one message, within a time that no channel exceeds. */
-export async function sendWithin(
-  channel: ChannelConfig,
-  message: Message,
-  signal: AbortSignal,
-): Promise<string | null> {
-  return await answerWithin(TIMEOUT_MS, async (deadline) => (await channel.make())(message, deadline), signal);
-}
-
 /**
  * Sends what waits for a channel, in one message. After a failure the mirror notes when to try again, so that a restart
  * changes nothing.
@@ -67,7 +54,8 @@ export async function deliver(channel: ChannelConfig, options: DeliverOptions, s
   try {
     // Another process may have taken over since.
     leased.check();
-    const note = await sendWithin(channel, messageOf(waiting, store.incarnation, sender), signal);
+    const send = await channel.make();
+    const note = await send(messageOf(waiting, store.incarnation, sender), signal);
     if (note !== null) log.warn({ channel: name, reason: note }, 'a notification did not reach everybody');
   } catch (error) {
     if (signal.aborted) return;
