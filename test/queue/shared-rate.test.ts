@@ -20,7 +20,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   /** Milliseconds until the second of two requests that are asked for at once. */
   async function intervalOf(source: string): Promise<number> {
     await redis.admin().del(toKey(source)('next-request'));
-    expect(await createRedisTurns(redis.admin(), toKey(source)).take()).toMatchObject({ ms: 0 });
+    expect(await createRedisTurns(redis.admin(), source).take()).toMatchObject({ ms: 0 });
     const [seconds = 0, micros = 0] = (await redis.admin().time()).map(Number);
     const next = Number(await redis.admin().get(toKey(source)('next-request')));
     return next === 0 ? 0 : next - (seconds * 1_000 + micros / 1_000);
@@ -60,7 +60,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
       waits.push(ms);
       await place.queue.add([]);
     };
-    const turns = createFetcherTurns(redis.admin(), toKey(place.source), { clock: { ...clock, sleep }, trouble });
+    const turns = createFetcherTurns(redis.admin(), place.source, { clock: { ...clock, sleep }, trouble });
     await turns.acquire(new AbortController().signal);
     expect(waits).toEqual([500]);
   });
@@ -117,7 +117,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     await place.queue.add([]);
     const taken: string[] = [];
     async function takeTurns(name: string, lateMs: number): Promise<void> {
-      const turns = createRedisTurns(redis.admin(), toKey(place.source));
+      const turns = createRedisTurns(redis.admin(), place.source);
       while (taken.length < 12) {
         const { ms } = await turns.take();
         if (ms === 0) taken.push(name);
@@ -131,7 +131,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   it('turns are given again when the clock of Redis was put back, and a pause does not become longer', async () => {
     const place = await openPlace(redis.url(), { intervalMs: 200 });
     await place.queue.add([]);
-    const [key, turns] = [toKey(place.source), createRedisTurns(redis.admin(), toKey(place.source))];
+    const [key, turns] = [toKey(place.source), createRedisTurns(redis.admin(), place.source)];
     const ahead = clock.now() + 600_000;
     await redis.admin().set(key('next-request'), ahead);
     expect((await turns.take()).ms).toBeLessThanOrEqual(200);
@@ -145,7 +145,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const place = await openPlace(redis.url());
     await place.queue.add([]);
     const own = redis.admin().duplicate();
-    const turns = createRedisTurns(own, toKey(place.source));
+    const turns = createRedisTurns(own, place.source);
     expect(await turns.take()).toMatchObject({ ms: 0 });
     // Statements are compared by the second.
     await clock.sleep(1_100);

@@ -179,7 +179,7 @@ export async function createBullQueue(options: BullQueueOptions): Promise<BullQu
   const fetchQueue = openQueue(names.fetch, producer);
   const applyQueue = openQueue(names.apply(mirror), producer);
   const queues = [fetchQueue, applyQueue];
-  const stated = createStatedPace(fetchQueue, producer, mirror, clock);
+  const stated = createStatedPace(producer, options.source, mirror, clock);
   const watchFetchers = createFetcherWatch(fetchQueue, log);
   await Promise.all(queues.map((queue) => queue.waitUntilReady()));
 

@@ -95,7 +95,7 @@ export async function startFetcher(options: FetcherOptions) {
   }
 
   const fetching = startWorker({ ...options, trouble }, names.fetch, work, { concurrency });
-  const turns = createFetcherTurns(fetching.connection, (part) => fetching.worker.toKey(part), { clock, trouble });
+  const turns = createFetcherTurns(fetching.connection, options.source, { clock, trouble });
   // The queue heeds the errors of the client, too.
   const client: Pacer = { acquire: turns.acquire, succeeded: () => {}, heed: async () => {} };
   // A setting of the client may be wrong; an open worker would then keep the process from ending.

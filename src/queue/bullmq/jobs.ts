@@ -22,7 +22,7 @@ export interface QueueOptions extends QueuePlace, Omit<ConnectionOptions, 'troub
 }
 
 /** Names the queues of a source. Its mirrors share the fetchers, and so the rate limit; each has its own `apply` queue. */
-export function queueNames({ source }: QueuePlace) {
+export function queueNames({ source }: Pick<QueuePlace, 'source'>) {
   return {
     fetch: `fetch-${source}`,
     runs: `runs-${source}`,

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { type Clock, createPauses } from '../../base/clock.ts';
 import { messageOf } from '../../base/errors.ts';
@@ -29,12 +28,15 @@ const RETRY_MS = 500;
 const LEFT_MS = 3_000;
 
 /**
- * Last parts of the keys: what each keeper stated (hash), when the next request may be made, the pause (its end and its
- * length), and the processes that wait for a turn: in which order (sorted set), and when each asked last (hash).
+ * The keys of a source, in the order in which the script gets them: what each keeper stated (hash), when the next request
+ * may be made, the pause (its end and its length), and the processes that wait for a turn: in which order (sorted set), and
+ * when each asked last (hash).
  */
-const PARTS = ['keepers', 'next-request', 'pause', 'waiting', 'asked'] as const;
-
-type ToKey = (part: string) => string;
+function keysOf(source: string) {
+  const key = (part: string): string => `${PREFIX}:${queueNames({ source }).fetch}:${part}`;
+  const [keepers, next, pause] = [key('keepers'), key('next-request'), key('pause')];
+  return { keepers, next, pause, waiting: key('waiting'), asked: key('asked') };
+}
 
 /**
  * Begins a pause of ARGV[1] ms, unless the current one ends later; then takes a turn, unless there is a pause.
@@ -101,8 +103,8 @@ const TAKE = `
 const TAKE_SHA = createHash('sha1').update(TAKE).digest('hex');
 
 /** Takes turns with all processes of the source. @param own the pace of a command, null for no limit; not for a fetcher */
-export function createRedisTurns(redis: Redis, toKey: ToKey, own?: () => Pace | null) {
-  const keys = PARTS.map(toKey);
+export function createRedisTurns(redis: Redis, source: string, own?: () => Pace | null) {
+  const keys = Object.values(keysOf(source));
   const name = randomUUID();
   let isReconnected = false;
   /** When the connection was made again, by Redis's clock: it may have come back with an old state. */
@@ -137,8 +139,8 @@ export function createRedisTurns(redis: Redis, toKey: ToKey, own?: () => Pace | 
 }
 
 /** Turns of a fetcher. It waits while Redis does not answer. */
-export function createFetcherTurns(redis: Redis, toKey: ToKey, { clock, trouble }: Omit<ConnectionOptions, 'log'>) {
-  const turns = createRedisTurns(redis, toKey);
+export function createFetcherTurns(redis: Redis, source: string, { clock, trouble }: Omit<ConnectionOptions, 'log'>) {
+  const turns = createRedisTurns(redis, source);
   /** Pauses that Redis does not know yet. */
   const unsaid = createPauses();
   return {
@@ -177,10 +179,9 @@ function slower(one: Pace, other: Pace): Pace {
 }
 
 /** The keeper's part: it states its pace and its pause. */
-export function createStatedPace(fetchQueue: Queue, redis: Redis, mirror: string, clock: Clock) {
-  const toKey = (part: string): string => fetchQueue.toKey(part);
-  const [keepers, next, pause] = [toKey('keepers'), toKey('next-request'), toKey('pause')];
-  const turns = createRedisTurns(redis, toKey);
+export function createStatedPace(redis: Redis, source: string, mirror: string, clock: Clock) {
+  const { keepers, next, pause } = keysOf(source);
+  const turns = createRedisTurns(redis, source);
   /** When this keeper stated its pace last, by Redis's clock. */
   let statedAt = 0;
   /** The slowest pace since the last statement; null before the first. */
@@ -243,13 +244,8 @@ export function connectTurns({ redisUrl, source }: QueuePlace, onGone: (reason: 
   redis.on('error', (error) => {
     lost ??= error;
   });
-  const name = queueNames({ redisUrl, source }).fetch;
   let own: Pace | null = null;
-  const turns = createRedisTurns(
-    redis,
-    (part) => `${PREFIX}:${name}:${part}`,
-    () => own,
-  );
+  const turns = createRedisTurns(redis, source, () => own);
   return {
     take: async (pace: Pace | null) => {
       own = pace;
