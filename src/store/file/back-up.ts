@@ -1,12 +1,12 @@
 import { constants, lstatSync, realpathSync, renameSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { syncDirectory } from '../../base/durable-names.ts';
-import { CatchwordError, usageError } from '../../base/errors.ts';
+import { usageError } from '../../base/errors.ts';
 import { holdFile, NO_LOCKS } from '../../base/file-lock.ts';
 import { backupFailed, type Copied, removeCopy } from './copy-mirror.ts';
 import { type Copy, copyInterrupted } from './copy-subprocess.ts';
 import { nameOf } from './inode-check.ts';
-import { COMPANIONS, lookAt, mayUse } from './mirror-path.ts';
+import { COMPANIONS, lookAt, mayUse, preparePlace } from './mirror-path.ts';
 
 export interface CopyOptions {
   readonly copy: Copy;
@@ -70,10 +70,7 @@ export function checkedTarget(file: string, db: string): string {
  * @throws CatchwordError USAGE, NOT_FOUND, MIRROR_UNUSABLE, MIRROR_BUSY, BACKUP_FAILED, INTERRUPTED
  */
 export async function backUp(db: string, file: string, options: CopyOptions): Promise<Copied> {
-  if (lookAt(db) === undefined) {
-    const hint = 'Set CATCHWORD_DB to its path.';
-    throw new CatchwordError('NOT_FOUND', `no mirror at ${resolve(db)}`, { hint });
-  }
+  preparePlace(resolve(db), { mustExist: true, readOnly: true });
   const target = checkedTarget(file, db);
   const part = partOf(target);
   return await withOwnFile(target, () =>
