@@ -1,7 +1,7 @@
 import type { Run } from '../catalog/run-types.ts';
 import { type Disk, diskOf } from '../store/file/open-mirror-file.ts';
 import type { EndedRun } from '../store/rows/recent-runs.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { holdsLog, type SinkRow } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { Store } from '../store/store.ts';
 
@@ -63,7 +63,7 @@ function freshnessOf(asOf: number | null, nowMs: number, maxAgeMs: number): Fres
  */
 function unusualRun({ runs }: Store, ended: readonly EndedRun[], sinks: readonly SinkRow[]) {
   const newest = ended.find(({ state }) => state !== 'failed');
-  const fed = sinks.filter(({ configured, state }) => configured && state !== 'disabled');
+  const fed = sinks.filter(holdsLog);
   const found = runs.unusual(Math.min((newest?.id ?? 0) - 1, ...fed.map(({ approvedRun }) => approvedRun)));
   if (found === undefined) return undefined;
   return { ...found, waiting: fed.flatMap(({ name, approvedRun }) => (approvedRun < found.run ? [name] : [])) };

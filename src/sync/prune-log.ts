@@ -1,5 +1,5 @@
 import type { Logger } from '../base/log.ts';
-import type { SinkRow } from '../store/rows/sink-rows.ts';
+import { holdsLog } from '../store/rows/sink-rows.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { KeeperWriter, LeasedKeeper } from '../store/schema/writers.ts';
 import type { RunSettings } from './run-settings.ts';
@@ -8,11 +8,6 @@ import type { RunSettings } from './run-settings.ts';
 const STEP = 10_000;
 /** Transactions per call. A run seldom needs more for what it has written; a long log is pruned over several runs. */
 const STEPS = 100;
-
-/** Whether the log keeps records that the sink has not confirmed. */
-function holdsLog({ configured, state }: SinkRow): boolean {
-  return configured && state !== 'disabled';
-}
 
 /**
  * Drops records of the change log that are superseded, older than the retention, and confirmed by every sink. A broken

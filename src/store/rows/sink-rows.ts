@@ -28,6 +28,11 @@ export type SinkState = SinkRow['state'];
 /** A sink as the mirror knows it: see schema.ts. */
 export type SinkRow = Readonly<typeof sinks.$inferSelect>;
 
+/** Whether the log keeps records that the sink has not confirmed. */
+export function holdsLog({ configured, state }: Pick<SinkRow, 'configured' | 'state'>): boolean {
+  return configured && state !== 'disabled';
+}
+
 /** How many products of a store still differ after a comparison. */
 export function remaining(counts: Pick<CheckCounts, Difference | 'repaired'>): number {
   const { differing, missing, extra, repaired } = counts;
