@@ -2,8 +2,8 @@ import { CatchwordError } from '../../base/errors.ts';
 import { duration, time } from '../../report/text.ts';
 import type { Store } from '../../store/store.ts';
 
-/** A decision does not wait for the end of a longer pause; milliseconds. */
-const LONGEST_WAIT_MS = 3_600_000;
+/** A decision that waited longer is not carried out, because it may not be wanted any more; milliseconds. */
+export const LONGEST_WAIT_MS = 3_600_000;
 
 /** @throws CatchwordError SOURCE_RATE_LIMITED if the source asked for a pause that is too long to wait for */
 export function checkPause({ source }: Pick<Store, 'source'>, nowMs: number): void {

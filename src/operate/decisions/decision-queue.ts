@@ -7,6 +7,7 @@ import type { ActionRow } from '../../store/rows/decision-rows.ts';
 import type { KeeperWriter } from '../../store/schema/writers.ts';
 import type { Keeper } from '../../sync/keeper.ts';
 import { createReviews } from './carry-out-review.ts';
+import { LONGEST_WAIT_MS } from './check-pause.ts';
 import { isReview, type ReviewOptions } from './held-run-review.ts';
 
 /*
@@ -23,8 +24,6 @@ import { isReview, type ReviewOptions } from './held-run-review.ts';
 
 /** How often to look for decisions; milliseconds. */
 const LOOK_MS = 1_000;
-/** A decision that waited longer is not carried out: it may not be wanted any more. */
-const LONGEST_WAIT_MS = 3_600_000;
 
 export interface AskedOptions extends ReviewOptions {
   readonly keeper: Pick<Keeper, 'run'>;
