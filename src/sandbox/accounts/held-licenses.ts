@@ -1,9 +1,9 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import { isWritable } from '../../xml/write.ts';
 import type { Assets } from '../assets/asset-store.ts';
 import type { Numbering } from '../catalog/product-numbers.ts';
 import { attribute, CODES, codeRejection } from '../http/reply.ts';
-import { shapeOf } from '../http/validate.ts';
 
 /**
  * `download` is the newer word for `downloadable`; services use both.
@@ -17,7 +17,7 @@ export const CODE_USES = ['code-api', 'add-drop', 'promotional', 'p+e', 'demo'] 
 /** The attributes of a license (interface, 2.3). The meaning of `term` and `part_of` is not shown. */
 export const licenseSchema = z
   .object({
-    ...shapeOf(['imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'kind'] as const, attribute),
+    ...recordOf(attribute, 'imprint', 'publisher', 'name', 'sku', 'isbn', 'part_of', 'term', 'kind'),
     'code-use': z.enum(CODE_USES).meta({ xml: { attribute: true } }),
     type: z.enum(LICENSE_TYPES).meta({ xml: { attribute: true } }),
     expiration: attribute.describe('never, an RFC 1123 date or an ISO 8601 date'),

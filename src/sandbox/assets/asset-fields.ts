@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isIsbn } from '../../base/isbn.ts';
 import { isoTime } from '../../base/iso-time.ts';
-import { shapeOf } from '../http/validate.ts';
+import { recordOf } from '../../base/record-of.ts';
 
 /*
  * The request of an asset: interface, section 2.1. Numbers and booleans may be in quotes. Unknown fields are ignored, and
@@ -56,7 +56,7 @@ export const IDENTIFIER_KEYS = [
   'vbid13_alias',
 ] as const;
 export type IdentifierKey = (typeof IDENTIFIER_KEYS)[number];
-const identifiers = z.object(shapeOf(IDENTIFIER_KEYS, isbns));
+const identifiers = z.object(recordOf(isbns, ...IDENTIFIER_KEYS));
 
 /** Runs a check of an object even if members of it are wrong, so that every problem is named. */
 const ALWAYS = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };

@@ -1,11 +1,10 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import { PUBLISHERS } from '../catalog/title-words.ts';
-import { shapeOf } from '../http/validate.ts';
 import type { AssetFields } from './kept-asset.ts';
 
 const generatedItem = z.object({
-  ...shapeOf(['title', 'subtitle', 'kind', 'language', 'on_sale_date'] as const, z.string()),
-  ...shapeOf(['publisher', 'format', 'created'] as const, z.string()),
+  ...recordOf(z.string(), 'title', 'subtitle', 'kind', 'language', 'on_sale_date', 'publisher', 'format', 'created'),
   /** NaN for the word "null", which is an oddity of services. */
   edition: z.coerce.number().catch(Number.NaN),
   contributors: z.array(z.object({ name: z.string() })),

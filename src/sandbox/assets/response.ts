@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { canonicalIsbn, isIsbn } from '../../base/isbn.ts';
+import { recordOf } from '../../base/record-of.ts';
 import { hash } from '../catalog/random.ts';
 import { KINDS, PUBLISHERS } from '../catalog/title-words.ts';
-import { shapeOf } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 import { assetUpdate, ECHOED_FLAGS, ECHOED_TEXTS, IDENTIFIER_KEYS } from './asset-fields.ts';
 import { type Asset, type AssetFields, buildStatusOf, fileTypeOf, onSaleOf, publisherOf } from './kept-asset.ts';
@@ -33,8 +33,8 @@ const variant = z.object({
 export const assetResponseSchema = z.object({
   vbid: z.string(),
   id: z.int(),
-  ...shapeOf(TEXTS, text),
-  ...shapeOf([...Object.keys(ECHOED_FLAGS), ...INTERNAL_FLAGS], z.boolean().default(false)),
+  ...recordOf(text, ...TEXTS),
+  ...recordOf(z.boolean().default(false), ...Object.keys(ECHOED_FLAGS), ...INTERNAL_FLAGS),
   created: z.iso.datetime(),
   edition: z.int().min(0).max(127).nullable().default(null),
   copy_drm_limit: z.int().default(-1),

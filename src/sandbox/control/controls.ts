@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
+import { recordOf } from '../../base/record-of.ts';
 import { CODE_USES, expiresAt, LICENSE_TYPES } from '../accounts/held-licenses.ts';
 import { mutation } from '../catalog/changing-catalog.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
-import { shapeOf, validate } from '../http/validate.ts';
+import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 /** Text without control characters, halves of surrogates and others that XML cannot hold. */
@@ -23,7 +24,7 @@ const grant = z.strictObject({
   type: z.enum(LICENSE_TYPES).default('downloadable'),
   expiration: expiration.optional(),
   code_use: z.enum(CODE_USES).optional(),
-  ...shapeOf(['name', 'publisher', 'imprint', 'isbn', 'part_of', 'term', 'kind'] as const, xmlText.optional()),
+  ...recordOf(xmlText.optional(), 'name', 'publisher', 'imprint', 'isbn', 'part_of', 'term', 'kind'),
 });
 const failure = z.strictObject({ ...userId.shape, code: z.int().min(100).max(999).nullable() });
 const guid = z.string().regex(/^[0-9A-Z]{8,64}$/, 'must be 8 to 64 upper-case letters and digits');

@@ -25,11 +25,6 @@ function describe(issue: z.core.$ZodRawIssue): string | undefined {
   return undefined;
 }
 
-/** The members of an object that all have one schema. */
-export function shapeOf<Name extends string, T extends z.ZodType>(names: readonly Name[], schema: T) {
-  return Object.fromEntries(names.map((name) => [name, schema])) as Record<Name, T>;
-}
-
 /**
  * Parses a value by its schema.
  * @throws Rejection 422 (or `status`) with the first problem of each wrong member, as in `prices/0/amount: …`

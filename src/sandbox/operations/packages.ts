@@ -1,10 +1,11 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import { positive, quotable } from '../assets/asset-fields.ts';
 import { hash } from '../catalog/random.ts';
 import { parseJson } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { jsonReply, Rejection, type Reply } from '../http/reply.ts';
-import { shapeOf, validate } from '../http/validate.ts';
+import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 const price = quotable('must be a number of at least 0', (params) => z.number(params).min(0, params), /^\d+(\.\d+)?$/);
@@ -44,7 +45,7 @@ const packageRemoval = z.looseObject({ products: z.array(z.string()) });
 /** The defaults are for fields that were not sent. Additional fields are repeated. */
 const packageResponse = z.looseObject({
   sku: z.string(),
-  ...shapeOf(['name', 'description', 'publisher'] as const, z.string().nullable().default(null)),
+  ...recordOf(z.string().nullable().default(null), 'name', 'description', 'publisher'),
   list_price: z.number().nullable().default(null),
   library_id: z.int().nullable().default(null),
   products: z.array(z.string()),

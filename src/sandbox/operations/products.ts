@@ -1,12 +1,13 @@
 import * as z from 'zod';
 import { isoTime, parseIsoTime } from '../../base/iso-time.ts';
+import { recordOf } from '../../base/record-of.ts';
 import { KEY_WITHOUT_CATALOG } from '../accounts/directory.ts';
 import { assetItem } from '../assets/asset-item.ts';
 import { DETAIL_GROUPS, type ItemShape, itemRenderer, type RenderItem } from '../catalog/catalog-item.ts';
 import type { Product } from '../catalog/product-states.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { Rejection, type Reply } from '../http/reply.ts';
-import { shapeOf, validate } from '../http/validate.ts';
+import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 const MAX_PER_PAGE = 1000;
@@ -129,7 +130,7 @@ const item = z.looseObject({
   }),
   distributable: z.boolean().optional(),
 });
-const totals = shapeOf(['num_items', 'page', 'per_page', 'total_pages'], z.int());
+const totals = recordOf(z.int(), 'num_items', 'page', 'per_page', 'total_pages');
 const envelope = z.object({ ...totals, items: z.array(item) });
 
 /**

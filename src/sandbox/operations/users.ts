@@ -1,18 +1,19 @@
 import * as z from 'zod';
+import { recordOf } from '../../base/record-of.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import { writeXml } from '../../xml/write.ts';
 import type { User } from '../accounts/accounts.ts';
 import { malformed, parseXml } from '../http/body.ts';
 import type { Operation, OperationRequest } from '../http/operation.ts';
 import { CODES, codeRejection, elementsOf, Rejection, type Reply, xmlReply } from '../http/reply.ts';
-import { shapeOf, validate } from '../http/validate.ts';
+import { validate } from '../http/validate.ts';
 import type { Stores } from '../sandbox-stores.ts';
 
 /** Child elements of `user`. Others (`promote-option`, `survey-option`) have no effect. */
 const newUser = z
   .object({
     email: z.email('must be an email address').optional(),
-    ...shapeOf(['reference', 'password', 'first-name', 'last-name', 'redemption-code'] as const, z.string().optional()),
+    ...recordOf(z.string().optional(), 'reference', 'password', 'first-name', 'last-name', 'redemption-code'),
   })
   .superRefine(({ reference, email, password }, context) => {
     const reject = (name: string, message: string) => context.addIssue({ code: 'custom', path: [name], message });
@@ -25,7 +26,7 @@ const newUser = z
 
 /** Interface, 4.5; as live services answer. @rule 4.5-8..9, 5-7 */
 export const userResponse = z
-  .object(shapeOf(['email', 'first-name', 'last-name', 'guid', 'access-token', 'reference'], z.string()))
+  .object(recordOf(z.string(), 'email', 'first-name', 'last-name', 'guid', 'access-token', 'reference'))
   .meta({ xml: { name: 'user' } });
 
 /** An empty element counts as omitted. */
