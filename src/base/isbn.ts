@@ -1,6 +1,6 @@
 /*
- * Plain arithmetic. isbn3 rejects numbers of registration groups that are newer than its list, or that no agency has given
- * out, such as the numbers of the sandbox.
+ * Plain arithmetic. A library such as isbn3 rejects numbers of registration groups that are newer than its list, or that no
+ * agency has given out, such as the numbers of the sandbox.
  */
 
 /** @param body the nine digits between the prefix and the check digit */
@@ -49,4 +49,10 @@ export function isbnForms(text: string): readonly string[] {
   if (!isIsbn(text)) return [];
   const own = canonicalIsbn(text);
   return [own, counterpartIsbn(own)].filter((form) => form !== null);
+}
+
+/** Normalizes an identifier: ISBN-10 and ISBN-13, dashes, spaces and case make no difference. */
+export function canonicalIdentifier(identifier: string): string {
+  const own = canonicalIsbn(identifier);
+  return own.length === 10 ? (isbnForms(own)[1] ?? own) : own;
 }

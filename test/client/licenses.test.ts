@@ -220,6 +220,8 @@ it.each([
   ['L-2', inElements('2099-01-01') + OTHER, 'no'],
   ['0-306-40615-2', license(NEVER_ENDS, '9780306406157') + OTHER, 'yes'],
   ['9780000000019', license(NEVER_ENDS, '9780306406157') + OTHER, 'no'],
+  // Of a registration group that is newer than lists of groups.
+  ['662200000X', license(NEVER_ENDS, '9786622000000') + OTHER, 'yes'],
   // A license that names no title may be for any.
   ...['<license/>', `<license type="online" ${NEVER_ENDS}/>`, '<license sku="" isbn=""/>'].flatMap((nameless) => [
     ['L-1', nameless, 'neither'],

@@ -1,7 +1,7 @@
 import * as z from 'zod';
+import { canonicalIdentifier } from '../../base/isbn.ts';
 import { recordOf } from '../../base/record-of.ts';
 import type { JsonObject } from '../http/answer.ts';
-import { canonicalIdentifier } from '../input/identifier.ts';
 import { decimalOf, flagOf, listOf, objectOf, textOf, textsOf, wholeOf } from '../input/response-fields.ts';
 
 /*

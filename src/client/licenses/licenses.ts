@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import { CatchwordError } from '../../base/errors.ts';
+import { canonicalIdentifier } from '../../base/isbn.ts';
 import { parseIsoTime } from '../../base/iso-time.ts';
 import type { XmlElement } from '../../xml/read.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
 import { errorOf, fieldsOf, othersIn, recordsIn, unexpected } from '../http/xml-records.ts';
-import { canonicalIdentifier } from '../input/identifier.ts';
 import { parseInput } from '../input/parse-input.ts';
 import { name, type OptionsOf, only } from '../input/request-fields.ts';
 

@@ -1,4 +1,4 @@
-import { canonicalIsbn, counterpartIsbn } from '../../base/isbn.ts';
+import { canonicalIdentifier } from '../../base/isbn.ts';
 import type { ItemShape } from '../catalog/catalog-item.ts';
 import { IDENTIFIER_KEYS } from './asset-fields.ts';
 import { type Asset, fileTypeOf, publisherOf } from './kept-asset.ts';
@@ -11,9 +11,7 @@ const FORMATS = { epub: 'ePub', pdf: 'pdf' } as const;
 
 /** Returns an ISBN with 13 digits. @param alone the ISBN that was written by itself, which takes precedence */
 function canonical([first]: readonly string[], alone = first): string | null {
-  if (alone === undefined) return null;
-  const isbn = canonicalIsbn(alone);
-  return isbn.length === 13 ? isbn : (counterpartIsbn(isbn) ?? isbn);
+  return alone === undefined ? null : canonicalIdentifier(alone);
 }
 
 /** Members that follow from the identifiers of interface, section 2.1.1. The others are the catalog's own. */
