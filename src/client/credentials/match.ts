@@ -1,6 +1,6 @@
 import type { XmlElement } from '../../xml/read.ts';
 import { fieldsOf } from '../http/xml-records.ts';
-import type { CredentialSubmission } from './submission.ts';
+import { type CredentialSubmission, KEYS } from './submission.ts';
 
 /*
  * Finds the element of an answer that is about each submission. No account may get the credential or the error of another:
@@ -27,9 +27,7 @@ export function elementFrom(element: XmlElement) {
 
 /** Each key with its name, because a reference may equal a guid. */
 function keysOf(one: Keyed): string[] {
-  return (['reference', 'guid', 'accessToken'] as const).flatMap((key) =>
-    one[key] == null ? [] : `${key} ${one[key]}`,
-  );
+  return KEYS.flatMap((key) => (one[key] == null ? [] : `${key} ${one[key]}`));
 }
 
 /**

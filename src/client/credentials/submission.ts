@@ -41,7 +41,8 @@ export type CredentialResult = VerifiedCredential | RefusedCredential;
 /** The most credentials in one request (interface, section 8). */
 export const MAX_CREDENTIALS = 10_000;
 
-const KEYS = ['reference', 'guid', 'accessToken'];
+/** What an account can be submitted by. */
+export const KEYS = ['reference', 'guid', 'accessToken'] as const;
 
 /** Characters of a key, unless the service is to judge it. A longer one usually comes from a file with an open quote. */
 const MAX_KEY = 255;
@@ -53,7 +54,7 @@ export const MAX_KEYS = 2_600_000;
 const HINT = 'Submit a reference, a guid or an access token for each account; never an email or a password.';
 
 function faultOf(name: string, value: unknown, unchecked: boolean): readonly [string, string?] | undefined {
-  if (!KEYS.includes(name)) return [`${JSON.stringify(name)} cannot be submitted`];
+  if (!KEYS.some((key) => key === name)) return [`${JSON.stringify(name)} cannot be submitted`];
   if (typeof value !== 'string') return [`its ${name} is not a string`, 'Put it in quotes, even if it is a number.'];
   if (value.trim() === '') return [`its ${name} is empty`];
   if (value.length > (unchecked ? MAX_UNCHECKED_KEY : MAX_KEY)) {

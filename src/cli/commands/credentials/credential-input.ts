@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { usageError } from '../../../base/errors.ts';
-import { type CredentialSubmission, checkSubmission } from '../../../client/credentials/submission.ts';
+import { type CredentialSubmission, checkSubmission, KEYS } from '../../../client/credentials/submission.ts';
 
 /** Characters. A quote that is not closed would make one row of the whole file. */
 const MAX_ROW = 2 ** 20;
@@ -38,8 +38,6 @@ async function* rowsIn(texts: AsyncIterable<string>, delimiter: string) {
     throw usageError(`line ${Number(error.lines)} ${what}`, hint, error);
   }
 }
-
-const KEYS = ['reference', 'guid', 'accessToken'] as const;
 
 function keyOf(column: string): (typeof KEYS)[number] | undefined {
   const name = column.replace(/[-_\s]/g, '').toLowerCase();
