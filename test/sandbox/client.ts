@@ -1,5 +1,7 @@
 import { request } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
+import type { Catalog } from '../../src/sandbox/catalog/changing-catalog.ts';
+import { EVERYTHING } from '../../src/sandbox/catalog/product-states.ts';
 import { SANDBOX_DEFAULTS, type SandboxOptions } from '../../src/sandbox/options.ts';
 import { type Sandbox, startSandbox } from '../../src/sandbox/sandbox-server.ts';
 
@@ -28,6 +30,11 @@ export async function sandboxFor(options: Partial<SandboxOptions>): Promise<Sand
   const sandbox = await startSandbox(options);
   onTestFinished(() => sandbox.stop());
   return sandbox;
+}
+
+/** How many products are withdrawn, and not yet gone. */
+export function withdrawnIn(catalog: Pick<Catalog, 'list'>): number {
+  return catalog.list(EVERYTHING, 0, Number.POSITIVE_INFINITY).products.filter(({ withdrawn }) => withdrawn).length;
 }
 
 /** Returns `it` whose tests can take a `sandbox` of their own with these options. */

@@ -5,7 +5,18 @@ import { systemClock } from '../../src/base/clock.ts';
 import { SANDBOX_DEFAULTS } from '../../src/sandbox/options.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { temporaryDirectory } from '../support/mirror.ts';
-import { CREDENTIALS, firstItem, get, getJson, getPage, type Item, itWith, sandboxFor, truth } from './client.ts';
+import {
+  CREDENTIALS,
+  firstItem,
+  get,
+  getJson,
+  getPage,
+  type Item,
+  itWith,
+  sandboxFor,
+  truth,
+  withdrawnIn,
+} from './client.ts';
 import { callerHeaders, control } from './exchange.ts';
 
 const it = itWith({ items: 1 });
@@ -147,7 +158,7 @@ it('the sandbox can be stopped twice, and does not answer afterwards', async () 
 
 it('the sandbox churns without being asked', async () => {
   const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
-  await expect.poll(() => sandbox.catalog.withdrawn, { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => withdrawnIn(sandbox.catalog), { timeout: 10_000 }).toBeGreaterThan(0);
 });
 
 const PATH = '/v4/products?per_page=1';

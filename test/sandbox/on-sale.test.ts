@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { createCatalog } from '../../src/sandbox/catalog/changing-catalog.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { createTimeline } from '../../src/sandbox/journal/journal.ts';
+import { withdrawnIn } from './client.ts';
 
 it('the timeline stands still until it runs and during a change, and never goes back', () => {
   const clock = { now: () => 100 };
@@ -39,7 +40,7 @@ it.each(['id', 'updated-asc', 'updated-desc'] as const)(
         const listed = states.filter(({ withdrawn }) => !withdrawn);
         const { count, products } = catalog.list(null, 0, 10_000);
         const seen = products.map((product) => product.index);
-        expect([seen.length, catalog.living]).toEqual([count, states.filter(({ withdrawn }) => !withdrawn).length]);
+        expect(seen.length).toBe(count);
         expect([...seen].sort((a, b) => a - b)).toEqual(listed.map((state) => state.index));
         if (order === 'id') expect(seen).toEqual(listed.map((state) => state.index));
         const updates = seen.map((at) => catalog.find(at)?.updatedAt ?? 0);
@@ -47,7 +48,7 @@ it.each(['id', 'updated-asc', 'updated-desc'] as const)(
         if (order === 'updated-desc') expect(updates).toEqual([...updates].sort((a, b) => b - a));
         const since = catalog.list({ from: time.now - 20, until: Number.POSITIVE_INFINITY }, 0, 0);
         expect(since.count).toBe(states.filter(({ updatedAt }) => updatedAt >= time.now - 20).length);
-        expect(catalog.withdrawn).toBe(states.filter(({ withdrawn }) => withdrawn).length);
+        expect(withdrawnIn(catalog)).toBe(states.filter(({ withdrawn }) => withdrawn).length);
       }
     }
   },

@@ -49,14 +49,6 @@ export function createCatalog(options: Options, clock: Pick<Clock, 'now'>) {
   }
 
   return {
-    get living() {
-      catchUp();
-      return states.livingCount();
-    },
-    get withdrawn() {
-      catchUp();
-      return states.withdrawnCount();
-    },
     /**
      * Removes, then updates, then creates. One call never removes and updates the same product. Returns what was done,
      * which is less than asked if too few products live. @throws CatchwordError USAGE for too many products

@@ -113,7 +113,6 @@ export function createProductStates(items: number, withdrawnForMs: number, begin
     },
     skip: (index: number) => skipped.add(index),
     livingCount: () => total - absent.size,
-    withdrawnCount: () => withdrawals.size,
     at,
     isLiving,
     touch,
