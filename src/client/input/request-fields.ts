@@ -8,12 +8,11 @@ import { nearestName } from '../../base/nearest-name.ts';
 
 /** @param allowed the rule, such as `must be a whole number` @rule 2.1.2-6 */
 export function whole(allowed: string, accepts: (value: number) => boolean = () => true) {
-  return z.union([z.number(), z.string()], allowed).transform((given, context) => {
-    const value = typeof given === 'number' ? given : /^-?\d+$/.test(given) ? Number(given) : Number.NaN;
-    if (Number.isSafeInteger(value) && accepts(value)) return value;
-    context.issues.push({ code: 'custom', message: allowed, input: given });
-    return z.NEVER;
-  });
+  const isWhole = (text: string) => /^-?\d+$/.test(text) && Number.isSafeInteger(Number(text)) && accepts(Number(text));
+  return z
+    .union([z.number(), z.string()], allowed)
+    .refine((given) => isWhole(String(given)), allowed)
+    .transform(Number);
 }
 
 export const flag = z
