@@ -109,10 +109,9 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
   const rows = values.map((value, position) => {
     const [start = 0, length = 0] = spans.subarray(2 * position, 2 * position + 2);
     const read = () => bodyAt({ bytes, spans }, position);
-    const bad = isText ? null : badText(bytes.subarray(start, start + length));
-    const checked = bad?.reason ?? checkItem(value, read);
+    const checked = (isText ? null : notUtf8(bytes.subarray(start, start + length))) ?? checkItem(value, read);
     if (typeof checked === 'string') {
-      rejected.push({ position, reason: checked, body: bad?.body ?? read() });
+      rejected.push({ position, reason: checked, body: read() });
       return null;
     }
     const fields = value as Fields;
@@ -131,16 +130,16 @@ function packItems({ bytes, spans, values }: Parsed, filling: boolean): Pick<Pag
   return { items: { count: values.length, bytes, spans, rows: text, ...about }, rejected };
 }
 
-/** Why an item is not UTF-8, and its text with U+FFFD where it is not; null if it is UTF-8. */
-function badText(bytes: Uint8Array<ArrayBuffer>): { readonly reason: string; readonly body: string } | null {
+/** Why an item is not UTF-8; null if it is. */
+function notUtf8(bytes: Uint8Array<ArrayBuffer>): string | null {
   if (isUtf8(bytes)) return null;
-  const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
-  const written = Buffer.from(body);
+  const { buffer, byteOffset, length: size } = bytes;
+  const written = Buffer.from(Buffer.from(buffer, byteOffset, size).toString('utf8'));
   let wrong = written.findIndex((byte, at) => byte !== bytes[at]);
   // What is not UTF-8 may begin with the bytes of the character that the decoder wrote instead.
   while (((written[wrong] ?? 0) & 0xc0) === 0x80) wrong--;
   const { length } = written.toString('utf8', 0, wrong);
-  return { reason: `invalid UTF-8: byte 0x${bytes[wrong]?.toString(16)} after ${length} characters`, body };
+  return `invalid UTF-8: byte 0x${bytes[wrong]?.toString(16)} after ${length} characters`;
 }
 
 /**

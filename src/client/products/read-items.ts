@@ -39,9 +39,8 @@ export async function* readPages(
 
 /** Reads as `readPages` does; `items` are JSON texts as the service sent them, valid or not. */
 export async function* readItems(...asked: Parameters<typeof readPages>) {
-  for await (const { envelope, items, rejected, sourceTime } of readPages(...asked)) {
-    const bodies = new Map(rejected.map(({ position, body }) => [position, body]));
-    const texts = Array.from({ length: items.count }, (_, at) => bodies.get(at) ?? bodyAt(items, at));
+  for await (const { envelope, items, sourceTime } of readPages(...asked)) {
+    const texts = Array.from({ length: items.count }, (_, at) => bodyAt(items, at));
     yield { envelope, items: texts, sourceTime };
   }
 }
