@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { CatchwordError, usageError } from '../../base/errors.ts';
-import { readItems } from '../../client/products/read-items.ts';
+import { oneLine } from '../../catalog/event.ts';
+import { bodyAt } from '../../catalog/page-items.ts';
+import { readPages } from '../../client/products/read-pages.ts';
 import { count, plural, time } from '../../report/text.ts';
 import type { CommandContext } from './shared/command-context.ts';
 import { drained, isoMoment, wholeNumber } from './shared/output-format.ts';
@@ -34,11 +36,11 @@ async function printItems(context: CommandContext, { from, until, page, perPage 
     let [pages, printed] = [0, 0];
     const totals = new Set<number>();
     try {
-      for await (const { items, envelope, sourceTime } of readItems(caller, config, range, signal)) {
-        const lines = items.map((item) => `${item.replaceAll(/[\r\n]+/g, ' ')}\n`).join('');
+      for await (const { items, envelope, sourceTime } of readPages(caller, config, range, signal)) {
+        const lines = Array.from({ length: items.count }, (_, at) => `${oneLine(bodyAt(items, at))}\n`).join('');
         if (lines !== '' && !stdout.write(lines)) await drained(context);
         pages++;
-        printed += items.length;
+        printed += items.count;
         const { numItems, totalPages } = envelope;
         totals.add(numItems);
         const isLast = page !== undefined || envelope.page >= totalPages;

@@ -9,7 +9,7 @@ import type { Caller } from '../http/caller.ts';
 import { type CallOptions, callOptions, optionsOf } from '../input/call-options.ts';
 import { type OptionsOf, texts } from '../input/request-fields.ts';
 import { type ProductSettings, readProduct } from './product-operations.ts';
-import { readPages } from './read-items.ts';
+import { readPages } from './read-pages.ts';
 
 /** One answer of the service: the products, and what it says of the whole list then. */
 export interface ProductsPage extends Envelope, Pick<Page, 'rejected'> {

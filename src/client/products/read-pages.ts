@@ -1,4 +1,3 @@
-import { bodyAt } from '../../catalog/page-items.ts';
 import { validatePage } from '../../catalog/validate-page.ts';
 import type { ParsedAnswer } from '../http/answer.ts';
 import type { Caller } from '../http/caller.ts';
@@ -34,13 +33,5 @@ export async function* readPages(
     yield found;
     // The catalog may have grown or shrunk since the last page.
     last = only ?? found.envelope.totalPages;
-  }
-}
-
-/** Reads as `readPages` does; `items` are JSON texts as the service sent them, valid or not. */
-export async function* readItems(...asked: Parameters<typeof readPages>) {
-  for await (const { envelope, items, sourceTime } of readPages(...asked)) {
-    const texts = Array.from({ length: items.count }, (_, at) => bodyAt(items, at));
-    yield { envelope, items: texts, sourceTime };
   }
 }
