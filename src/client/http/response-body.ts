@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { gunzip, type ZlibOptions } from 'node:zlib';
 import { CatchwordError, messageOf } from '../../base/errors.ts';
 import { GZIP_CHUNK } from '../../base/gzip-chunk.ts';
+import { parsed } from '../../catalog/cut-page.ts';
 import { type Headers, header } from '../headers.ts';
 
 /*
@@ -120,14 +121,10 @@ export function textOfBody(body: Uint8Array): string {
 /** Some services label errors as plain text. An answer without a type is parsed as what was asked for. */
 const DATA = /^(application|text)\/([\w.-]+\+)?(json|xml|plain)$/;
 
+/** A number or a word could be a message for people. */
 function isJson(body: Uint8Array): boolean {
-  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8');
-  try {
-    // A number or a word could be a message for people.
-    return /^\s*[[{]/.test(text) && JSON.parse(text) !== null;
-  } catch {
-    return false;
-  }
+  const value = parsed(body);
+  return typeof value === 'object' && value !== null;
 }
 
 /**
