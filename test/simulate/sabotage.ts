@@ -33,7 +33,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a checkpoint is written before its products',
     'src/sync/apply-page.ts',
     '    const { applied, unusual } = leased.write((writer) => {',
-    '    const early = leased.write((writer) => pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => { pin(writer, page); writer.runs.addCheckpoint(checkpointOf(options, page, draftPage(options, page))); return page; }));\n    const { applied, unusual } = leased.write((writer) => { for (const page of early) { const draft = draftPage(options, page); if (newProducts(draft) + draft.changed.size > 0) write(writer, draft, runId, clock.now()); } if (early.length > 0) return { applied: early.map((page) => { const { ids: _ids, ...rest } = checkpointOf(options, page, draftPage(options, page)); return rest; }), unusual: null };',
+    '    const early = pages.filter(({ task }) => !store.runs.hasCheckpoint(runId, task.pass, task.window)).map((page) => ({ page, checkpoint: checkpointOf(context, page, draftPage(context, page, true)) }));\n    leased.write((writer) => { for (const { page, checkpoint } of early) { pin(writer, page); reads.add(page.task.pass, page.task.window, checkpoint.requestedAt); writer.runs.addCheckpoint(checkpoint); } });\n    const { applied, unusual } = leased.write((writer) => { for (const { page } of early) writePage(writer, page, clock.now()); if (early.length > 0) return { applied: early.map(({ checkpoint: { ids: _ids, ...rest } }) => rest), unusual: null };',
   ),
   bug(
     'the watermark is the local time',
@@ -79,7 +79,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'the total ends the reading of plain pages',
     'src/proof/plan.ts',
     'if (holdsEnd(window) || window.items === 0) last',
-    'if (holdsEnd(window) || window.items === 0 || (options.seam === 0 && window.totalPages === window.page)) last',
+    'if (holdsEnd(window) || window.items === 0 || (options.seam === 0 && endOf(window) >= window.numItems)) last',
   ),
   bugFor(
     'test/sync/unreadable.test.ts',
@@ -100,7 +100,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a page that fails is not read in narrower windows',
     'src/sync/unread-windows.ts',
     'if (!KINDS.has(kind) || !isPassing) return false;',
-    'if (!KINDS.has(kind) || !isPassing || count >= 0) return false;',
+    'if (!KINDS.has(kind) || !isPassing || failures >= 0) return false;',
   ),
   bugFor(
     'test/sync/hostile-sources.test.ts',
@@ -149,7 +149,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'a delta restores withdrawn products that a run has removed',
     'src/sync/judge-item.ts',
     "if (known.removed && product.withdrawn && isDelta) return { kind: 'same' };",
-    '',
+    'void isDelta;',
   ),
   bug(
     'an open run removes the products it did not see',
@@ -369,12 +369,6 @@ export const SABOTAGES: readonly Sabotage[] = [
     'src/pace/pacer.ts',
     'if (next > now || shared === undefined || isReserved(now, pace, slots)) return',
     'if (next > now || shared !== null || isReserved(now, pace, slots)) return',
-  ),
-  bug(
-    'a resumed pass skips planned windows',
-    'src/sync/read-pass.ts',
-    'else if (windows.isPlanned(task.window)) take(used);',
-    'else if (windows.isPlanned(task.window) && task.window.page % 7 !== 0) take(used); else { windows.noteApplied({ ...task.window, items: task.window.perPage, numItems: used.page.envelope.numItems, totalPages: 0, requestedAt: 0, doubt: null }); windows.giveUp(task.window); wake(); }',
   ),
   bug(
     'ignored fields are compared',
