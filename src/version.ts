@@ -19,5 +19,5 @@ export const VERSION = manifest.version;
 /** The packages that the library does without, and their versions, as ranges. */
 export const OPTIONAL_PACKAGES = { ...manifest.optionalDependencies, ...manifest.peerDependencies };
 
-/** Those of them that npm can install with this package; it leaves peers to the user. */
+/** The packages that npm can install with this one; it leaves peers to the user. */
 export const OPTIONAL_DEPENDENCIES = manifest.optionalDependencies ?? {};

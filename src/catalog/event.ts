@@ -2,7 +2,7 @@ import { changedPointers } from './content.ts';
 import type { ChangeOp, RunKind } from './run-types.ts';
 import { sourceAddress } from './source-identity.ts';
 
-/** A change from the log, with the product as it was right after the change. */
+/** A change from the log, with the product right after the change. */
 export interface RecordedChange {
   readonly seq: number;
   /** Id of the era in which it was recorded, see `eras` in store/schema.ts. */
@@ -52,7 +52,7 @@ export function idStart(incarnation: string, era: string): string {
   return `${incarnation}_${era}:`;
 }
 
-/** The incarnation in an id that `eventId` made, or in that of the position before all changes, which has no era. */
+/** The incarnation in an id that `eventId` made, or in the id of the position before all changes, which has no era. */
 export function incarnationOf(id: string): string {
   return id.replace(/(?:_[^_:]*)?:[^:]*$/, '');
 }

@@ -68,7 +68,7 @@ export function fieldText(fields: Fields, field: Field, between = '; '): string 
   return field.form === 'names' ? allOf(value, nameOf).join(between) || null : textOf(value);
 }
 
-/** Those in a list such as `contributors` who have a name: their places, their names, and what each did. */
+/** The entries of a list such as `contributors` that have a name: their places, their names, and what each did. */
 export function peopleIn(list: unknown): [position: number, name: string, type: string | null][] {
   return listOf(list).flatMap((one, at) => {
     const name = nameOf(one);

@@ -39,7 +39,7 @@ interface Row {
 
 /**
  * In the order of the page, and of the columns: stored ones first. Programs rely on the order of columns, so a new row with
- * a column comes last among those with one. A member's member has a row for its member.
+ * a column comes last among the rows that have one. A member's member has a row for its member.
  */
 // biome-ignore format: a row is a line.
 export const ROWS = [

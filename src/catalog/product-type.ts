@@ -3,7 +3,7 @@ import { type Form, MEMBERS, type MembersAs, type PartsAs, type Stored } from '.
 
 /*
  * The fields of a product that services are known to send. catchword passes on what the source sent: only the key was
- * checked, so the types are what to expect, not what was validated. A field that is not listed here is kept.
+ * checked, so the types say what to expect: nothing validated them. A field that is not listed here is kept.
  */
 
 type Text = string | null;

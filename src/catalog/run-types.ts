@@ -13,7 +13,7 @@ export type RunState = 'planned' | 'reading' | 'complete' | 'held' | 'failed' | 
 export type Proof = 'sealed' | 'open';
 
 export interface RunCounts extends Readonly<Record<ChangeOp | 'pages' | 'items' | 'rejected' | 'requests', number>> {
-  /** Living products that a full run did not see; while it settles, those not seen so far. */
+  /** Living products that a full run did not see; while it settles, products not seen so far. */
   readonly missing: number;
 }
 

@@ -9,9 +9,9 @@ export interface Neighbours {
   readonly ids: readonly number[];
   /** Of the text of each product, bytes. */
   readonly lengths: readonly number[];
-  /** With a comma between each two. */
+  /** Joined by commas. */
   readonly texts: Uint8Array;
-  /** Ids of those that the source has withdrawn. */
+  /** Ids of products that the source has withdrawn. */
   readonly withdrawn: readonly number[];
 }
 
@@ -28,7 +28,7 @@ export interface KnownProducts {
 const ITEMS = /"items"\s*:\s*\[\s*/;
 /** The beginning of a page in which the items must begin. Bytes. */
 const HEAD = 4096;
-/** Items that are looked up by their keys, and their share of those before: a page with more of them is parsed. */
+/** Items that are looked up by their keys, and their share of the items before: a page with more of them is parsed. */
 const FEW = 16;
 const SHARE = 1 / 8;
 const NONE: Neighbours = { ids: [], lengths: [], texts: new Uint8Array(), withdrawn: [] };
@@ -96,7 +96,7 @@ export function isProbablyKnown({ vbid, from, filling }: FetchTask): boolean {
 
 /**
  * Validates a page of products that the mirror probably has, in the order in which it first saw them, and compares it with
- * the mirror. A product whose bytes are those of the mirror is not parsed: it was validated when it was stored.
+ * the mirror. A product whose bytes equal the mirror's is not parsed: it was validated when it was stored.
  * @returns null if the page is not of this kind, or anything is wrong with it: then `validatePage` says what
  * @throws CatchwordError PAGE_INVALID as `validatePage`
  */

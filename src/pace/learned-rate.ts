@@ -68,7 +68,7 @@ export function createLearner(clock: Pick<Clock, 'now'>, learned: LearnedLimit |
       learned?.used(1);
     },
     /**
-     * Notes a refusal. Those that follow while the source still refuses everything say nothing new: during the pause that
+     * Notes a refusal. Refusals that follow while the source still refuses everything say nothing new: during the pause that
      * it asks for, or the minute by which one is assumed to count that asks for none, and until a request succeeds. A
      * source that refuses every request, such as one whose quota another program has used up, says nothing about this rate.
      */

@@ -6,7 +6,7 @@ export interface Rate {
 
 export interface Pace {
   readonly intervalMs: number;
-  /** How late a request may be without delaying those behind it. */
+  /** How late a request may be without delaying later ones. */
   readonly slackMs: number;
 }
 

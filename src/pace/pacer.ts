@@ -14,7 +14,7 @@ export interface PacerOptions {
   readonly pauses?: Pauses;
   /** Shares the pace with other processes; default: the pace is for this process only. */
   readonly reserve?: Reserve | undefined;
-  /** Takes a turn with processes beyond those that `reserve` knows. After it returned null, `reserve` is used. */
+  /** Takes a turn with processes that `reserve` does not know. After it returned null, `reserve` is used. */
   readonly shared?: (() => Promise<Omit<Wait, 'until'> | null>) | undefined;
   /** Called before a wait of more than a few seconds; for waits caused by the pace, only before the first. */
   readonly onWait?: (wait: Wait) => void;

@@ -22,7 +22,7 @@ export interface Caller {
   readonly patienceMs?: number;
   /** Checked while the caller waits at the head of the line; default: always true. */
   readonly isWanted?: () => boolean;
-  /** Before those who are not urgent; default: no. */
+  /** Goes before callers who are not urgent; default: no. */
   readonly isUrgent?: boolean;
 }
 

@@ -6,12 +6,12 @@ import type { PageQueue } from './queue-port.ts';
 import { type ReadOptions, readUntilDone } from './read-until-done.ts';
 
 interface EmbeddedQueueOptions extends ReadOptions {
-  /** Maximum number of requests in flight, those that wait for a retry included. */
+  /** Maximum number of requests in flight, including requests that wait for a retry. */
   readonly concurrency: number;
 }
 
 /**
- * Pages that may be validated, or wait to be delivered, besides those that are being read, and their bytes. Limits memory;
+ * Pages that may be validated, or wait to be delivered, besides pages that are being read, and their bytes. Limits memory;
  * while pages are written, which takes a while, the next ones are validated.
  */
 const AHEAD = 24;

@@ -16,7 +16,7 @@ export interface PageQueue {
    * Delivery may begin later, when a queue that is gone comes back. `handle` must not wait for `close`.
    */
   consume(handle: (outcome: FetchOutcome) => Promise<void>): Promise<void>;
-  /** Ends the delivery until `consume`: another process may take the outcomes. Finishes those that were taken. */
+  /** Ends the delivery until `consume`: another process may take the outcomes. Finishes outcomes that were taken. */
   rest(): Promise<void>;
   /** Drops the waiting tasks of a run. Tasks in flight may still be delivered. */
   drop(runId: number): Promise<void>;
@@ -28,7 +28,7 @@ export interface PageQueue {
 export type ValidatePage = (bytes: Uint8Array<ArrayBuffer>, task: FetchTask) => Page | Promise<Page>;
 
 /**
- * Reads and validates one window, with one request, besides those by which the client makes sure of a token or an answer.
+ * Reads and validates one window, with one request; the client makes further ones to make sure of a token or an answer.
  * @param attempt from 1; a doubtful page is retried before it is accepted
  * @param arrived called when the response, of so many bytes, is there and only has to be validated
  * @throws CatchwordError; `retryable` says whether to retry

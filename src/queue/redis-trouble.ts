@@ -19,7 +19,7 @@ export function createRedisTrouble({ clock, log }: { readonly clock: Clock; read
     setLost: (lost: boolean): void => {
       isLost = lost;
     },
-    /** For those who may not see what Redis says. @returns null if all is well */
+    /** For readers who may not see the text of Redis. @returns null if all is well */
     problem: (): string | null => {
       const kinds = new Set([...trouble.current(), ...(isLost ? ['connection'] : [])]);
       return kinds.size === 0 ? null : `problems with Redis: ${[...kinds].join(', ')}`;

@@ -212,7 +212,7 @@ async function execute(execution: Execution): Promise<Run> {
     isOurs = !hasCode(error, 'LEASE_LOST');
     throw error;
   } finally {
-    // Otherwise the tasks are those of the keeper that goes on with the run.
+    // Otherwise the tasks belong to the keeper that goes on with the run.
     if (isOurs) await queue.drop(run.id);
     await queue.rest();
   }

@@ -23,7 +23,7 @@ export type ViewErrorCode = 'CONFIG_INVALID' | 'USAGE';
 const LONGEST = 10_000;
 /** For safety: each loop parses the JSON that it reads. */
 const MOST_LOOPS = 16;
-/** For safety: each `||` copies what those before it made. */
+/** For safety: each `||` copies the result of the earlier ones. */
 const MOST_CONCATS = 32;
 /** For safety: a function may take 10 ms on 1 MB. */
 const MOST_CALLS = 100;
@@ -33,7 +33,7 @@ const MOST_SEARCHED = 400;
 const MOST_IN_LOOPS = 250;
 /** For safety: a loop may copy and search a literal for each element. */
 const LONGEST_WITH_LOOPS = 50;
-/** For safety: each of these functions may double what is inside, because it escapes the text of another one again. */
+/** For safety: each of these functions may double its argument, because it escapes the text of another one again. */
 const MOST_ESCAPES = 8;
 const ESCAPES = /^json_(array|object|quote|insert|replace|set|group_array|group_object)$/;
 /** The column of `json_each` that has all that it reads. */
@@ -44,7 +44,7 @@ const JSON_EACH = "Read the elements of an array with: EXISTS (SELECT 1 FROM jso
 /** Columns of the view `catalog` that the mirror adds to the product. */
 const OF_MIRROR = ['id', 'first_seen_at', 'changed_at', 'changed_seq'];
 
-/** Deterministic, and the result is about as long as the arguments, except that of those that escape. */
+/** Deterministic, and the result is about as long as the arguments, unless the function escapes. */
 const FUNCTIONS = new Set(
   `-> ->> json json_array json_array_length json_extract json_group_array json_group_object json_insert json_object json_quote
    json_remove json_replace json_set json_type json_valid abs avg ceil ceiling coalesce count floor glob group_concat ifnull iif
@@ -115,7 +115,7 @@ function unprepared(error: unknown, invalid: Invalid): CatchwordError {
   return invalid(message, near === undefined ? HINT : `Did you mean ${near}? ${HINT}`);
 }
 
-/** Rejects what is not of the product alone. @param each the virtual table of `json_each` */
+/** Rejects names that do not belong to the product. @param each the virtual table of `json_each` */
 function checkSources({ of, calls }: Program, each: string | null, invalid: Invalid): void {
   if (of('Variable').length > 0) throw invalid('it has a parameter', HINT);
   const isOther = of('OpenRead').length > 1 || of('VOpen').some(({ p4 }) => p4 !== each);

@@ -131,7 +131,7 @@ export function seenBy(
 /**
  * The view of a reader who chooses it itself; null for whole products.
  * @param prefix of the names of the two, for errors
- * @throws CatchwordError USAGE, also for a text that is empty, as that of a variable that is not set: it would choose all
+ * @throws CatchwordError USAGE, also for an empty text, such as a variable that is not set: it would choose all
  */
 export function readerView({ where, fields }: GivenView, prefix = ''): View | null {
   const empty = Object.entries({ where, fields }).find(([, given]) => given?.trim() === '');

@@ -13,7 +13,7 @@ import { seenBy, type View } from './view.ts';
  *   x        y         updated
  *   x        x         -
  *
- * At most one event for a change, so that numbers, order and positions are those of the log.
+ * At most one event for a change, so that numbers, order and positions equal the log's.
  */
 
 /** The product right before a change; null if it was not there. */
@@ -25,7 +25,7 @@ function bodyBefore({ op, before, added, body }: RecordedChange): string | null 
 /**
  * The event between two states of a product, as the reader sees them.
  * @param change the newest of the changes between the two
- * @param always whether the reader gets an event even if it sees no difference: what it has is not known
+ * @param always whether the reader gets an event even if it sees no difference, because its version is not known
  */
 export function changeBetween(
   change: RecordedChange,
@@ -69,7 +69,7 @@ export function viewedChange(view: Judge, change: RecordedChange, tag: string, a
 
 /** How a reader with a view reads the log after a position. */
 export interface ViewedLog {
-  /** Of updates, only those of these members can make a difference; null: of all. */
+  /** Only updates of these members can make a difference; null: of any member. */
   readonly keys: View['keys'];
   /** The change as the reader gets it; null: not at all. */
   readonly of: (change: RecordedChange) => RecordedChange | null;

@@ -31,7 +31,7 @@ function misconfigured(message: string, hint: string): CatchwordError {
   return new CatchwordError('QUEUE_MISCONFIGURED', message, { hint, setting: 'REDIS_URL' });
 }
 
-/** Connects, asks, and disconnects. @throws the error of the connection, which says more than the one of the command */
+/** Connects, asks, and disconnects. @throws the error of the connection, which says more than the error of the command */
 async function askOnce<Answer>(redis: Redis, ask: () => Promise<Answer>): Promise<Answer> {
   let reason: unknown;
   redis.on('error', (error) => {

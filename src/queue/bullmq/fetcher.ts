@@ -26,7 +26,7 @@ import { createFetcherTurns } from './redis-pace.ts';
 type Refusal = Parameters<Pacer['heed']>[0];
 
 export interface FetcherOptions extends QueueOptions {
-  /** @param pacer for requests besides the one of each job: those that renew the token, and repeats after that */
+  /** @param pacer for requests besides each job's own: renewals of the token, and repeats after them */
   readonly read: (pacer: Pacer) => ReadWindow;
   readonly concurrency: number;
   /** The queue of the keeper in this process, which gets the pages of its mirror without a way through Redis. */

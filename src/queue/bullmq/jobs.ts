@@ -47,7 +47,7 @@ export function jobId(task: FetchTask): string {
 /** Deletes jobs when they end, so that their ids can be added again. */
 export const JOB_OPTIONS = { removeOnComplete: true, removeOnFail: true, stackTraceLimit: 0 } as const;
 
-/** Lower than that of a job without a priority. */
+/** Lower than the priority of a job without one. */
 const LIST_PRIORITY = 1;
 
 /** Deltas and lookups come before the pages of a list, which another mirror of the source may be reading for hours. */
@@ -87,7 +87,7 @@ export async function tryJob(connection: Redis): Promise<void> {
   const [jobId, token] = ['check', 'token'];
   const queue = new Queue(`check-${randomUUID()}`, { ...options, skipMetasUpdate: true });
   const worker = new Worker(queue.name, null, { ...options, autorun: false });
-  // What they tell, the calls below throw, too.
+  // The calls below throw the same errors.
   queue.on('error', () => {});
   worker.on('error', () => {});
   try {

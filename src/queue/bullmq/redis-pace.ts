@@ -159,7 +159,7 @@ export function createFetcherTurns(redis: Redis, source: string, { clock, troubl
     }),
     /**
      * Pauses this process at once, and all fetchers when Redis answers.
-     * @param insist calls what it is given until that does not throw
+     * @param insist calls a function until it does not throw
      * @returns whether this pause ends later than the one already known
      */
     pause: async (pauseMs: number, insist: <T>(work: () => Promise<T>) => Promise<T>): Promise<boolean> => {
@@ -202,7 +202,7 @@ export function createStatedPace(redis: Redis, source: string, mirror: string, c
   return {
     /**
      * @param own null for no limit
-     * @param pauseMs what is left of the pause that the mirror notes; 0 without one
+     * @param pauseMs the rest of the pause that the mirror notes; 0 without one
      * @returns incarnations of mirrors for which no pages were asked for in a day
      */
     state: async (own: Pace | null, pauseMs: number): Promise<readonly string[]> => {
@@ -252,7 +252,7 @@ export function connectTurns({ redisUrl, source }: QueuePlace, onGone: (reason: 
       try {
         return await turns.take();
       } catch (error) {
-        // The error of the connection says more than the one of the command.
+        // The error of the connection says more than the error of the command.
         onGone(`Redis at ${label}: ${reasonOf(lost ?? error)}`);
         return null;
       }

@@ -4,7 +4,7 @@ import type { Reader } from '../../store/schema/reader.ts';
 import type { RunSettings } from '../run-settings.ts';
 
 /**
- * Finds items whose bytes are those of the mirror, a page at a time: each would be judged `same`. A night in which little
+ * Finds items whose bytes equal the mirror's, a page at a time: each would be judged `same`. A night in which little
  * changed takes a quarter of the time.
  */
 export function createUnchangedItems(store: Reader, { withdrawnAs }: Pick<RunSettings, 'withdrawnAs'>) {
