@@ -51,8 +51,8 @@ function createListWatch({ runs }: Reader, pass: Pass) {
 
   return {
     pass,
-    /** @param compares whether to compare it with its neighbours now, so that no drawing compares all windows at once */
-    note: (window: ReadWindow, compares: boolean): void => {
+    /** Compares it with its neighbours now, so that no drawing compares all windows at once. */
+    note: (window: ReadWindow): void => {
       const at = plan.indexOf(window);
       if (at === undefined || stateOf(at) !== '.') return;
       plan.note(window);
@@ -60,7 +60,6 @@ function createListWatch({ runs }: Reader, pass: Pass) {
       total = window.numItems;
       states[at] = window.doubt !== null ? 'd' : window.rejected > 0 ? 'x' : 'w';
       if (window.items > 0) lastWithItems = Math.max(lastWithItems, at);
-      if (!compares) return;
       previewAt(at - 1);
       previewAt(at);
     },
@@ -117,7 +116,7 @@ export function createRunWatch(store: Reader, runId: number) {
     seconds.set(second, sum);
     const pass = passes.find((one) => one.pass === read.pass);
     if (pass?.kind === 'repair') lists.get(pass.root)?.noteRepair(read);
-    else lists.get(read.pass)?.note(read, !judged.has(read.pass));
+    else lists.get(read.pass)?.note(read);
   }
 
   return {

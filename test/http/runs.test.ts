@@ -313,8 +313,17 @@ it('the page lists rejected items, 50 on a page', async () => {
   expect(last.html).not.toMatch(/href="[^"]*\?rejected=/);
 });
 
-it('the page of a run with thousands of windows shows all of them at once', async () => {
+it('the page of a run with thousands of windows, and its stream after a restart, show all of them at once', async () => {
   const windows = ids(1, 1_800).map((page) => ({ page, perPage: 1, ids: [1], total: 1_800 }));
-  const { text } = await sketched({ products: 1, passes: [{ windows, perPage: 1, seam: 0 }] });
-  expect(text).toContain('1,800 of 1,801 windows');
+  const { store, run } = sketchRun({ products: 1, passes: [{ windows, perPage: 1, seam: 0 }] });
+  const path = `/runs/${run.id}`;
+  expect((await pageAt(store.path, path)).text).toContain('1,800 of 1,801 windows');
+  const { web } = await serve(store.path);
+  const { body } = await fetch(`${web.url}/live${path}`);
+  let shown = '';
+  for await (const text of body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    shown += text;
+    if (/windows/.test(shown)) break;
+  }
+  expect(shown).toContain('1,800 of 1,801 windows');
 });

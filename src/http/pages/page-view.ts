@@ -69,6 +69,8 @@ export interface View {
   readonly path: string;
   /** Searches or compares before the page is shown. Live sections are rendered without what it finds. */
   readonly find?: (parts: PageParts, address: Address) => Promise<ComponentChildren>;
+  /** Does in steps what would hold up other requests, before the page or its stream begins. @throws as `show` does */
+  readonly prepare?: (parts: PageParts, address: Address) => Promise<void>;
   /** @throws CatchwordError NOT_FOUND, USAGE: the browser gets a page that says so */
   readonly show: (parts: PageParts, visit: Visit) => Content;
 }

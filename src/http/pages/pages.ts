@@ -55,10 +55,12 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
+      await view.prepare?.(parts, addressOf(request));
       return sendPage(reply, show(view, await visitOf(view, request, parts)), pathname);
     });
     app.get(LIVE_PATH + view.path, { exposeHeadRoute: false }, async (request, reply) => {
       const address = addressOf(request);
+      await view.prepare?.(parts, address);
       return live.follow(request, reply, () => show(view, address));
     });
   }

@@ -270,7 +270,7 @@ function Pace({ scene: { parts, run, watch, nowMs, isOver } }: { readonly scene:
 export const run: View = {
   path: '/runs/:id',
   // In steps, so that other requests need not wait until thousands of windows are read.
-  find: async (parts, address) => {
+  prepare: async (parts, address) => {
     const { store } = parts;
     const watch = watchRun(store, runOf(parts, address).id);
     while (!store.read(() => watch.update())) await otherWork();
@@ -278,7 +278,8 @@ export const run: View = {
   show: (parts, visit) => {
     const found = runOf(parts, visit);
     const watch = watchRun(parts.store, found.id);
-    watch.update();
+    // Usually one step: `prepare` has read the others, unless pages of other runs took the watch's place meanwhile.
+    while (!watch.update());
     const isOver = found.finishedAt !== null;
     const scene = { parts, run: found, watch, nowMs: parts.clock.now(), isOver };
     // Live after its end, too: a tab in the background may return when it is over.
