@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Hide } from '../base/redact.ts';
+import { type Hide, masked } from '../base/redact.ts';
 import { createConfinement } from './error-boundary.ts';
 import type { Sink, Verifier } from './sink.ts';
 import { answerWithin } from './with-timeout.ts';
@@ -78,7 +78,10 @@ export async function ownSink(create: () => unknown, hide: Hide): Promise<Sink> 
   let sink: Sink | undefined;
 
   function close(): Promise<void> {
-    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close()));
+    closing ??= answerWithin(CLOSE_TIMEOUT_MS, () => spared(() => sink?.close())).catch((error: unknown) => {
+      // Some callers have nothing else that masks it.
+      throw masked(error, hide);
+    });
     return closing;
   }
 

@@ -276,7 +276,7 @@ export function sinkConfig(setting: SinkSetting): SinkConfig {
           : invalid(`${address} cannot be used (${shown})`);
       }
       if (common.data.verify === undefined || made.verify !== undefined) return made;
-      await made.close();
+      await made.close().catch(() => {});
       throw incomparable('its module has no verify');
     },
   };

@@ -105,6 +105,21 @@ describe('the command sink contract', () => {
     expect(Object.values(checks)).toEqual([expect.stringContaining('Let the module have a drop()')]);
   });
 
+  it('fails a module that does not close, and prints no secret of its error', async () => {
+    const directory = temporaryDirectory();
+    const { url } = moduleAt(directory);
+    const closes = "close: async () => { throw new Error('no end of hunter2secret'); },";
+    writeFileSync(join(directory, 'mine.mjs'), MODULE.replace('close: async () => {},', closes));
+    const { code, stderr, checks } = await tryStore(url, { CATCHWORD_CONTRACT_SECRET: 'hunter2secret' });
+    expect(code).toBe(1);
+    expect(failures(checks)).toContainEqual([expect.anything(), expect.stringContaining('no end of [secret]')]);
+    expect(`${stderr}${JSON.stringify(checks)}`).not.toContain('hunter2secret');
+    const settings = { CATCHWORD_SINK_MINE: url, CATCHWORD_SINK_MINE_SECRET: 'hunter2secret' };
+    const { stdout } = await cli(['doctor'], settings, directory);
+    expect(stdout).toContain('no end of [secret]');
+    expect(stdout).not.toContain('hunter2secret');
+  });
+
   it('refuses a file of another program, and a directory that it may not write', async () => {
     const directory = temporaryDirectory();
     const file = join(directory, 'notes.jsonl');

@@ -44,7 +44,10 @@ async function requireScratch({ kind }: SinkConfig, sink: Sink, signal: AbortSig
 export async function* tryStore(setting: SinkSetting, signal: AbortSignal): AsyncGenerator<Tried> {
   const config = sinkConfig(setting);
   // A wrong option is an error of the address, not of the store.
-  await (await config.make()).close();
+  const made = await config.make().catch((error: unknown) => {
+    if (error instanceof CatchwordError) throw error;
+  });
+  await made?.close().catch(() => {});
   const kept = new Set<string>();
   /** Why the next check would not find an empty store. */
   let stuck: string | null = null;
