@@ -182,14 +182,15 @@ it('sink verify names the first products that a store refuses if it refuses more
 
 it('sink verify quotes keys that look like another one', async () => {
   const { products, command } = await scene();
-  products.set('E 1', '').set('P1 ', '').set('\tP1', '').set('P1\u009b', '').set('P"1', '');
+  products.set('E 1', '').set('P1 ', '').set('\tP1', '').set('P1\u009b', '').set('P"1', '').set('"P1 "', '');
   const { stdout } = await command('verify', 'shop');
-  expect(stdout.split('\n').slice(1, 6)).toEqual([
+  expect(stdout.split('\n').slice(1, 7)).toEqual([
     '  extra      E 1',
     '  extra      "P1 "',
     '  extra      "\\tP1"',
     '  extra      "P1\\u009b"',
     '  extra      P"1',
+    '  extra      "\\"P1 \\""',
   ]);
 });
 

@@ -110,7 +110,7 @@ export const SABOTAGES: readonly Sabotage[] = [
     'if (isStill || standStill(shift, idsBefore, ids)) sets.join(at - 1, at);',
   ),
   bugFor(
-    'test/sync/hostile-sources.test.ts',
+    'test/simulate/adversary.test.ts',
     'a product that changed, and that no delta tells of, joins windows',
     'src/sync/evidence.ts',
     'products.changedSeq(id) <= seq',

@@ -21,7 +21,8 @@ export interface VerifyOptions extends JsonOption {
 
 /** Quotes a key that would look like another one. */
 function keyText(vbid: string): string {
-  return printable(printable(vbid).trim() === vbid ? vbid : JSON.stringify(vbid));
+  const isPlain = printable(vbid).trim() === vbid && !vbid.startsWith('"');
+  return printable(isPlain ? vbid : JSON.stringify(vbid));
 }
 
 /** The decision that these options make. */
