@@ -41,7 +41,7 @@ async function pagesOf(show: (path: string) => Content, { clock = hurried(), ...
   const app = createApp(log, 'Use /live/page.');
   const waiting = addWaiting(app, { clock, log, limits: { ...STREAM_LIMITS, ...limits } });
   const live = createLivePages({ clock, log, waiting, limits: { ...STREAM_LIMITS, ...limits } });
-  app.get('/live/*', async (request, reply) => live.follow(request, reply, () => show(request.url)));
+  app.get('/live/*', async (request, reply) => live.follow(request, reply, (render) => render(show(request.url))));
   const url = await listen(app, '127.0.0.1', 0);
   const stop = async (): Promise<void> => {
     const ended = live.stop();

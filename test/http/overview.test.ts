@@ -138,6 +138,24 @@ it('the overview shows the progress of a run without what overlaps, and that not
   expect((await get(web.url)).text).toContain('<progress max="4000" value="800"');
 });
 
+it('the overview shows one state of the mirror, also in parts that read it when they are rendered', async () => {
+  const { db } = await filled({ items: 3 });
+  execute(
+    db,
+    "INSERT INTO sinks (id, name, kind, address, identity, state) VALUES (1, 'shop', 'webhook', 'https://shop.example', 's', 'running')",
+  );
+  const store = openedStore(db);
+  store.relayLease.acquire(Date.now());
+  // The schedule is asked in the middle of the page.
+  const plans = () => {
+    execute(db, 'UPDATE lease SET holder = NULL');
+    return NO_PLANS;
+  };
+  const { web } = await serve(db, { plans });
+  expect(await overviewOf(web.url, 'sinks')).not.toContain('No daemon or relay is running');
+  expect(await overviewOf(web.url, 'sinks')).toContain('No daemon or relay is running');
+});
+
 it('the overview lists the first of many held runs, sinks and parked events, and counts the rest', async () => {
   const { db } = await filled({ items: 1_200 });
   execute(

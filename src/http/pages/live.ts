@@ -6,7 +6,7 @@ import { underPrefix } from '../path-prefix.ts';
 import { type EndCode, type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { createOpenStreams, refuse } from '../sse/open-streams.ts';
 import { sectionHtml } from './layout.tsx';
-import type { Content } from './page-view.ts';
+import type { Content, Show } from './page-view.ts';
 
 /*
  * Each browser that shows a page follows its live sections:
@@ -46,14 +46,13 @@ function createRendering(clock: Clock, stopping: AbortSignal) {
   /** The end of the rendering before, and of the pause after it. */
   let turn: Promise<void> = Promise.resolve();
 
-  return (show: () => Content): SharedPage => {
+  return (show: Show): SharedPage => {
     /** Sections that were live once: their last state is sent as well. */
     const followed = new Set<string>();
     let rendered = { html: new Map<string, string>(), at: 0 };
     let rendering: Promise<Html> | null = null;
 
-    function render(): Html {
-      const { sections } = show();
+    function render({ sections }: Content): Html {
       const live = sections.filter((section) => section.live);
       for (const { id } of live) followed.add(id);
       const shown = sections.filter(({ id }) => followed.has(id));
@@ -67,7 +66,7 @@ function createRendering(clock: Clock, stopping: AbortSignal) {
       const html = turn.then(() => {
         const startedAt = performance.now();
         try {
-          return page.followers === 0 || stopping.aborted ? rendered.html : render();
+          return page.followers === 0 || stopping.aborted ? rendered.html : show(render);
         } finally {
           tookMs = performance.now() - startedAt;
         }
@@ -88,7 +87,7 @@ function createRendering(clock: Clock, stopping: AbortSignal) {
         return await rendering;
       },
     };
-    render();
+    show(render);
     return page;
   };
 }
@@ -144,7 +143,7 @@ export function createLivePages(parts: RouteParts) {
      * Answers with the stream of a page's live sections. Browsers at the same address share the rendering.
      * @throws CatchwordError NOT_FOUND or USAGE of `show`: an EventSource does not ask again for such a page
      */
-    follow: (request: FastifyRequest, reply: FastifyReply, show: () => Content): FastifyReply => {
+    follow: (request: FastifyRequest, reply: FastifyReply, show: Show): FastifyReply => {
       const refusal = streams.refusal(request, reply);
       if (refusal !== null) return refusal;
       try {

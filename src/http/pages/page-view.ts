@@ -63,7 +63,10 @@ export interface Content {
   readonly sections: readonly Section[];
 }
 
-/** A page of the site. It reads one state of the file. */
+/** Shows a page and renders it from one state of the file. @throws what `View.show` and `render` throw */
+export type Show = <Rendered>(render: (content: Content) => Rendered) => Rendered;
+
+/** A page of the site. */
 export interface View {
   /** Path as fastify matches it: `/runs/:id`. */
   readonly path: string;

@@ -10,7 +10,7 @@ import { sendPage } from './layout.tsx';
 import { createLivePages } from './live.ts';
 import { overview } from './overview-page.tsx';
 import { addAssets } from './page-assets.ts';
-import type { Address, Content, PageParts, View, Visit } from './page-view.ts';
+import type { Address, PageParts, Show, View, Visit } from './page-view.ts';
 import { product } from './product-page.tsx';
 import { products } from './products-page.tsx';
 import { run } from './run-page.tsx';
@@ -50,18 +50,24 @@ export function addPages(app: FastifyInstance, parts: PageOptions): () => Promis
   app.decorate('sendErrorPage', sendErrorPage);
   addActions(app, parts);
 
-  const show = (view: View, visit: Visit): Content => parts.store.read(() => view.show(parts, visit));
+  // Some components read the file when they are rendered.
+  const inOneState =
+    (view: View, visit: Visit): Show =>
+    (render) =>
+      parts.store.read(() => render(view.show(parts, visit)));
 
   for (const view of VIEWS) {
     app.get(view.path, async (request, reply) => {
       const { pathname } = new URL(request.url, 'http://localhost');
       await view.prepare?.(parts, addressOf(request));
-      return sendPage(reply, show(view, await visitOf(view, request, parts)), pathname);
+      const show = inOneState(view, await visitOf(view, request, parts));
+      show((content) => void sendPage(reply, content, pathname));
+      return reply;
     });
     app.get(LIVE_PATH + view.path, { exposeHeadRoute: false }, async (request, reply) => {
       const address = addressOf(request);
       await view.prepare?.(parts, address);
-      return live.follow(request, reply, () => show(view, address));
+      return live.follow(request, reply, inOneState(view, address));
     });
   }
 
