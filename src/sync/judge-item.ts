@@ -24,7 +24,7 @@ export type Judgement =
 export type JudgeRules = Pick<RunSettings, 'ignoreFields' | 'withdrawnAs'> & {
   readonly isDelta: boolean;
   /** Whether another window of this pass has shown the product as of a later moment. */
-  readonly isOutdated: () => boolean;
+  readonly isOutdated: (known: KnownProduct) => boolean;
 };
 
 /** Whether a product that the source has withdrawn is removed from the mirror. */
@@ -40,11 +40,11 @@ export function judgeItem(product: Product, known: KnownProduct | undefined, rul
   const { ignoreFields, isDelta, isOutdated } = rules;
   const gone = isGone(product, rules);
   if (known === undefined) return { kind: gone ? 'absent' : 'new' };
-  if (gone) return { kind: known.removed || isOutdated() ? 'same' : 'withdrawn' };
+  if (gone) return { kind: known.removed || isOutdated(known) ? 'same' : 'withdrawn' };
   // Deltas go on to tell of products that a run has removed since they were withdrawn.
   if (known.removed && product.withdrawn && isDelta) return { kind: 'same' };
   const change = difference(known.body, product.body);
   const isSame = isEmpty(change) || (ignoreFields.length > 0 && sameContent(known.body, product.body, ignoreFields));
   if (isSame && !known.removed) return { kind: 'same' };
-  return isOutdated() ? { kind: 'outdated' } : { kind: 'changed', change };
+  return isOutdated(known) ? { kind: 'outdated' } : { kind: 'changed', change };
 }

@@ -9,7 +9,7 @@ import type { Checkpoint } from '../store/rows/runs.ts';
 import type { Reader } from '../store/schema/reader.ts';
 import type { AppliedReads } from './applied-reads.ts';
 import { newRows } from './fast/new-rows.ts';
-import { judgeItem } from './judge-item.ts';
+import { type JudgeRules, judgeItem } from './judge-item.ts';
 import type { RunSettings } from './run-settings.ts';
 
 /** A page in the batch. */
@@ -27,11 +27,15 @@ export interface DraftContext extends Pick<RunSettings, 'ignoreFields' | 'withdr
 }
 
 /** The positions of items without an id. */
-const open = (ids: readonly (number | null)[]): number[] => [...ids.keys()].filter((at) => ids[at] === null);
+function open(ids: readonly (number | null)[]): number[] {
+  const positions: number[] = [];
+  for (let at = 0; at < ids.length; at++) if (ids[at] === null) positions.push(at);
+  return positions;
+}
 
 /** Compares a page with the mirror, in the transaction that writes the draft. @param lookUpAll as `newRows` */
 export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAll: boolean) {
-  const { store, reads } = context;
+  const { store, reads, ignoreFields, withdrawnAs } = context;
   const created = new Map<string, { id: number; product: Product }>();
   const changed = new Map<string, { known: KnownProduct; product: Product; change: Difference }>();
   /** Ids of products that the source withdrew. */
@@ -49,15 +53,21 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
     return nextId - count;
   }
 
+  const rules: JudgeRules = {
+    ignoreFields,
+    withdrawnAs,
+    isDelta: captured.task.from !== null,
+    isOutdated: ({ id }) => {
+      later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
+      return later.has(id);
+    },
+  };
+
   /** @returns the product's id; 0 if the mirror does not have it, and it is withdrawn */
   function judge(product: Product): number {
     const { vbid } = product;
     const known = store.products.find(vbid);
-    const isOutdated = (): boolean => {
-      later ??= reads.productsAfter(captured.task.pass, momentOf(captured.response));
-      return known !== undefined && later.has(known.id);
-    };
-    const found = judgeItem(product, known, { ...context, isDelta: captured.task.from !== null, isOutdated });
+    const found = judgeItem(product, known, rules);
     const id = known?.id ?? created.get(vbid)?.id ?? (found.kind === 'absent' ? 0 : newId());
     // If a product is on the page twice, the later one counts, even if it equals the mirror's.
     changed.delete(vbid);
@@ -75,10 +85,11 @@ export function draftPage(context: DraftContext, captured: WaitingPage, lookUpAl
 
   /** Gives each item an id. */
   function judgeAll(items: PageItems): void {
-    const parts = newRows(store.products, context, items, open(ids), lookUpAll);
+    const positions = open(ids);
+    const parts = newRows(store.products, context, items, positions, lookUpAll);
     const isRow = new Uint8Array(ids.length);
     for (const { from, to } of parts) isRow.fill(1, from, to + 1);
-    for (const position of open(ids)) {
+    for (const position of positions) {
       if (isRow[position] === 0) ids[position] = judge(productAt(items, position));
     }
     // Last, so that products of both kinds get ids in a row.

@@ -237,7 +237,7 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'an earlier read that arrives late overwrites a later one',
     'src/sync/judge-item.ts',
-    "return isOutdated() ? { kind: 'outdated' } : { kind: 'changed', change };",
+    "return isOutdated(known) ? { kind: 'outdated' } : { kind: 'changed', change };",
     "return { kind: 'changed', change };",
   ),
   bug(
@@ -422,8 +422,8 @@ export const SABOTAGES: readonly Sabotage[] = [
   bug(
     'a product that went back is taken for an outdated read',
     'src/sync/judge-item.ts',
-    "return isOutdated() ? { kind: 'outdated' }",
-    "const versionOf = (body: string) => Number(/\"version\":(\\d+)/.exec(body)?.[1]); return versionOf(product.body) < versionOf(known.body) ? { kind: 'same' } : isOutdated() ? { kind: 'outdated' }",
+    "return isOutdated(known) ? { kind: 'outdated' }",
+    "const versionOf = (body: string) => Number(/\"version\":(\\d+)/.exec(body)?.[1]); return versionOf(product.body) < versionOf(known.body) ? { kind: 'same' } : isOutdated(known) ? { kind: 'outdated' }",
   ),
   bugFor(
     'test/sync/learned-rate.test.ts',

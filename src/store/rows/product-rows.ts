@@ -238,9 +238,9 @@ export function createProductWriter(queries: Queries, reader: ProductReader) {
       atMs: number,
     ): void => {
       if (removed) keepRemoved({ id });
-      const { search: _search, withdrawn, ...columns } = product;
-      update({ ...columns, id, atMs, seq, withdrawn: withdrawn ? 1 : 0 });
-      for (const set of setIsbns) set({ ...columns, id });
+      const values = { ...product, id, atMs, seq, withdrawn: product.withdrawn ? 1 : 0 };
+      update(values);
+      for (const set of setIsbns) set(values);
       if (product.search === null) unindex(id);
       else indexWords(id, product);
     },
