@@ -1,15 +1,14 @@
 import { spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { SABOTAGES, type Sabotage } from './sabotage.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const MAX_SEEDS = 1000;
-const SETTINGS = ['package.json', 'build.mjs', 'tsconfig.json', 'tsconfig.build.json', 'vitest.config.ts'];
-const COPIED = ['src', 'test', 'drizzle', ...SETTINGS];
+const NOT_COPIED = ['.git', 'data', 'dist', 'node_modules'];
 
 const { values } = parseArgs({
   options: {
@@ -23,9 +22,8 @@ const { values } = parseArgs({
 /** Copies the program and inserts the bug. */
 function damagedCopy({ name, edits }: Sabotage): string {
   const directory = mkdtempSync(join(tmpdir(), 'catchword-sabotage-'));
-  for (const part of COPIED) {
-    cpSync(join(ROOT, part), join(directory, part), { recursive: true });
-  }
+  // Tests read documents and examples, too.
+  cpSync(ROOT, directory, { recursive: true, filter: (path) => !NOT_COPIED.includes(relative(ROOT, path)) });
   symlinkSync(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   // A bug may leave names unused, and the program is compiled before tests run.
   writeFileSync(
