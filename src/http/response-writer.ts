@@ -23,7 +23,6 @@ const MESSAGES = {
   TOO_MANY_VIEWS: 'open streams have as many different views as are allowed; reconnect later',
   OVERLOADED: 'too much data waits for slow readers; reconnect later',
   NOT_FOUND: 'this page does not exist any more',
-  OVER: 'this page changes no more; load it once more',
 };
 
 export type EndCode = keyof typeof MESSAGES;

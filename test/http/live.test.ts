@@ -26,10 +26,10 @@ function hurried(): Clock & { set: (byMs: number) => void } {
   };
 }
 
-function content(sections: Readonly<Record<string, string>>, isLive = true): Content {
+function content(sections: Readonly<Record<string, string>>): Content {
   return {
     title: 'Test',
-    sections: Object.entries(sections).map(([id, text]) => ({ id, live: isLive, content: text })),
+    sections: Object.entries(sections).map(([id, text]) => ({ id, live: true, content: text })),
   };
 }
 
@@ -76,18 +76,6 @@ it('a live page sends the sections that have changed, once each', async () => {
   expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>1&lt;/b>' });
   count = 2;
   expect(await next(reader)).toEqual({ id: 'moving', html: '&lt;b>2&lt;/b>' });
-});
-
-it('a live page sends the last state of a section that has stopped being live', async () => {
-  let isLive = true;
-  const { url } = await pagesOf(() => content({ run: isLive ? 'reading' : 'complete' }, isLive));
-  const reader = await openReader(`${url}/live/page`);
-  expect(await next(reader)).toEqual({ id: 'run', html: 'reading' });
-  isLive = false;
-  expect(await next(reader)).toEqual({ id: 'run', html: 'complete' });
-  expect(await reader.endCode()).toBe('OVER');
-  // A browser that was not connected meanwhile loads the page again as well.
-  expect(await (await openReader(`${url}/live/page`)).endCode()).toBe('OVER');
 });
 
 it('a live page is rendered once for all browsers that show it, also after one of them has left', async () => {

@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts';
 import { hasCode } from '../../base/errors.ts';
 import { errorFields } from '../../base/log.ts';
 import { underPrefix } from '../path-prefix.ts';
-import { type EndCode, type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
+import { type Messages, RETRY_MS, type RouteParts } from '../response-writer.ts';
 import { createOpenStreams, refuse } from '../sse/open-streams.ts';
 import { sectionHtml } from './layout.tsx';
 import type { Content, Show } from './page-view.ts';
@@ -13,7 +13,7 @@ import type { Content, Show } from './page-view.ts';
  *
  *     render the page, or share a rendering that is less than half a second old
  *          │
- *     send the sections that have changed ──► none is live any more: OVER, and the browser loads the page once more
+ *     send the sections that have changed
  *          │
  *     wait a second, and again …
  *
@@ -35,8 +35,6 @@ type Html = ReadonlyMap<string, string>;
 interface SharedPage {
   /** The number of browsers that follow it. A page without followers is not rendered. */
   followers: number;
-  /** Whether any section is live. A page that is over changes no more. */
-  isLive: boolean;
   /** Its live sections as of now, or less than half a second ago. @throws what rendering threw */
   readonly current: () => Promise<Html>;
 }
@@ -47,16 +45,11 @@ function createRendering(clock: Clock, stopping: AbortSignal) {
   let turn: Promise<void> = Promise.resolve();
 
   return (show: Show): SharedPage => {
-    /** Sections that were live once: their last state is sent as well. */
-    const followed = new Set<string>();
     let rendered = { html: new Map<string, string>(), at: 0 };
     let rendering: Promise<Html> | null = null;
 
     function render({ sections }: Content): Html {
-      const live = sections.filter((section) => section.live);
-      for (const { id } of live) followed.add(id);
-      const shown = sections.filter(({ id }) => followed.has(id));
-      page.isLive = live.length > 0;
+      const shown = sections.filter((section) => section.live);
       rendered = { html: new Map(shown.map((section) => [section.id, sectionHtml(section)])), at: clock.now() };
       return rendered.html;
     }
@@ -78,7 +71,6 @@ function createRendering(clock: Clock, stopping: AbortSignal) {
 
     const page: SharedPage = {
       followers: 0,
-      isLive: true,
       current: async () => {
         if (Math.abs(clock.now() - rendered.at) < RENDER_EVERY_MS / 2) return rendered.html;
         rendering ??= renderInTurn().finally(() => {
@@ -105,7 +97,7 @@ export function createLivePages(parts: RouteParts) {
   const stopping = new AbortController();
   const render = createRendering(clock, stopping.signal);
 
-  /** Writes the live sections of a page; the stream ends by itself when the page is over. */
+  /** Writes the live sections of a page. */
   function sectionsOf(page: SharedPage, request: FastifyRequest): Messages['write'] {
     return async (write, ending) => {
       const sent = new Map<string, string>();
@@ -116,7 +108,6 @@ export function createLivePages(parts: RouteParts) {
           sent.set(id, html);
           await write(`event: section\ndata: ${JSON.stringify({ id, html: underPrefix(request, html) })}\n\n`);
         }
-        if (!page.isLive) ending.abort('OVER' satisfies EndCode);
         await clock.sleep(RENDER_EVERY_MS, ending.signal);
       }
     };

@@ -7,12 +7,6 @@ const ownTime = new Intl.DateTimeFormat('sv-SE', { dateStyle: 'short', timeStyle
 const zoneName = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
 const localTime = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'long' });
 
-/** Why the page is not followed any more, by the code of the stream's last message. @type {Record<string, string>} */
-const OVER = {
-  NOT_FOUND: 'this page does not exist any more',
-  OVER: 'loading the final state',
-};
-
 /** How long to wait after the server has refused the stream, milliseconds. */
 const RETRY_MS = 5_000;
 
@@ -147,13 +141,10 @@ function follow(address) {
     });
     opened.addEventListener('end', ({ data }) => {
       const { code } = JSON.parse(data);
-      const reason = OVER[code];
-      if (reason === undefined) return;
+      if (code !== 'NOT_FOUND') return;
       isOver = true;
       close();
-      say('lost', reason);
-      // Its other sections have changed as well, and there may be more of them.
-      if (code === 'OVER') location.reload();
+      say('lost', 'this page does not exist any more');
     });
     opened.addEventListener('error', () => {
       say('lost', 'not connected; this page may be out of date');
