@@ -8,9 +8,8 @@ interface Read extends Window {
 }
 
 /**
- * The windows of a run that were applied, ordered by the moments that they show. A page needs those that show a later moment
- * than itself, of which there are few: pages arrive nearly in order. A query for them would read every checkpoint of the
- * pass, for each page with changes.
+ * The windows of a run that were applied. A page needs those that show a later moment than itself, of which there are few:
+ * pages arrive nearly in order. A query for them would read every checkpoint of the pass, for each page with changes.
  */
 export function createAppliedReads({ runs }: Reader, runId: number) {
   const byPass = new Map<number, Read[]>();
@@ -20,27 +19,20 @@ export function createAppliedReads({ runs }: Reader, runId: number) {
     if (known !== undefined) return known;
     const reads = runs
       .checkpoints(runId, pass)
-      .map(({ page, perPage, requestedAt }) => ({ page, perPage, moment: requestedAt }))
-      .sort((a, b) => a.moment - b.moment);
+      .map(({ page, perPage, requestedAt }) => ({ page, perPage, moment: requestedAt }));
     byPass.set(pass, reads);
     return reads;
   }
 
-  /** Where in the reads those begin that show a later moment. */
-  const laterThan = (moment: number, reads: readonly Read[]): number =>
-    reads.findLastIndex((read) => read.moment <= moment) + 1;
-
   return {
     /** Notes a window. Call it before its checkpoint is written; if that fails, do not use these reads any more. */
     add: (pass: number, { page, perPage }: Window, moment: number): void => {
-      const reads = readsOf(pass);
-      reads.splice(laterThan(moment, reads), 0, { page, perPage, moment });
+      readsOf(pass).push({ page, perPage, moment });
     },
     /** The products that a window of the pass shows as of a moment later than `moment`. */
     productsAfter: (pass: number, moment: number): Pick<IdSet, 'has'> => {
       const products = createIdSet(0);
-      const reads = readsOf(pass);
-      for (const read of reads.slice(laterThan(moment, reads))) products.addAll(runs.idsOf(runId, pass, read));
+      for (const read of readsOf(pass)) if (read.moment > moment) products.addAll(runs.idsOf(runId, pass, read));
       return products;
     },
   };
