@@ -52,8 +52,6 @@ export interface PageResponse {
   /** Local clock, milliseconds since 1970. */
   readonly requestedAt: number;
   readonly receivedAt: number;
-  /** Size of the body as transferred. */
-  readonly bytes: number;
   /** How long a cache had stored the response (`Age`), milliseconds; absent if the response does not say. */
   readonly ageMs?: number;
   /** Whether a proxy or a cache says that it passed the response on (`Via`); absent if none does. */

@@ -15,7 +15,7 @@ export function momentOf({ requestedAt, ageMs = 0 }: Pick<PageResponse, 'request
  * age that a cache reported is subtracted too, because some caches write their own `Date`; if the cache kept the
  * source's, the result is earlier than necessary, which is harmless.
  */
-export function sourceTimeOf(response: Omit<PageResponse, 'body' | 'bytes'>): number {
+export function sourceTimeOf(response: Omit<PageResponse, 'body'>): number {
   if (response.sourceTime === null) return momentOf(response) - NO_DATE_MARGIN_MS;
   return response.sourceTime - Math.max(0, response.receivedAt - response.requestedAt) - (response.ageMs ?? 0);
 }

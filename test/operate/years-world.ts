@@ -113,7 +113,7 @@ export function createSource(random: Random, nowMs: () => number, clock: Clock) 
     const totals = `"num_items":${found.length},"page":${window.page},"per_page":${window.perPage}`;
     const text = `{${totals},"total_pages":${Math.ceil(found.length / window.perPage)},"items":[${items.join(',')}]}`;
     const sourceTime = Math.floor(nowMs() / SECOND) * SECOND;
-    return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length };
+    return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now() };
   }
 
   const client: CatalogClient = { read, close: async () => {} };

@@ -62,7 +62,7 @@ function createDisturbedSource(world: World, arena: Arena, fate: Fate): Simulate
       if (isLost) throw new CatchwordError('SOURCE_TIMEOUT', 'simulated loss of an answer');
       onStep('response');
       const sourceTime = Math.floor((world.now() + clock.sourceMs) / 1000) * 1000;
-      return { body, sourceTime, requestedAt, receivedAt: local.now(), bytes: body.length };
+      return { body, sourceTime, requestedAt, receivedAt: local.now() };
     }
 
     return { read, close: async () => {} };

@@ -153,7 +153,7 @@ function createBout(arena: Arena, mirror: MemoryMirror, run: Run, isCalm: boolea
     clock.now += latencyMs;
     if (!isCalm && random() < arena.losses) return null;
     adversary.answered(task, ids);
-    const response = { sourceTime, requestedAt, receivedAt: requestedAt + latencyMs, bytes: body.length };
+    const response = { sourceTime, requestedAt, receivedAt: requestedAt + latencyMs };
     return { task, page: validatePage(body, task.window), response, requests: 1 };
   }
 

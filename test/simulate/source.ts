@@ -229,7 +229,7 @@ export function createSimulatedSource(
       onStep('response');
       const sourceTime = behaviour.dated ? dateMs : null;
       const age = behaviour.cacheTellsAge && shown.at < askedAt ? { ageMs } : {};
-      return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now(), bytes: text.length, ...age };
+      return { body: bytesOf(text), sourceTime, requestedAt, receivedAt: clock.now(), ...age };
     }
     return { read, close: async () => {} };
   }

@@ -60,7 +60,7 @@ function captured(
   return {
     task: { mirror: store.incarnation, runId, pass, window, from: null, maxAttempts: 1 },
     page: pageOfText(text, window),
-    response: { sourceTime: at, requestedAt: at, receivedAt: at, bytes: text.length },
+    response: { sourceTime: at, requestedAt: at, receivedAt: at },
     requests: 1,
   };
 }

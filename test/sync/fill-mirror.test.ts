@@ -60,7 +60,7 @@ function applied(
       const rows = isBinary ? toBinary(String(made.items.rows)) : made.items.rows;
       const page = { ...made, items: { ...made.items, rows } };
       const task = { mirror: store.incarnation, runId: run.id, pass: 0, window, from: null, maxAttempts: 1 };
-      const response = { sourceTime: 1_000, requestedAt: 1_000, receivedAt: 1_000, bytes: 1 };
+      const response = { sourceTime: 1_000, requestedAt: 1_000, receivedAt: 1_000 };
       return applier.take({ task, page, response, requests: 1 });
     });
     checkpoints.push(...applier.flush());

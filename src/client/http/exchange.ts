@@ -56,8 +56,6 @@ export interface Answer {
   readonly hide: Hide;
   /** The error that an accepted status stands for. */
   readonly refusal?: CatchwordError;
-  /** Bytes over the wire. */
-  readonly bytes: number;
   /** Local clock, milliseconds since 1970. */
   readonly requestedAt: number;
   readonly receivedAt: number;

@@ -5,7 +5,7 @@ import type { Answer, Prepared } from './exchange.ts';
 import { type BodyLimits, bodyOf, checkType, textOfBody } from './response-body.ts';
 
 /** A response whose bytes are read, but not yet understood. */
-export type Received = Omit<Answer, 'text' | 'body' | 'bytes' | 'refusal'> & { readonly raw: Uint8Array };
+export type Received = Omit<Answer, 'text' | 'body' | 'refusal'> & { readonly raw: Uint8Array };
 
 export function isGood(status: number): boolean {
   return status >= 200 && status <= 299;
@@ -35,7 +35,7 @@ async function contentOf(format: Prepared['format'], { raw, headers }: Received,
 export async function readResponse(asked: Prepared, received: Received, limits: BodyLimits): Promise<Answer> {
   const { raw, ...known } = received;
   const { status, headers } = known;
-  const answer = { ...known, bytes: raw.length, body: NO_PAGE };
+  const answer = { ...known, body: NO_PAGE };
   if (isGood(status)) {
     const content = await contentOf(asked.format, received, limits).catch((error: unknown) => {
       if (!(error instanceof CatchwordError)) throw error;

@@ -21,9 +21,9 @@ function ageOf(headers: Headers): { ageMs?: number } {
   return known.length === 0 ? {} : { ageMs: Math.max(...known) * 1_000 };
 }
 
-function pageOf({ body, headers, bytes, requestedAt, receivedAt }: Answer): PageResponse {
+function pageOf({ body, headers, requestedAt, receivedAt }: Answer): PageResponse {
   const relayed = header(headers, 'via') === undefined ? {} : { isRelayed: true };
-  return { body, sourceTime: dateOf(headers), bytes, requestedAt, receivedAt, ...ageOf(headers), ...relayed };
+  return { body, sourceTime: dateOf(headers), requestedAt, receivedAt, ...ageOf(headers), ...relayed };
 }
 
 /** The first page of a delta without changes, for an answer that is not a page. */

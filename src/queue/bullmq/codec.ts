@@ -47,7 +47,6 @@ const ENCODED = z.discriminatedUnion('kind', [
     sourceTime: time.nullable(),
     requestedAt: time,
     receivedAt: time,
-    bytes: count,
     ageMs: count.exactOptional(),
     isRelayed: z.boolean().exactOptional(),
     /** The response's bytes: gzip, base64. */
