@@ -45,7 +45,7 @@ export function createScriptedSource(clock: Clock, beforeResponse: BeforeRespons
         inFlight--;
       }
       const text = pageText(wanted.window);
-      const about = { sourceTime: null, requestedAt, receivedAt: clock.now(), bytes: Buffer.byteLength(text) };
+      const about = { sourceTime: null, requestedAt, receivedAt: clock.now() };
       return { page: validatePage(bytesOf(text), wanted.window, wanted.filling), response: about };
     },
   };
