@@ -81,6 +81,8 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
     const busy = await startOwn(['--busy-reply-threshold', '1']);
     const other = new Redis(busy.url);
     onTestFinished(() => other.disconnect());
+    // A client that connects to a busy server rejects its commands, SCRIPT KILL too.
+    await other.ping();
     const running = busy.admin.eval('while true do end', 0).catch(() => {});
     await expect.poll(() => other.ping().catch((error: Error) => error.message)).toMatch(/^BUSY/);
     expect(await refusal(busy.url)).toMatchObject({
