@@ -1,6 +1,6 @@
 import Fastify, { type FastifyInstance } from 'fastify';
 import type { Logger } from '../base/log.ts';
-import { answerBrokenRequest } from './broken-request.ts';
+import { answerBrokenRequest, answerOddRequests } from './broken-request.ts';
 import { answerError, sendError } from './http-error.ts';
 import { prefixOf } from './path-prefix.ts';
 import { acceptZodSchemas } from './route-schema.ts';
@@ -25,6 +25,7 @@ export function createApp(log: Logger, hint: string): FastifyInstance {
     // Checked below, because Node.js would answer without a text.
     http: { requireHostHeader: false },
   });
+  answerOddRequests(app.server);
   // If this limit were larger than `requestTimeout`, Node.js would exchange the two: bodies could be slower.
   app.server.maxConnections = MAX_CONNECTIONS;
   app.server.headersTimeout = app.server.requestTimeout;

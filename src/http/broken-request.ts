@@ -1,5 +1,6 @@
-import { STATUS_CODES } from 'node:http';
+import { type Server, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { errorJson } from './http-error.ts';
 
 /** The first byte of a TLS handshake. */
@@ -9,7 +10,7 @@ const TLS_HANDSHAKE = 0x16;
 type BrokenRequest = { readonly code?: string; readonly rawPacket?: unknown };
 
 /** Answers with an error as the API does, which quotes nothing, and closes the connection. */
-function refuse(socket: Socket, status: number, message: string, hint: string): void {
+function refuse(socket: Duplex, status: number, message: string, hint: string): void {
   if (!socket.writable) return void socket.destroy();
   const body = errorJson({ code: 'USAGE', message, hint });
   const head = [
@@ -33,4 +34,16 @@ export function answerBrokenRequest({ code, rawPacket }: BrokenRequest, socket: 
     refuse(socket, 431, 'the address and the headers are too long', 'Send less than 16 kB.');
   else if (isTls) refuse(socket, 400, 'this port does not speak TLS', 'Use http:// rather than https://.');
   else refuse(socket, 400, 'the request is not valid HTTP', 'Send a well-formed request.');
+}
+
+/** Answers requests that Node.js would refuse without a text. */
+export function answerOddRequests(server: Server): void {
+  server.on('checkExpectation', ({ socket }) =>
+    refuse(socket, 417, 'this expectation is not met', 'Omit the header Expect.'),
+  );
+  server.on('connect', (_request, socket) => {
+    // Node.js removes its own listener; a reset connection would end the process.
+    socket.on('error', () => {});
+    refuse(socket, 405, 'this is not a proxy', 'Use GET.');
+  });
 }

@@ -42,6 +42,8 @@ export const SANDBOX_DEFAULTS = {
   users: 1000,
   /** Duration of a file's ingestion: interface, section 6. */
   ingestionMs: 2000,
+  /** Wait before the second call of a `callback_url`. It doubles before each further call. */
+  callbackRetryMs: 1000,
   /** Whether a `callback_url` may be a private address. */
   allowPrivateCallbacks: false,
   /** Whether requests without the documented `Accept` and `Content-Type` are rejected. */

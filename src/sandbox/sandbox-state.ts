@@ -23,7 +23,8 @@ function createState(...given: Parameters<typeof createStores>) {
   return { ...stores, operations, controls: createControls(stores), route: createRouter(operations) };
 }
 
-function repeat({ controls, route }: ReturnType<typeof createState>, change: Change): void {
+function repeat({ ingestions, controls, route }: ReturnType<typeof createState>, change: Change): void {
+  if (change.kind === 'called') ingestions.forget(change.call);
   if (change.kind === 'control') controls.get(change.path)?.(change.body);
   if (change.kind !== 'request') return;
   const { method, path, query, apiKey, accessToken, body } = change;
@@ -49,7 +50,7 @@ export function openState(options: SandboxOptions, signal: AbortSignal) {
     return journal === null ? timed() : journal.record({ at, ...change }, timed);
   };
   try {
-    const state = createState(options, time, signal);
+    const state = createState(options, time, record, signal);
     for (const entry of journal?.entries ?? []) {
       try {
         time.during(entry.at, () => repeat(state, entry));

@@ -93,17 +93,20 @@ it('a token file that others could read is made private', async () => {
   expect(modeOf(path)).toBe(0o600);
 });
 
-it('a token file is replaced behind a symbolic link, which is kept', async () => {
-  const path = pathOf();
-  const target = `${path}.target`;
-  writeFileSync(target, '');
-  symlinkSync('token.target', path);
-  const store = storeAt(path);
-  await store.write(TOKEN);
-  expect(readlinkSync(path)).toBe('token.target');
-  expect(lstatSync(target).isFile()).toBe(true);
-  expect(storeAt(target).read()).toBe(TOKEN);
-});
+it.each(['that exists', 'that does not exist yet'])(
+  'a token file %s is replaced behind a symbolic link, which is kept',
+  async (which) => {
+    const path = pathOf();
+    const target = `${path}.target`;
+    if (which === 'that exists') writeFileSync(target, '');
+    symlinkSync('token.target', path);
+    const store = storeAt(path);
+    await store.write(TOKEN);
+    expect(readlinkSync(path)).toBe('token.target');
+    expect(lstatSync(target).isFile()).toBe(true);
+    expect(storeAt(target).read()).toBe(TOKEN);
+  },
+);
 
 it('a token file is written without following a leftover link or keeping a leftover mode', async () => {
   const path = pathOf();

@@ -91,6 +91,8 @@ it('a request gets a short error of the same shape if it is not even HTTP', asyn
     [`GET / HTTP/1.1\r\nhost: localhost\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /too long/],
     [clientHello, 400, /TLS/],
     ['GET / HTTP/1.1\r\nconnection: close\r\n\r\n', 400, /Host is missing/],
+    ['GET /api/status HTTP/1.1\r\nhost: localhost\r\nexpect: miracles\r\n\r\n', 417, /expectation/],
+    ['CONNECT a:1 HTTP/1.1\r\nhost: localhost\r\n\r\n', 405, /not a proxy/],
   ];
   for (const [sent, status, message] of broken) {
     const socket = connect(Number(port), '127.0.0.1');

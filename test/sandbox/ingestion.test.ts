@@ -1,13 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { expect } from 'vitest';
+import { expect, onTestFinished } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { callBack } from '../../src/sandbox/assets/ingestion.ts';
+import { callBack, createIngestions } from '../../src/sandbox/assets/ingestion.ts';
+import type { Asset } from '../../src/sandbox/assets/kept-asset.ts';
 import { serveHttp } from '../support/listen.ts';
 import { NEW, put, send } from './asset-requests.ts';
 import { itWith, sandboxFor } from './client.ts';
 
-const QUICK = { items: 0, ingestionMs: 1, allowPrivateCallbacks: true };
+const QUICK = { items: 0, ingestionMs: 1, callbackRetryMs: 1, allowPrivateCallbacks: true };
 const it = itWith(QUICK);
 
 interface Called {
@@ -16,16 +17,29 @@ interface Called {
   readonly body: unknown;
 }
 
-/** Notes the calls, and replies with this status. */
-async function listener(status: number) {
+/** Replies to calls with these statuses; the last one is repeated. */
+async function listener(...statuses: readonly number[]) {
   const calls: Called[] = [];
   const url = await serveHttp((request: IncomingMessage, response) => {
     void text(request).then((body) => {
       calls.push({ method: request.method, type: request.headers['content-type'], body: JSON.parse(body) });
-      response.writeHead(status).end();
+      response.writeHead(statuses[calls.length - 1] ?? statuses.at(-1) ?? 204).end();
     });
   });
   return { url: `${url}/done`, calls };
+}
+
+/** Resolves with the first warning that begins like this; there may be others. */
+function warning(beginning: string): Promise<string> {
+  return new Promise((resolve) => {
+    const onWarning = ({ message }: Error): void => {
+      if (message.startsWith(beginning)) resolve(message);
+    };
+    process.on('warning', onWarning);
+    onTestFinished(() => {
+      process.off('warning', onWarning);
+    });
+  });
 }
 
 const FILE = 'https://files.example.org/tides.epub';
@@ -84,6 +98,19 @@ it('6: the sandbox sends no other event: does not call for an update without url
 });
 
 // @rule 6-1
+it('6: the sandbox calls a failing address up to four times', async ({ sandbox }) => {
+  const recovering = await listener(500, 503, 200);
+  const broken = await listener(500);
+  await put(sandbox, 'L-1', { ...NEW, url: FILE, callback_url: recovering.url });
+  await put(sandbox, 'L-2', { ...NEW, url: FILE, callback_url: broken.url });
+  await expect.poll(() => [recovering.calls.length, broken.calls.length]).toEqual([3, 4]);
+  const last = await listener(200);
+  await put(sandbox, 'L-3', { ...NEW, url: FILE, callback_url: last.url });
+  await expect.poll(() => last.calls.length).toBe(1);
+  expect([recovering.calls.length, broken.calls.length]).toEqual([3, 4]);
+});
+
+// @rule 6-1
 it.each([
   'http://127.0.0.1/x',
   'http://localhost:8080/',
@@ -103,11 +130,26 @@ it.each([
 it('6: the sandbox does not call a name with a private address', async () => {
   const { url, calls } = await listener(200);
   const { signal } = new AbortController();
-  const address = url.replace('127.0.0.1', 'localhost');
-  await callBack(address, '{}', false, signal);
+  for (const address of [url, url.replace('127.0.0.1', 'localhost')]) {
+    expect(await callBack(address, '{}', false, signal)).toBe(false);
+  }
   expect(calls).toEqual([]);
-  await callBack(address, '{}', true, signal);
-  expect(calls.length).toBe(1);
+  expect(await callBack(url, '{}', true, signal)).toBe(true);
+});
+
+it('6: the sandbox warns if the end of a call cannot be journaled', async () => {
+  const { url } = await listener(200);
+  const done = () => {
+    throw new Error('the disk is full');
+  };
+  const { signal } = new AbortController();
+  const ingestions = createIngestions({ ...QUICK, clock: systemClock }, signal, done);
+  const ingestion = { url: FILE, callbackUrl: url, startedAt: 0, endsAt: 1 };
+  const warned = warning('callback_url');
+  ingestions.start();
+  ingestions.announce({ vbid: 'L-1', generated: false, ingestion } as Asset);
+  await ingestions.settled();
+  expect(await warned).toBe('callback_url of L-1: the disk is full');
 });
 
 it('the sandbox makes no calls after it was stopped', async () => {

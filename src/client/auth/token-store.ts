@@ -1,6 +1,15 @@
 import { createHash } from 'node:crypto';
-import { accessSync, chmodSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname, sep } from 'node:path';
+import {
+  accessSync,
+  chmodSync,
+  constants,
+  lstatSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  statSync,
+} from 'node:fs';
+import { dirname, resolve, sep } from 'node:path';
 import { interrupted } from '../../base/abort.ts';
 import type { Clock } from '../../base/clock.ts';
 import { replaceFile } from '../../base/durable-names.ts';
@@ -38,11 +47,22 @@ function failed(what: string, path: string, error: unknown): CatchwordError {
     : storeError(`cannot ${what} the token store ${path} (${systemCodeOf(error)})`, error);
 }
 
+/** Follows symbolic links, also to a file that does not exist yet. */
+function targetOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch (error) {
+    if (systemCodeOf(error) !== 'ENOENT') throw error;
+    const isLink = lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true;
+    return isLink ? targetOf(resolve(dirname(path), readlinkSync(path))) : path;
+  }
+}
+
 function usableFile(path: string): string {
   if (path === '' || path.endsWith('/') || path.endsWith(sep))
     throw storeError(`the token store ${path} has no file name`);
   try {
-    const file = existsSync(path) ? realpathSync(path) : path;
+    const file = targetOf(path);
     accessSync(dirname(file), constants.W_OK);
     return file;
   } catch (error) {

@@ -124,7 +124,7 @@ export function createAssets(options: Options, catalog: Catalog, numbering: Numb
       fields: withoutCleared(merge(held.fields, fieldsOf(held), request), identifiers),
       identifiers,
       channelIds: new Map([...held.channelIds, ...channelIds]),
-      ingestion: url === undefined ? held.ingestion : { url, callbackUrl, endsAt },
+      ingestion: url === undefined ? held.ingestion : { url, callbackUrl, startedAt: now, endsAt },
     };
   }
 

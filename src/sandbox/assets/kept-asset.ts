@@ -8,6 +8,7 @@ import type { Identifiers } from './identifiers.ts';
 export interface Ingestion {
   readonly url: string;
   readonly callbackUrl: string | null;
+  readonly startedAt: number;
   readonly endsAt: number;
 }
 

@@ -37,6 +37,8 @@ const changeSchema = z.discriminatedUnion('kind', [
     body: z.string(),
   }),
   z.object({ kind: z.literal('control'), path: z.string(), body: z.unknown() }),
+  /** A callback was made, or given up. */
+  z.object({ kind: z.literal('called'), call: z.object({ vbid: z.string(), startedAt: z.number() }) }),
 ]);
 
 export type Change = Readonly<z.infer<typeof changeSchema>>;
