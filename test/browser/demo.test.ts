@@ -29,10 +29,11 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
   const visit = useBrowser();
 
   it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {
-    // For the pictures of the documents, the demo is as large as the one that users see.
-    const url = await startDemo(shooting ? 30_000 : 4_000);
     const viewport = { width: 1100, height: 1000 };
+    // The windows are open before the load starts: on a busy machine it could end before them.
     const [{ page }, second] = [await visit({ viewport }), await visit({ viewport, colorScheme: 'dark' })];
+    // For the pictures of the documents, the demo is as large as the one that users see.
+    const url = await startDemo(shooting ? 30_000 : 12_000);
     await page.goto(url);
     await page.getByRole('link', { name: 'Run 1' }).click();
     await second.page.goto(`${url}/runs`);
