@@ -9,9 +9,10 @@ describe.skipIf(!browserAvailable)('the page of a run', () => {
   const visit = useBrowser();
 
   it('the page draws each mark of the legend in the colour of the picture', async () => {
-    const { settings } = await place({ items: 3_000, latencyMs: 20, churnPerSecond: 0 });
-    const url = await startDaemonHere({ ...settings, CATCHWORD_PER_PAGE: '50', CATCHWORD_RATE_LIMIT: '20/s' });
     const { page } = await visit();
+    // The load lasts until the test ends.
+    const { settings } = await place({ items: 30_000, latencyMs: 20, churnPerSecond: 0 });
+    const url = await startDaemonHere({ ...settings, CATCHWORD_PER_PAGE: '50', CATCHWORD_RATE_LIMIT: '2/s' });
     await page.goto(`${url}/runs/1`);
     await page.locator('.legend .unread').waitFor({ timeout });
     const colour = (name: string): Promise<string> =>

@@ -130,7 +130,7 @@ it.skipIf(isMissing('zsh'))('completion in zsh completes commands, options, valu
     [`catchword asset put A --file ${completion}.st`]: `catchword asset put A --file ${start} `,
   };
   const { stdout } = await run('zsh', ['-f', '-c', COMPLETE_IN_ZSH, 'zsh', start, ...Object.keys(lines)], {
-    timeout: 60_000,
+    timeout: 240_000,
   });
   expect(stdout.split('\n').slice(0, -1)).toEqual(Object.values(lines));
 });

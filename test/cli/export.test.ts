@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { existsSync, linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -10,7 +10,7 @@ import { eventId } from '../../src/catalog/event.ts';
 import { COLUMNS } from '../../src/catalog/fields.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import { type TestMirror, temporaryMirror } from '../relay/feeding.ts';
-import { CLI, run, runProcess, start } from '../support/cli.ts';
+import { CLI, run, runProcess, start, stopWhileWriting } from '../support/cli.ts';
 import { type Printed, runHere } from '../support/in-process.ts';
 import { catalogOf, temporaryDirectory } from '../support/mirror.ts';
 import { filled } from '../support/place.ts';
@@ -296,19 +296,13 @@ it('export refuses what it cannot do, and writes nothing', async () => {
 });
 
 it('export leaves no file behind when it is killed, interrupted, or the disk is full', async () => {
-  const { settings, directory } = await filled({ items: 20_000, details: true });
+  const here = await filled({ items: 20_000, details: true });
+  const { settings, directory } = here;
   const names = (): string[] => readdirSync(directory).filter((name) => !name.startsWith('catalog.db'));
-  const written = (name: string): Promise<void> =>
-    expect
-      .poll(() => existsSync(join(directory, name)) && statSync(join(directory, name)).size > 0, { interval: 2 })
-      .toBe(true);
-  const killed = start(['export', 'a.parquet'], settings, directory);
-  await written('a.parquet.part');
-  await killed.stop('SIGKILL');
+  await stopWhileWriting(['export', 'a.parquet'], 'a.parquet', 'SIGKILL', here);
   expect(names()).not.toContain('a.parquet');
-  const interrupted = start(['export', 'b.parquet'], settings, directory);
-  await written('b.parquet.part');
-  expect(await interrupted.stop('SIGINT')).toMatchObject({
+  const interrupted = await stopWhileWriting(['export', 'b.parquet'], 'b.parquet', 'SIGINT', here);
+  expect(interrupted).toMatchObject({
     code: 130,
     stdout: '',
     stderr: expect.stringContaining('nothing was written'),

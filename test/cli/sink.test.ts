@@ -352,7 +352,7 @@ it('relay reads a quoted address from .env', async () => {
   expect(hook.events).toHaveLength(2);
 });
 
-it('secrets of sinks appear nowhere', { timeout: 60_000 }, async () => {
+it('secrets of sinks appear nowhere', async () => {
   const { bench, directory, env, sink } = open();
   const hook = await webhookTarget(() => ({ status: 500 }));
   onTestFinished(hook.remove);

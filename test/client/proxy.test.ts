@@ -188,7 +188,7 @@ function transportTo(more: Partial<TransportSettings>): Transport {
     baseUrl: 'https://books.example',
     apiKey: 'KEY',
     ...headers,
-    requestTimeoutMs: 5e3,
+    requestTimeoutMs: 6e4,
     concurrency: 1,
   };
   const transport = createTransport({ ...settings, ...more }, () => undefined, systemClock);
@@ -265,7 +265,7 @@ it.each(['http', 'https'])('the source closes connections over %s that do not co
     const transport = transportTo({ ...more, requestTimeoutMs: 3_600_000 });
     const stopping = new AbortController();
     const sent = expect(send(transport, stopping.signal)).rejects.toMatchObject({ code: 'INTERRUPTED' });
-    const socket = await vi.waitUntil(() => arrived.pop());
+    const socket = await vi.waitUntil(() => arrived.pop(), { timeout: 30_000 });
     const closed = once(socket, 'close');
     stopping.abort();
     await sent;

@@ -45,7 +45,7 @@ export async function talk(
   const server = await serveJson(answer);
   const clock = hastyClock();
   const start = clock.now();
-  const given = { baseUrl: server.url, apiKey: KEY, accessToken: TOKEN, rateLimit: 'off', timeoutMs: 5_000 };
+  const given = { baseUrl: server.url, apiKey: KEY, accessToken: TOKEN, rateLimit: 'off', timeoutMs: 60_000 };
   const client = clientOf(checkOptions({ ...given, ...options }), clock);
   onTestFinished(() => client.close());
   return { ...server, client, waitedMs: () => clock.now() - start };

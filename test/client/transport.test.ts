@@ -19,7 +19,7 @@ async function transportTo(listener: RequestListener, { limits, ...more }: Optio
     apiKey: KEY,
     apiKeyHeader: 'X-Key',
     accessTokenHeader: 'X-Token',
-    requestTimeoutMs: 5e3,
+    requestTimeoutMs: 6e4,
     concurrency: 2,
   };
   const transport = createTransport({ ...settings, ...more }, () => TOKEN, systemClock, limits);

@@ -50,7 +50,7 @@ const BEFORE: Readonly<Record<string, string>> = {
   // A relay has filled the table, and goes on.
   'docs/verify.md': `npx() {
       node node_modules/catchword/dist/cli.js relay 2>relay.log & relay=$!
-      until command npx catchword sink list | grep -q live; do sleep 0.1; done
+      until grep -qs 'sink is open' relay.log; do sleep 0.1; done
       command npx "$@"
       kill $relay
     }`,
@@ -122,7 +122,7 @@ describe.skipIf(!canRun)('the documents', () => {
     const sink = { CATCHWORD_SINK_SHOP: `postgres://postgres@127.0.0.1:${postgres.port}/fed?table=books` };
     const fill = 'npx catchword sync --full; npx catchword relay';
     await run('bash', ['-ec', fill], { cwd: project, env: { ...environment, ...sink } });
-  });
+  }, 300_000);
 
   afterAll(async () => {
     for (const server of servers) await server.stop();

@@ -20,7 +20,9 @@ function version(index: number, round: number): Version {
   return { vbid, body: isRemoval ? null : JSON.stringify({ vbid, round, title: `Book ${index}` }) };
 }
 
-it(`the examples for engines deliver everything over ${KILLS} kills, with a view and without`, async () => {
+it(`the examples for engines deliver everything over ${KILLS} kills, with a view and without`, {
+  timeout: 900_000,
+}, async () => {
   const random = createRandom(6);
   const harness = openHarness();
   onTestFinished(() => harness.close());
@@ -67,7 +69,7 @@ it(`the examples for engines deliver everything over ${KILLS} kills, with a view
   expect(interrupted).toBeGreaterThan(KILLS);
 
   const relay = start(['relay'], env, directory);
-  await expect.poll(behind, { timeout: 120_000 }).toEqual([]);
+  await expect.poll(behind, { timeout: 600_000 }).toEqual([]);
   relay.child.kill('SIGTERM');
   expect(await relay.ended).toMatchObject({ code: 0 });
   const living = harness.living();

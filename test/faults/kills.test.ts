@@ -121,7 +121,7 @@ function createFollower() {
           }
         }
       } catch (error) {
-        if ((await Promise.race([running.ended, delay(2_000)])) === undefined) throw error;
+        if ((await Promise.race([running.ended, delay(60_000)])) === undefined) throw error;
       }
     },
   };

@@ -85,7 +85,7 @@ export async function record(directory: string, synchronous: 'FULL' | 'NORMAL', 
     const sql = `SELECT coalesce((SELECT min(cursor) FROM sinks), 0) AS cursor,
       (SELECT coalesce(max(seq), 0) FROM changes) AS newest`;
     const read = (): unknown => query(env.CATCHWORD_DB ?? '', sql)[0];
-    await expect.poll(read, { interval: 50 }).toSatisfy((now: { cursor: number; newest: number }) => {
+    await expect.poll(read, { interval: 50, timeout: 120_000 }).toSatisfy((now: { cursor: number; newest: number }) => {
       return now.newest >= seq && now.cursor === now.newest;
     });
   }

@@ -14,10 +14,13 @@ import { get } from './reader.ts';
 
 /** The program as it is installed. */
 const PROGRAM = new URL('../../dist/search-program.js', import.meta.url);
+/** No limit is reached unless a test is about it. */
+const PATIENT = { runMs: 3_600_000, waitMs: 3_600_000, startMs: 3_600_000 };
 const MANY = 'w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15 w16 w17';
 
 function apart(db: string, options: Partial<SearchApartOptions> = {}) {
-  const made = createSearchApart({ db, clock: systemClock, program: PROGRAM, ...options });
+  const limits = { ...PATIENT, ...options.limits };
+  const made = createSearchApart({ db, clock: systemClock, program: PROGRAM, ...options, limits });
   onTestFinished(() => made.stop());
   return made;
 }
@@ -151,7 +154,10 @@ it('the server answers 503, and when to come back, for a search that takes too l
 
 it('the server stops while a search is under way', async () => {
   const { program, pids } = programThat('');
-  const { web } = await serveFilled({ items: 10 }, { searchApart: { program }, limits: { stopMs: 3_600_000 } });
+  const { web } = await serveFilled(
+    { items: 10 },
+    { searchApart: { program, limits: PATIENT }, limits: { stopMs: 3_600_000 } },
+  );
   const open = [1, 2].map((limit) => get(`${web.url}/api/products?q=a*&limit=${limit}`));
   await expect.poll(() => pids().length).toBe(1);
   await web.stop();

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
-import { systemClock } from '../../src/base/clock.ts';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { type EndCode, writeStream } from '../../src/http/response-writer.ts';
 import { changeMessages } from '../../src/http/sse/sse-route.ts';
 import { STREAM_LIMITS } from '../../src/http/stream-limits.ts';
@@ -13,10 +13,18 @@ import { watchResponses } from './watch.ts';
 /** Far below what the streams below send, and far above a socket's high-water mark and one piece. */
 const FEW_BYTES = 300_000;
 
+/** Pauses in steps: if the process stands still, a reader has its turn before its time is over. */
+const stepping: Clock = {
+  ...systemClock,
+  sleep: async (ms, signal) => {
+    for (let step = 0; step < 20; step++) await systemClock.sleep(ms / 20, signal);
+  },
+};
+
 it('a reader that reads nothing is disconnected with a reason, and resumes without a gap', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const watched = watchResponses();
-  const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 60_000 } });
+  const hasty = await serve(db, { limits: { slowReaderMs: 100, graceMs: 3_600_000 } });
   const reader = await openReader(`${hasty.web.url}/api/changes/stream`);
   // The server has written its last message, and waits for the reader.
   await expect.poll(() => watched[0]?.response.writableEnded).toBe(true);
@@ -42,7 +50,7 @@ it('a reader that reads nothing is disconnected with a reason, and resumes witho
 it('a reader that reads nothing is cut off if it does not read the reason, and other readers do not notice', async () => {
   const { db } = await filled({ items: 20_000, details: true });
   const watched = watchResponses();
-  const { web, logged } = await serve(db, { limits: { slowReaderMs: 2_000, graceMs: 20 } });
+  const { web, logged } = await serve(db, { limits: { slowReaderMs: 5_000, graceMs: 20 }, clock: stepping });
   const reader = await openReader(`${web.url}/api/changes/stream`);
   const other = await openReader(`${web.url}/api/changes/stream`);
   const events = await other.events(20_000);
@@ -74,7 +82,7 @@ async function endless(text: string, slowReaderMs: number) {
   const parts = {
     waiting: { watch: () => {}, turn: () => setImmediate() },
     clock: systemClock,
-    limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 60_000 },
+    limits: { ...STREAM_LIMITS, slowReaderMs, graceMs: 3_600_000 },
   };
   const url = await serveHttp((_request, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream', connection: 'close' });

@@ -24,7 +24,7 @@ interface LoggedRun {
   readonly error: string | null;
 }
 
-describe.skipIf(!toolsAvailable).sequential('the life of an installation', { timeout: 240_000 }, () => {
+describe.skipIf(!toolsAvailable).sequential('the life of an installation', { timeout: 900_000 }, () => {
   let life: Life;
   beforeAll(async () => {
     life = await beginLife();
@@ -140,7 +140,9 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     // As docs/sink-trouble.md says: first a run, so that the mirror has the products created since the backup.
     const restarted = lastRun();
     await expect.poll(() => runsAfter(restarted).some(({ state }) => state === 'complete'), SOON).toBe(true);
-    expect(await life.readiness()).toMatchObject({ ready: false, reason: expect.stringContaining('shop') });
+    await expect
+      .poll(() => life.readiness(), SOON)
+      .toMatchObject({ ready: false, reason: expect.stringContaining('shop') });
     // And a store that deduplicates by event id forgets the ids.
     life.receiver.takeProblems();
     life.receiver.forget();
@@ -251,8 +253,8 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
   it('catchword reports a revoked key everywhere, and catches up with the new one', async () => {
     life.source.busy();
     await life.up();
-    const before = lastRun();
     await life.source.control('key', { api_key: 'RENEWEDKEY' });
+    const before = lastRun();
     await life.source.mutate({ create: 3, update: 10, remove: 2 });
     await expect.poll(() => life.readiness(), SOON).toMatchObject({ ready: false });
     const status = await life.catchword('status');
@@ -290,7 +292,7 @@ describe.skipIf(!toolsAvailable).sequential('the life of an installation', { tim
     expect(doctor.stdout).not.toMatch(/^failed/m);
     expect(doctor.code).toBe(0);
     expect(await life.sinkStates()).toEqual({ shop: 'live', hook: 'live' });
-    expect(await life.readiness()).toMatchObject({ ready: true, reason: null });
+    await expect.poll(() => life.readiness(), SOON).toMatchObject({ ready: true, reason: null });
     expectNoProblems();
     expect(life.readers.count()).toBeGreaterThan(100);
     await life.readers.stop();

@@ -156,7 +156,7 @@ export function startReaders(project: Project, daemon: () => number | null) {
             throw new Error(`readers do not see change ${seq}: they are at ${JSON.stringify(highest)}`);
           }
         },
-        { timeout: 20_000, interval: 100 },
+        { timeout: 120_000, interval: 100 },
       ),
     /** Returns and clears the problems with reads, or with the daemon after them. */
     takeProblems: () => {

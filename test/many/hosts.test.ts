@@ -8,6 +8,8 @@ import { openScene } from './scene.ts';
 
 const PAGES = 40;
 const PER_PAGE = 50;
+/** The list takes 20 seconds, so that all take part in reading it. */
+const SLOW = { CATCHWORD_RATE_LIMIT: '2/s' };
 
 async function openHosts(more: Record<string, string> = {}) {
   const settings = { CATCHWORD_PER_PAGE: String(PER_PAGE), ...more };
@@ -19,7 +21,7 @@ async function openHosts(more: Record<string, string> = {}) {
 it.skipIf(!hostsAvailable || !redisAvailable).each([1, 4])(
   'a keeper makes an exact mirror of pages that %i fetchers read on hosts of their own',
   async (count) => {
-    const scene = await openHosts({ CATCHWORD_CONCURRENCY: '1' });
+    const scene = await openHosts({ CATCHWORD_CONCURRENCY: '1', ...(count > 1 && SLOW) });
     const hosts = Array.from({ length: count }, (_, index) => scene.host(`fetcher${index}`));
     const fetchers = hosts.map((host) => scene.startRole(host, 'fetcher'));
     await Promise.all(fetchers.map((fetcher) => fetcher.shows('"msg":"started"')));
@@ -38,7 +40,7 @@ it.skipIf(!hostsAvailable || !redisAvailable || faketimeLibrary === undefined)(
   'a page is read in time although a fetcher whose clock was a day ahead put it off',
   { timeout: 300_000 },
   async () => {
-    const scene = await openHosts();
+    const scene = await openHosts(SLOW);
     const clock = createMachineClock(scene.directory, 'ahead');
     clock.set(86_400_000);
     const ahead = scene.startRole(scene.host('ahead'), 'fetcher', clock.env);

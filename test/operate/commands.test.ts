@@ -184,4 +184,4 @@ it('only the active one of two daemons notifies, and the other continues when it
   await second.shows('took over');
   expect((await second.stop()).stderr).not.toContain('something is wrong');
   expect(events()).toHaveLength(1);
-}, 150_000);
+});

@@ -17,7 +17,7 @@ import { query } from '../support/sqlite.ts';
 import { daemonOn, decideOn, endOf, held, pageAt, post, QUIET, reading } from './daemon.ts';
 
 /** Runs take long enough to look at them. */
-const SLOW = { CATCHWORD_PER_PAGE: '5', CATCHWORD_RATE_LIMIT: '4/s' };
+const SLOW = { CATCHWORD_PER_PAGE: '5', CATCHWORD_RATE_LIMIT: '30/min' };
 
 function ops(db: string, op: string): number {
   return query<{ n: number }>(db, `SELECT count(*) AS n FROM change_log WHERE op = '${op}'`)[0]?.n ?? 0;

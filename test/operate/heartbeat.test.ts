@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished } from 'vitest';
+import { type Clock, systemClock } from '../../src/base/clock.ts';
 import { startSandbox } from '../../src/sandbox/sandbox-server.ts';
 import { runHere } from '../support/in-process.ts';
 import { serveHttp } from '../support/listen.ts';
@@ -77,7 +78,9 @@ it('delays and fails no run if it does not answer', async () => {
 it('warns once if the address answers with an error, without showing the address', async () => {
   const { url, received } = await receiver(() => ({ status: 404 }));
   const { directory, settings } = await withHeartbeat(url);
-  const ended = await runHere(['sync'], settings, directory);
+  // The tries of the last beat end long before the process stops waiting for them.
+  const sleep: Clock['sleep'] = (ms, signal) => systemClock.sleep(Math.min(ms, 10), signal);
+  const ended = await runHere(['sync'], settings, directory, { clock: { ...systemClock, sleep } });
   expect(ended.code).toBe(0);
   // A start that fails is not tried again once the run has ended.
   const paths = received.map(({ path }) => path);

@@ -136,5 +136,5 @@ it.each(ZONES)(
     expect(late.walBytes).toBeLessThan(70e6);
     expect(late.fileBytes).toBeLessThan(early.fileBytes + 3e6);
   },
-  IS_LONG ? 3_600_000 : 120_000,
+  IS_LONG ? 3_600_000 : 900_000,
 );

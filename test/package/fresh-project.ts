@@ -21,6 +21,6 @@ export function installFirst(what: string, work: () => Promise<unknown>): void {
       if (process.env.CI !== undefined) throw error;
       process.stderr.write(`${what} cannot be installed from the registry: its tests are skipped\n`);
     }
-  }, 180_000);
+  }, 600_000);
   beforeEach(({ skip }) => skip(!isInstalled));
 }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { hasCode } from '../../src/base/errors.ts';
-import { openHarness, until, type Version } from '../../src/relay/contract/harness.ts';
+import { openHarness, type Version } from '../../src/relay/contract/harness.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';
 import { writeUnder } from '../../src/store/schema/lease.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -14,6 +14,8 @@ import { prepareAll } from './target-kinds.ts';
 const FREEZES = Number(process.env.FREEZES ?? (process.env.CI === undefined ? 2 : 10));
 const PRODUCTS = 3_000;
 const WITHIN_MS = 60;
+/** A store may wait 20 s for the transaction of a frozen relay. */
+const LONG = { timeout: 240_000 };
 /** The most events in one request of a webhook. */
 const WEBHOOK_BATCH = 100;
 
@@ -81,14 +83,14 @@ it('delivers everything once, in order, although frozen relays wake after anothe
     harness.change([{ vbid: 'LAST', body: JSON.stringify({ vbid: 'LAST', round }) }]);
     const text = readFileSync(file, 'utf8');
     const next = startService(['relay'], env, directory);
-    await until('the next relay has fed every store but the file', () => behind().join() === 'jsonl');
+    await expect.poll(() => behind().join(), LONG).toBe('jsonl');
     await next.shows(`process ${frozen.child.pid} holds the lock on ${file}`);
     expect(readFileSync(file, 'utf8') === text).toBe(true);
     frozen.child.kill('SIGCONT');
     await frozen.shows('standing by');
     // As `sink resume` does: ends the pause.
     store.request(({ sinks }) => sinks.setState(sinks.get('jsonl')?.id ?? 0, 'running'));
-    await until('the next relay has fed the file as well', () => behind().length === 0);
+    await expect.poll(behind, LONG).toEqual([]);
     expect(await frozen.stop()).toMatchObject({ code: 0 });
     expect(await next.stop()).toMatchObject({ code: 0 });
   }

@@ -118,9 +118,11 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', () => {
 
   it('idle_session_timeout costs no warning and no smaller batch', async () => {
     const scene = await feeding(postgresTarget(postgres.port));
-    await postgres.client.query('ALTER ROLE postgres SET idle_session_timeout = 1000');
-    onTestFinished(() => void postgres.client.query('ALTER ROLE postgres RESET idle_session_timeout'));
-    const ended = await endedWhileIdle(scene, scene.config, () => until('the server ends it', gone));
+    await postgres.client.query('ALTER ROLE postgres SET idle_session_timeout = 5000');
+    const ended = await endedWhileIdle(scene, scene.config, async () => {
+      await until('the server ends it', gone);
+      await postgres.client.query('ALTER ROLE postgres RESET idle_session_timeout');
+    });
     await ended.arrived();
     expect(ended.reasons()).toEqual(['PostgreSQL: terminating connection due to idle-session timeout (57P05)']);
   });
@@ -150,18 +152,18 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', () => {
 
 describe.skipIf(!redisAvailable)('an idle connection to Redis', () => {
   const redis = useRedis();
-  const others = async () =>
-    String(await redis.client.client('LIST'))
-      .trim()
-      .split('\n').length - 1;
+  const clients = async () =>
+    [...String(await redis.client.client('LIST')).matchAll(/^id=(\d+)/gm)].map(([, id]) => id);
 
   it.each(['CLIENT KILL', 'timeout'])('%s between two deliveries costs no warning', async (how) => {
     const scene = await feeding(redisTarget(redis.server.port));
     onTestFinished(() => void redis.client.config('SET', 'timeout', '0'));
     const ended = await endedWhileIdle(scene, scene.config, async () => {
+      const own = String(await redis.client.client('ID'));
+      const before = (await clients()).filter((id) => id !== own);
       if (how === 'timeout') await redis.client.config('SET', 'timeout', '1');
       else await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-      await until('the server ends it', async () => (await others()) === 0);
+      await until('the server ends it', async () => (await clients()).every((id) => !before.includes(id)));
       await redis.client.config('SET', 'timeout', '0');
     });
     await ended.arrived();

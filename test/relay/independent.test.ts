@@ -26,7 +26,7 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
   const good = await Promise.all([fileTarget(), fileTarget(), fileTarget()]);
   const relay = relayOf(harness.store, [
     ...good.map(({ url }, index) => config(`good${index}`, url)),
-    config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=300`),
+    config('silent', `webhook+http://127.0.0.1:${port}/#allow=private&timeout=110`),
     config('nowhere', 'redis://127.0.0.1:1'),
     config('wrong', 'jsonl:/dev/null/changes.jsonl'),
   ]);
@@ -41,6 +41,9 @@ it('feeds the others while one does not answer, one is unreachable and one is mi
       good.every((_, index) => harness.store.sinks.get(`good${index}`)?.cursor === last),
     );
   }
+  await until('the bad sinks have failed', () =>
+    ['nowhere', 'wrong'].every((name) => typeof harness.store.sinks.get(name)?.error === 'string'),
+  );
   for (const target of good) expect((await target.read()).products).toEqual(harness.living());
   expect(harness.store.sinks.get('silent')).toMatchObject({ cursor: 0, state: 'running' });
   expect(harness.store.sinks.get('nowhere')).toMatchObject({ cursor: 0, state: 'running', error: expect.any(String) });

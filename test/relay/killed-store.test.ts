@@ -1,7 +1,6 @@
-import { createConnection } from 'mariadb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Version } from '../../src/relay/contract/harness.ts';
-import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
+import { connectMariadb, mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { configAt, temporaryMirror } from './feeding.ts';
 
 const KILLS = 5;
@@ -25,9 +24,8 @@ describe.skipIf(!mariadbAvailable)('MariaDB that is killed while a relay deliver
   it.each([0, 1])('has each change once, with innodb_flush_log_at_trx_commit=%i', async (flushes) => {
     const server = await startMariadb({ settings: [`--innodb-flush-log-at-trx-commit=${flushes}`] });
     onTestFinished(() => server.stop());
-    const login = { host: '127.0.0.1', port: server.port, user: 'root', database: 'shop', bigIntAsNumber: true };
     const run = async (sql: string): Promise<Record<string, unknown>[]> => {
-      const client = await createConnection({ ...login, autoJsonMap: false });
+      const client = await connectMariadb(server.port, { bigIntAsNumber: true, autoJsonMap: false });
       try {
         return await client.query(sql);
       } finally {

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { createConnection } from 'mariadb';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { until, type Version } from '../../src/relay/contract/harness.ts';
 import type { SinkEvent } from '../../src/relay/sink.ts';
@@ -7,7 +6,7 @@ import { createConnectionLife } from '../../src/relay/sinks/connection-scope.ts'
 import { connect, MysqlError } from '../../src/relay/sinks/mysql/mysql-connection.ts';
 import { ensureLayout, resolveNames } from '../../src/relay/sinks/mysql/mysql-layout.ts';
 import { isTooMuch, mysqlTables } from '../../src/relay/sinks/mysql/mysql-table.ts';
-import { mariadbAvailable, useMariadb } from '../support/mariadb.ts';
+import { connectMariadb, mariadbAvailable, useMariadb } from '../support/mariadb.ts';
 import { books, configAt, fed, feeding } from './feeding.ts';
 import { mysqlTarget } from './targets.ts';
 
@@ -127,7 +126,7 @@ describe.skipIf(!mariadbAvailable)('MariaDB', () => {
     const changes = tables.changesOf([event satisfies SinkEvent]);
     expect(await tables.deliver(changes, { ...start, cursor: 1 }, start, 'insert')).toBe(true);
     await db.query('SET SESSION innodb_lock_wait_timeout = 1');
-    const other = await createConnection(login);
+    const other = await connectMariadb(maria.server.port);
     onTestFinished(() => other.end());
     await other.query('START TRANSACTION');
     await other.query("SELECT * FROM waiting WHERE vbid = 'P1' FOR UPDATE");

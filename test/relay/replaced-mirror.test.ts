@@ -42,4 +42,4 @@ export const createSink = () => ({
     signal: null,
     stderr: expect.stringContaining('MIRROR_REPLACED'),
   });
-}, 30_000);
+});

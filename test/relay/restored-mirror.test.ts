@@ -3,11 +3,12 @@ import Database from 'better-sqlite3';
 import pg from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
-import { until } from '../../src/relay/contract/harness.ts';
+import { until, wrapSink } from '../../src/relay/contract/harness.ts';
 import { type SinkConfig, sinkConfig } from '../../src/relay/sink-config.ts';
 import { backUp } from '../../src/store/file/back-up.ts';
 import { copyHere } from '../../src/store/file/copy-subprocess.ts';
 import { restore as restoreBackup } from '../../src/store/file/restore-backup.ts';
+import { needsFullRun } from '../../src/store/rows/source-state.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { load } from '../support/load.ts';
 import { catalogOf } from '../support/mirror.ts';
@@ -64,15 +65,28 @@ function onStore<T>(db: string, work: (store: Store) => T): T {
 /** Runs a relay until the sink has confirmed everything, or has stopped. */
 async function deliver(db: string, config: SinkConfig): Promise<string> {
   const store = openStore(db, { mustExist: true });
-  const relay = relayOf(store, [config]);
+  const reached = { isOpen: false, isFillOver: false };
+  const noted = wrapSink(config, (sink) => ({
+    open: async (...given) => {
+      const opened = await sink.open(...given);
+      reached.isOpen = true;
+      return opened;
+    },
+    fillEnds: async (...given) => {
+      await sink.fillEnds?.(...given);
+      reached.isFillOver = true;
+    },
+  }));
+  const relay = relayOf(store, [noted]);
   const row = () => store.sinks.get(NAME);
   try {
     await until('the sink has everything or stops', () => {
       const { cursor, state, opened, error } = row() ?? {};
-      return state === 'stopped' || (opened === true && error === null && cursor === store.changes.lastSeq());
+      const hasAll = opened === true && error === null && cursor === store.changes.lastSeq();
+      // Before the mirror is complete, no fill ends.
+      const isOver = reached.isOpen && (reached.isFillOver || needsFullRun(store));
+      return state === 'stopped' || (hasAll && isOver);
     });
-    // A fill ends a turn later.
-    await new Promise((resolve) => setTimeout(resolve, 300));
     return row()?.state ?? '';
   } finally {
     await relay.stop();

@@ -2,7 +2,7 @@ import { type JetStreamManager, jetstreamManager } from '@nats-io/jetstream';
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll } from 'vitest';
-import { type NatsServer, startNats } from '../support/nats.ts';
+import { type NatsServer, PATIENT, startNats } from '../support/nats.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
 /** A Redis and a client for the tests of a `describe`; use them only in tests and hooks. */
@@ -25,7 +25,7 @@ export function useNats() {
   beforeAll(async () => {
     used.server = await startNats();
     used.connection = await connect({ servers: `127.0.0.1:${used.server.port}` });
-    used.manager = await jetstreamManager(used.connection);
+    used.manager = await jetstreamManager(used.connection, PATIENT);
   });
   afterAll(async () => {
     await used.connection.close();

@@ -7,11 +7,12 @@ import { gunzipSync } from 'node:zlib';
 import { jetstreamManager } from '@nats-io/jetstream';
 import { connect as connectNats } from '@nats-io/transport-node';
 import { Redis } from 'ioredis';
-import { createConnection } from 'mariadb';
 import pg from 'pg';
 import { Webhook } from 'standardwebhooks';
 import type { Received, SinkTarget } from '../../src/relay/contract/checks.ts';
 import { FAST_DIRECTORY } from '../support/fast-directory.ts';
+import { connectMariadb } from '../support/mariadb.ts';
+import { PATIENT } from '../support/nats.ts';
 import { startProxy, type TcpProxy } from '../support/proxy.ts';
 import { type FakeS3, S3_KEY } from '../support/s3.ts';
 import { readBucket } from '../support/s3-reader.ts';
@@ -203,11 +204,7 @@ export async function mysqlTarget(
 ): Promise<ProxiedTarget & Pick<TcpProxy, 'bytes'> & { readonly table: string }> {
   const proxy = await startProxy(port);
   const table = uniqueName();
-  const client = await createConnection({
-    host: '127.0.0.1',
-    port,
-    user: 'root',
-    database: 'shop',
+  const client = await connectMariadb(port, {
     autoJsonMap: false,
   });
   return {
@@ -281,7 +278,7 @@ export async function natsTarget(port: number): Promise<ProxiedTarget & { readon
     url: `nats://127.0.0.1:${proxy.port}?subject=${stream}.products&stream=${stream}`,
     read: async () => {
       const connection = await connectNats({ servers: `127.0.0.1:${port}` });
-      const manager = await jetstreamManager(connection);
+      const manager = await jetstreamManager(connection, PATIENT);
       const { state } = await manager.streams.info(stream);
       const events: Event[] = [];
       for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq++) {
@@ -347,7 +344,7 @@ export async function natsBucketTarget(port: number): Promise<ProxiedTarget & { 
     url: `nats://127.0.0.1:${proxy.port}?kv=${bucket}`,
     read: async () => {
       const connection = await connectNats({ servers: `127.0.0.1:${port}` });
-      const { streams } = await jetstreamManager(connection);
+      const { streams } = await jetstreamManager(connection, PATIENT);
       const { state } = await streams.info(`KV_${bucket}`);
       const products = new Map<string, unknown>();
       for (let seq = Math.max(1, state.first_seq); seq <= state.last_seq; seq++) {

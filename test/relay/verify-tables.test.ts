@@ -1,5 +1,4 @@
 import fc from 'fast-check';
-import { createConnection } from 'mariadb';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { until } from '../../src/relay/contract/harness.ts';
@@ -7,7 +6,7 @@ import type { Verifier } from '../../src/relay/sink.ts';
 import { jsonbText, numericText } from '../../src/relay/sinks/postgres/jsonb-text.ts';
 import { rawNumber, rawObject, rawString } from '../catalog/raw-json.ts';
 import { logOf } from '../support/log-of.ts';
-import { mariadbAvailable, startMariadb } from '../support/mariadb.ts';
+import { connectMariadb, mariadbAvailable, startMariadb } from '../support/mariadb.ts';
 import { postgresAvailable, startPostgres, usePostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server.ts';
 import { compared } from './compared.ts';
@@ -107,7 +106,7 @@ const DATABASES: readonly Database[] = [
     start: () => startMariadb(),
     target: mysqlTarget,
     connect: async (port) => {
-      const client = await createConnection({ host: '127.0.0.1', port, user: 'root', database: 'shop' });
+      const client = await connectMariadb(port);
       return [(sql) => client.query(sql), () => client.end()];
     },
     second: 'INTERVAL 1 SECOND',

@@ -158,7 +158,7 @@ it('the sandbox can be stopped twice, and does not answer afterwards', async () 
 
 it('the sandbox churns without being asked', async () => {
   const sandbox = await sandboxFor({ items: 1000, churnPerSecond: 1000 });
-  await expect.poll(() => withdrawnIn(sandbox.catalog), { timeout: 10_000 }).toBeGreaterThan(0);
+  await expect.poll(() => withdrawnIn(sandbox.catalog)).toBeGreaterThan(0);
 });
 
 const PATH = '/v4/products?per_page=1';

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite from 'better-sqlite3';
 import { expect, it } from 'vitest';
-import { addressOf, run, runProcess, start, startService } from '../support/cli.ts';
+import { addressOf, run, runProcess, startService, stopWhileWriting } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { load } from '../support/load.ts';
 import { catalogOf, expectExactLog, truthOf, withoutWithdrawn } from '../support/mirror.ts';
@@ -138,11 +138,9 @@ it('catchword backup never replaces a file, and says why it cannot use a target'
 
 it('catchword backup leaves no file behind when it is interrupted, or when the disk is full', async () => {
   const source = await filled({ items: 5_000, details: true });
-  const { settings, directory } = source;
   const before = namesIn(source);
-  const interrupted = start(['backup', 'b.db'], settings, directory);
-  await expect.poll(() => existsSync(join(directory, 'b.db.part')), { interval: 2 }).toBe(true);
-  expect(await interrupted.stop('SIGINT')).toMatchObject({
+  const interrupted = await stopWhileWriting(['backup', 'b.db'], 'b.db', 'SIGINT', source);
+  expect(interrupted).toMatchObject({
     code: 130,
     stdout: '',
     stderr: expect.stringContaining('nothing was written'),
@@ -271,7 +269,7 @@ it('catchword restore does not apply the WAL of a killed process to the restored
     { ...source.settings, CATCHWORD_DELTA_CRON: '* * * * * *', LOG_LEVEL: 'info' },
     directory,
   );
-  await expect.poll(() => catalogOf(db), { timeout: 20_000 }).not.toEqual(saved);
+  await expect.poll(() => catalogOf(db)).not.toEqual(saved);
   await daemon.stop('SIGKILL');
   expect(statSync(`${db}-wal`).size).toBeGreaterThan(0);
   const newest = lastSeq(db);

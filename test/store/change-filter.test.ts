@@ -26,10 +26,9 @@ it('a filter by thousands of members takes as long as one by few', () => {
   for (const title of ['x', 'y', 'z']) {
     mirror.change(Array.from({ length: 500 }, (_, nth) => ({ vbid: `P${nth}`, body: JSON.stringify({ title }) })));
   }
-  const names = Array.from({ length: 3_000 }, (_, nth) => `member${nth}`);
+  // If each change were compared with each member, this would take minutes.
+  const names = Array.from({ length: 300_000 }, (_, nth) => `member${nth}`);
   for (const filter of [{ field: names }, { keys: new Set(names) }]) {
-    const start = performance.now();
     expect(mirror.store.changes.matching(500, 10, filter)).toEqual({ changes: [], to: 1_500 });
-    expect(performance.now() - start).toBeLessThan(500);
   }
 });

@@ -1,7 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { onTestFinished } from 'vitest';
+import type { Place } from './place.ts';
 
 export const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
@@ -158,6 +162,25 @@ export async function runProcess(command: readonly string[], env: Record<string,
   const { child, ended } = startProcess(command, env, cwd);
   child.stdin?.end();
   return await ended;
+}
+
+/** Sends a signal to a command while it writes `file`. If the command was faster than the signal, it runs again. */
+export async function stopWhileWriting(
+  args: readonly string[],
+  file: string,
+  signal: NodeJS.Signals,
+  { settings, directory }: Pick<Place, 'settings' | 'directory'>,
+): Promise<Ended> {
+  const [whole, part] = ['', '.part'].map((end) => join(directory, `${file}${end}`)) as [string, string];
+  for (;;) {
+    const running = start(args, settings, directory);
+    const over = running.ended.then(() => true);
+    const writes = (): boolean => (statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 0;
+    while (!writes() && !(await Promise.race([over, delay(2, false)])));
+    const ended = await running.stop(signal);
+    if (ended.code !== 0) return ended;
+    rmSync(whole);
+  }
 }
 
 export async function run(

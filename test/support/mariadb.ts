@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Connection, createConnection } from 'mariadb';
+import { type Connection, type ConnectionConfig, createConnection } from 'mariadb';
 import { afterAll, beforeAll } from 'vitest';
 import type { Certificate } from './certificate.ts';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
@@ -54,17 +54,20 @@ export async function startMariadb({ settings = [], certificate, password = '' }
   });
 }
 
+/** Logs in as root. @param options what differs from that, or is added */
+export async function connectMariadb(port: number, options: ConnectionConfig = {}): Promise<Connection> {
+  // The driver's own limit of a second is too short on a busy machine.
+  const login = { host: '127.0.0.1', port, user: 'root', database: 'shop', connectTimeout: 60_000 };
+  return await createConnection({ ...login, ...options });
+}
+
 /** A server and a client for the tests of a `describe`; use them only in tests and hooks. */
 export function useMariadb(setup?: MariadbSetup): { readonly server: ServerProcess; readonly client: Connection } {
   const used = {} as { server: ServerProcess; client: Connection };
   beforeAll(async () => {
     used.server = await startMariadb(setup);
-    used.client = await createConnection({
-      host: '127.0.0.1',
-      port: used.server.port,
-      user: 'root',
+    used.client = await connectMariadb(used.server.port, {
       password: setup?.password ?? '',
-      database: 'shop',
       multipleStatements: true,
       autoJsonMap: false,
       bigIntAsNumber: true,

@@ -10,6 +10,9 @@ export interface NatsServer extends ServerProcess {
   readonly monitor: number;
 }
 
+/** Options of a JetStream client: its own limit of 5 s is too short on a busy machine. */
+export const PATIENT = { timeout: 120_000 };
+
 interface NatsSetup {
   /** What its file of settings says, such as its users. */
   readonly config?: string;

@@ -14,15 +14,21 @@ export function isInstalled(command: string, name: string, option = '--version')
   return found;
 }
 
-/** A port that was free a moment ago. */
+/** Each worker has so many ports, below those that the system gives to outgoing connections and for port 0. */
+const PORTS = 1_000;
+const FIRST_PORT = 12_000 + PORTS * Number(process.env.VITEST_POOL_ID ?? 0);
+let next = process.pid;
+
+/** A port that was free a moment ago, and that only a server which asks for it gets. */
 export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
+  for (;;) {
+    const port = FIRST_PORT + (next++ % PORTS);
+    const server = createServer();
+    const isFree = new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (await isFree) return port;
+  }
 }
 
 export interface ServerProcess {

@@ -72,12 +72,13 @@ it('a pause that the source asked for 50 minutes ago holds for the rest of its d
 it('a source whose clock seems to lag by the fraction of a second that Date omits costs one more delta, and loses nothing', async () => {
   const now = Date.now();
   const clock = { ...systemClock, now: () => now };
-  const { sandbox, db, settings } = await filled({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
+  const { sandbox, db, settings } = await place({ items: 10, clock }, { CATCHWORD_DELTA_OVERLAP: '1s' });
+  await runUnder(clock, settings, 'full');
   await mutate(sandbox.url, { update: 3, seed: 1 });
   const config = checkedSettings(settings, 'source');
-  const ahead = clockOff(() => 900);
+  const ahead = { ...systemClock, now: () => now + 900 };
   const service = await startKeeper({ config, clock: ahead, log: createLog('fatal'), fetching: true });
-  const from = Date.now() + 30_000;
+  const from = now + 30_000;
   const first = await service.keeper.run({ kind: 'delta', from }, new AbortController().signal);
   await service.stop();
   const second = await runUnder(ahead, settings, 'delta');

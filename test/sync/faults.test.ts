@@ -57,4 +57,4 @@ it('a source whose pages are all too short is used, but proves nothing', async (
     expect(run.reasons.join('; ')).toMatch(/contradicts itself: page \d+ of \d+ has \d+ items/);
   }
   expect(catalogOf(db).size).toBe(2_000);
-}, 60_000);
+});

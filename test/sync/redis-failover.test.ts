@@ -10,7 +10,6 @@ const WINDOWS = 200;
 // A killed server closes its connections. A stopped one, like a machine without power, leaves them open.
 it.skipIf(!redisAvailable).each(['SIGKILL', 'SIGSTOP'] as const)(
   'a load while Redis fails over is complete and exact after the sentinels have promoted the replica (%s)',
-  { timeout: 240_000 },
   async (signal) => {
     const group = await startRedisGroup();
     onTestFinished(() => group.stop());

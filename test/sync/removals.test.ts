@@ -327,7 +327,7 @@ it.each([DAY, -DAY])('the clock of the source may be wrong by %i ms', async (off
 it('the clock of the source may be put back: changes with an earlier time than the watermark are still found', async () => {
   let offMs = 0;
   const clock = { ...SANDBOX_DEFAULTS.clock, now: () => Date.now() + offMs };
-  const here = await filled({ items: 1_500, clock, withdrawnForMs: DAY });
+  const here = await filled({ items: 1_500, clock, withdrawnForMs: DAY }, { CATCHWORD_DELTA_OVERLAP: '10s' });
   // The sandbox's change times never go back, so another sandbox shows them an hour earlier.
   offMs = -3_600_000;
   const other = await startSandbox({ items: 1_500, clock, withdrawnForMs: DAY });

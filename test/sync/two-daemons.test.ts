@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import { expect, it, onTestFinished } from 'vitest';
 import type { SandboxOptions } from '../../src/sandbox/options.ts';
 import { CLI, runOnTerminal, start, startProcess, startService } from '../support/cli.ts';
+import { holdingClock } from '../support/holding-clock.ts';
 import { runHere } from '../support/in-process.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
 import { place } from '../support/place.ts';
@@ -122,9 +123,10 @@ it.skipIf(!redisAvailable)('a keeper that was suspended leaves the tasks of its 
 it.skipIf(process.geteuid?.() !== 0)(
   'a daemon in a container works at once after the one before was killed',
   async () => {
+    // The first one still works when the second one stands by.
+    const { clock, release } = holdingClock(20);
     const { sandbox, directory, db, settings } = await place(
-      // So that the first one still works when the second one stands by.
-      { items: 20_000, latencyMs: 100 },
+      { items: 20_000, latencyMs: 100, clock },
       { CATCHWORD_PER_PAGE: '100', CATCHWORD_CONCURRENCY: '2', CATCHWORD_DELTA_CRON: 'off', LOG_LEVEL: 'info' },
     );
     // As in a container, each has the process id 1 of a namespace of its own, and cannot see the processes of the others.
@@ -136,6 +138,7 @@ it.skipIf(process.geteuid?.() !== 0)(
     await second.shows('"msg":"standing by"');
     await second.stop('SIGKILL');
     expect(await first.stop('SIGKILL')).toMatchObject({ signal: 'SIGKILL' });
+    release();
     const next = daemon();
     onTestFinished(() => void next.child.kill('SIGKILL'));
     const lines = await next.shows('run complete');

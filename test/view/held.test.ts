@@ -105,7 +105,7 @@ describe('a changed view that would remove too much', () => {
     const { restart, products } = await fedShop(300);
     await restart(where("title NOT LIKE 't1%'"));
     await until('the store has the view', () => products().size === 189);
-  }, 20_000);
+  });
 });
 
 describe('an unusual run', () => {

@@ -209,10 +209,8 @@ it('views that are not used any more take no memory until the garbage collector 
   expect((process.memoryUsage().rss - before) / 1e6).toBeLessThan(45);
 });
 
-it('a list of thousands of equal members is prepared in time that grows with its length', () => {
-  const start = performance.now();
-  expect(fields(Array.from({ length: 30_000 }, () => 'title').join(',')).of('A', '{"vbid":"A","title":1}')).toBe(
-    '{"vbid":"A","title":1}',
-  );
-  expect(performance.now() - start).toBeLessThan(500);
+it('a list of many equal members is prepared in time that grows with its length', () => {
+  // If the time grew with the square of the length, this would take minutes.
+  const list = Array.from({ length: 600_000 }, () => 'title').join(',');
+  expect(fields(list).of('A', '{"vbid":"A","title":1}')).toBe('{"vbid":"A","title":1}');
 });
