@@ -44,7 +44,7 @@ describe.skipIf(!browserAvailable)('the demo that stays', () => {
     };
     const timeout = 120_000;
     const loaded = async (): Promise<number> => {
-      // A page that took long to render is not updated for as long as 60 times that.
+      // A page that took long to render is updated seldom.
       await page.reload();
       return await percent();
     };

@@ -299,7 +299,8 @@ it('export leaves no file behind when it is killed, interrupted, or the disk is 
   const here = await filled({ items: 20_000, details: true });
   const { settings, directory } = here;
   const names = (): string[] => readdirSync(directory).filter((name) => !name.startsWith('catalog.db'));
-  await stopWhileWriting(['export', 'a.parquet'], 'a.parquet', 'SIGKILL', here);
+  const killed = await stopWhileWriting(['export', 'a.parquet'], 'a.parquet', 'SIGKILL', here);
+  expect(killed).toMatchObject({ signal: 'SIGKILL' });
   expect(names()).not.toContain('a.parquet');
   const interrupted = await stopWhileWriting(['export', 'b.parquet'], 'b.parquet', 'SIGINT', here);
   expect(interrupted).toMatchObject({

@@ -49,6 +49,7 @@ const BEFORE: Readonly<Record<string, string>> = {
     npx() { case "$*" in *approve*) rm -rf data; cp -r held data;; esac; command npx "$@"; }`,
   // A relay has filled the table, and goes on.
   'docs/verify.md': `npx() {
+      rm -f relay.log
       node node_modules/catchword/dist/cli.js relay 2>relay.log & relay=$!
       until grep -qs 'sink is open' relay.log; do sleep 0.1; done
       command npx "$@"

@@ -42,7 +42,7 @@ const SANDBOX = {
   items: ITEMS,
   seed: SEED,
   latencyMs: 40,
-  // What waited on its way arrives later than it was sent: 3 fetchers with 4 requests each.
+  // 3 fetchers with 4 requests each may be under way when a minute begins, and arrive in it.
   rateLimit: { maxRequests: PER_MINUTE + 3 * 4, windowMs: 60_000 },
   faults: '5xx:0.02,reset:0.01',
 };

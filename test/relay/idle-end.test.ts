@@ -118,10 +118,14 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', () => {
 
   it('idle_session_timeout costs no warning and no smaller batch', async () => {
     const scene = await feeding(postgresTarget(postgres.port));
+    const reset = async (): Promise<void> => {
+      await postgres.client.query('ALTER ROLE postgres RESET idle_session_timeout');
+    };
+    onTestFinished(reset);
     await postgres.client.query('ALTER ROLE postgres SET idle_session_timeout = 5000');
     const ended = await endedWhileIdle(scene, scene.config, async () => {
       await until('the server ends it', gone);
-      await postgres.client.query('ALTER ROLE postgres RESET idle_session_timeout');
+      await reset();
     });
     await ended.arrived();
     expect(ended.reasons()).toEqual(['PostgreSQL: terminating connection due to idle-session timeout (57P05)']);

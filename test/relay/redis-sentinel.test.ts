@@ -75,7 +75,7 @@ describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', () => {
   });
 
   it('names a sentinel that cannot be reached', async () => {
-    const failed = check(`redis+sentinel://127.0.0.1:1/queue-1`);
+    const failed = check('redis+sentinel://127.0.0.1:1/queue-1');
     await expect(failed).rejects.toMatchObject({
       failure: 'unavailable',
       message: expect.stringMatching(/^Redis: the sentinel: connect ECONNREFUSED 127/),

@@ -12,7 +12,7 @@ import { books, temporaryMirror } from './feeding.ts';
 import { PROXIED_KINDS } from './target-kinds.ts';
 
 /** Shorter than the deadline of a call of any of the stores, and longer than a relay takes on a busy machine. */
-const LIMIT_MS = 28_000;
+const LIMIT_MS = 24_000;
 
 function addressOf(kind: Protocol, port: number): string {
   return `${ADDRESSES[kind](port)}${kind === 'webhook' ? '&timeout=110' : ''}`;

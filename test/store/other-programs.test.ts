@@ -231,6 +231,7 @@ describe.skipIf(!sqliteToolsAvailable)('with sqlite3', () => {
       expect((await get(`${url}/readyz`)).status).toBe(200);
       renameSync(source.db, moved);
       const answer = await get(`${url}/readyz`).catch(() => null);
+      expect(answer?.status).not.toBe(200);
       await expectReplaced(web);
       // It looks at the file now and then; if it did so just before, it has ended already.
       isAnswered = answer?.text.includes('"ready":false') === true;

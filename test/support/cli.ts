@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync, statSync } from 'node:fs';
+import { existsSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -171,14 +171,14 @@ export async function stopWhileWriting(
   signal: NodeJS.Signals,
   { settings, directory }: Pick<Place, 'settings' | 'directory'>,
 ): Promise<Ended> {
-  const [whole, part] = ['', '.part'].map((end) => join(directory, `${file}${end}`)) as [string, string];
-  for (;;) {
+  const whole = join(directory, file);
+  const writes = (): boolean => (statSync(`${whole}.part`, { throwIfNoEntry: false })?.size ?? 0) > 0;
+  for (let tries = 1; ; tries++) {
     const running = start(args, settings, directory);
     const over = running.ended.then(() => true);
-    const writes = (): boolean => (statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 0;
     while (!writes() && !(await Promise.race([over, delay(2, false)])));
     const ended = await running.stop(signal);
-    if (ended.code !== 0) return ended;
+    if (tries === 10 || !existsSync(whole)) return ended;
     rmSync(whole);
   }
 }

@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { systemCodeOf } from '../../src/base/errors.ts';
 
 /** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
 export function isInstalled(command: string, name: string, option = '--version'): boolean {
@@ -14,18 +15,19 @@ export function isInstalled(command: string, name: string, option = '--version')
   return found;
 }
 
-/** Each worker has so many ports, below those that the system gives to outgoing connections and for port 0. */
+/** Each worker has this many ports, below those that Linux gives to outgoing connections and for port 0. */
 const PORTS = 1_000;
 const FIRST_PORT = 12_000 + PORTS * Number(process.env.VITEST_POOL_ID ?? 0);
 let next = process.pid;
 
-/** A port that was free a moment ago, and that only a server which asks for it gets. */
+/** A port that was free a moment ago, and that the system does not choose for others. */
 export async function freePort(): Promise<number> {
   for (;;) {
     const port = FIRST_PORT + (next++ % PORTS);
     const server = createServer();
-    const isFree = new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    const isFree = new Promise<boolean>((resolve, reject) => {
+      server.once('error', (error) => (systemCodeOf(error) === 'EADDRINUSE' ? resolve(false) : reject(error)));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
     if (await isFree) return port;
   }
