@@ -214,13 +214,13 @@ it('live pages are rendered one after another, with pauses in which others have 
   while (new Set(renderings).size < 3) await clock.pass(30_000);
 });
 
-it('a live page is updated within a minute after a rendering that took long', async () => {
+it('a live page is updated within ten seconds after a rendering that took long', async () => {
   const clock = createHandClock(Date.now());
   let renderings = 0;
   const { url } = await pagesOf(
     () => {
       const startedAt = performance.now();
-      while (performance.now() - startedAt < 1_200);
+      while (performance.now() - startedAt < 400);
       return content({ a: `${++renderings}` });
     },
     { clock },
@@ -228,7 +228,7 @@ it('a live page is updated within a minute after a rendering that took long', as
   await next(await openReader(`${url}/live/page`));
   await clock.pass(1_000);
   const before = renderings;
-  await clock.pass(62_000);
+  await clock.pass(12_000);
   expect(renderings).toBeGreaterThan(before);
 });
 

@@ -57,6 +57,8 @@ export function useBrowser(): (options?: BrowserContextOptions) => Promise<Visit
     if (browser === undefined) throw new Error('the browser has not been started');
     const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
     const page = await context.newPage();
+    // Like the polls of tests, on a machine that does other things too.
+    page.setDefaultTimeout(120_000);
     const problems: string[] = [];
     page.on('console', (message) => {
       if (message.type() === 'error' || message.type() === 'warning') problems.push(`console: ${message.text()}`);

@@ -25,8 +25,8 @@ import type { Content, Show } from './page-view.ts';
 const RENDER_EVERY_MS = 1_000;
 /** The pause after a rendering is this many times as long as the rendering, so that the loader is not slowed down. */
 const PAUSE = 60;
-/** The longest pause, so that pages are not old for minutes after the machine stood still for a moment. */
-const MOST_PAUSE_MS = 60_000;
+/** The longest pause: a page is useful only while it is fresh, also where a rendering takes long or was interrupted. */
+const MOST_PAUSE_MS = 10_000;
 /** Pages that may be followed at once. For safety. */
 const MAX_LIVE = 100;
 
