@@ -204,9 +204,7 @@ export async function mysqlTarget(
 ): Promise<ProxiedTarget & Pick<TcpProxy, 'bytes'> & { readonly table: string }> {
   const proxy = await startProxy(port);
   const table = uniqueName();
-  const client = await connectMariadb(port, {
-    autoJsonMap: false,
-  });
+  const client = await connectMariadb(port, { autoJsonMap: false });
   return {
     table,
     url: `mysql://root@127.0.0.1:${proxy.port}/shop?table=${table}${options}`,

@@ -18,7 +18,8 @@ import type { Content, Show } from './page-view.ts';
  *     wait a second, and again …
  *
  * Pages are rendered one after another, with a pause after each, so that however many different pages are open, all of
- * them together take a small part of the time. With many pages open, each is updated less often.
+ * them together take a small part of the time, unless a rendering takes seconds. With many pages open, each is updated
+ * less often.
  */
 
 /** Pause between two renderings of live sections, milliseconds. */
