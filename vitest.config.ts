@@ -1,6 +1,5 @@
 import { defineConfig } from 'vitest/config';
 import { FAST_DIRECTORY } from './test/support/fast-directory.ts';
-import { LongestFirst } from './test/support/longest-first.ts';
 
 /** Tests that need a process of their own, because they measure its memory, or a disk from which programs can be run. */
 const ALONE = [
@@ -8,23 +7,8 @@ const ALONE = [
   'test/{base/abort,docs/every-block,docs/examples,operate/years}.test.ts',
 ];
 
-/** Chaos, kills, installs, containers, soaks, disks, browsers, and what waits for real time. */
-const LONG = [
-  'test/{browser,faults,life,many,ops,package}/**',
-  'test/docs/every-block.test.ts',
-  'test/examples/engine-kills.test.ts',
-  'test/operate/{commands,keeper}.test.ts',
-  'test/relay/{frozen,kill,killed-store,nonsense,restored-mirror,silent,slow-store,swift}.test.ts',
-  'test/operate/years.test.ts',
-  'test/store/{other-programs,same-file}.test.ts',
-  'test/sync/{kill,redis-failover,redis-loss,two-daemons}.test.ts',
-  'test/http/{event-source,slow-reader,waiting}.test.ts',
-];
-const isAsked = process.env.npm_lifecycle_event === 'test:all' || process.argv.some((word) => word.startsWith('test/'));
-const SKIPPED = process.env.CI !== undefined || isAsked ? [] : LONG;
-
 const TESTS = {
-  setupFiles: ['test/support/keep-statements.ts', 'test/support/property-seed.ts'],
+  setupFiles: ['test/support/processor-time.ts', 'test/support/keep-statements.ts', 'test/support/property-seed.ts'],
   // A machine that does other things too may be several times slower.
   testTimeout: 300_000,
   hookTimeout: 120_000,
@@ -38,11 +22,16 @@ const ENV = { TZ: 'Asia/Kolkata' };
 
 export default defineConfig({
   test: {
+    // The scripts of package.json choose by these tags; a run without a filter takes every test.
+    tags: [
+      { name: 'slow', description: 'Takes over a second of a quiet machine, or waits for real time.' },
+      { name: 'stores', description: 'Needs a server, a browser or another program that is not from npm.' },
+      { name: 'service', description: 'Compares the client and the sandbox with the interface of the service.' },
+    ],
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
     // Twice the cores of CI, because many tests wait.
     maxWorkers: 4,
-    sequence: { sequencer: LongestFirst },
     projects: [
       // One process loads the sources once for many files.
       {
@@ -50,12 +39,12 @@ export default defineConfig({
           ...TESTS,
           name: 'shared',
           include: ['test/**/*.test.ts'],
-          exclude: [...ALONE, ...SKIPPED],
+          exclude: ALONE,
           isolate: false,
           env: { ...ENV, TMPDIR: FAST_DIRECTORY },
         },
       },
-      { test: { ...TESTS, name: 'alone', include: ALONE, exclude: SKIPPED, env: ENV } },
+      { test: { ...TESTS, name: 'alone', include: ALONE, env: ENV } },
     ],
   },
 });

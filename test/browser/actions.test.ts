@@ -1,3 +1,4 @@
+// @module-tag slow
 import { buffer } from 'node:stream/consumers';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
@@ -30,7 +31,7 @@ async function decisions(page: Page, url: string): Promise<string[]> {
   return await Promise.all(rows.map(async (row) => ((await row.locator('td').nth(2).textContent()) ?? '').trim()));
 }
 
-describe.skipIf(!browserAvailable)('decisions in a browser', () => {
+describe.skipIf(!browserAvailable)('decisions in a browser', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('a button starts runs, and approves, undoes and rejects removals, which another window shows at once', async () => {

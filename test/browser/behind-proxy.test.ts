@@ -1,3 +1,4 @@
+// @module-tag slow
 import { createServer, request } from 'node:http';
 import { describe, expect, it } from 'vitest';
 import { serveFilled } from '../http/place.ts';
@@ -24,7 +25,7 @@ async function proxied(target: string): Promise<string> {
   return `http://127.0.0.1:${await listen(server)}${PREFIX}`;
 }
 
-describe.skipIf(!browserAvailable)('a browser behind a proxy', () => {
+describe.skipIf(!browserAvailable)('a browser behind a proxy', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('a browser signs in, reads and signs out under the path of a proxy', async () => {

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { PassThrough } from 'node:stream';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { stay } from '../../src/cli/commands/demo/demo-stay.ts';
@@ -25,7 +26,7 @@ async function startDemo(items: number): Promise<string> {
   throw new Error('the demo prints no address');
 }
 
-describe.skipIf(!browserAvailable)('the demo that stays', () => {
+describe.skipIf(!browserAvailable)('the demo that stays', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('the demo shows a load from its start until it is sealed, in two windows, and a load that is cancelled', async () => {

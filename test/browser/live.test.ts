@@ -1,3 +1,4 @@
+// @module-tag slow
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
 import { serve, serveFilled } from '../http/place.ts';
@@ -7,7 +8,7 @@ import { load } from '../support/load.ts';
 /** What a page may transfer before it is complete, bytes. */
 const FIRST_VIEW_BYTES = 60_000;
 
-describe.skipIf(!browserAvailable)('the page in a browser', () => {
+describe.skipIf(!browserAvailable)('the page in a browser', { tags: ['stores'] }, () => {
   const visit = useBrowser();
   const statusOf = (page: Page, text: string) => page.getByRole('status').getByText(text, { exact: true });
 

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
@@ -28,7 +29,7 @@ async function daemonWithHistory() {
   return await startDaemonHere({ ...here.settings, ...sink });
 }
 
-describe.skipIf(!browserAvailable)('the overview in a browser', () => {
+describe.skipIf(!browserAvailable)('the overview in a browser', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('the overview draws its charts from the table below them, which it then closes', async () => {

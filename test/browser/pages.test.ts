@@ -1,3 +1,4 @@
+// @module-tag slow
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 import { describe, expect, it } from 'vitest';
@@ -59,7 +60,7 @@ async function crawl(page: Page, url: string, look: (path: string) => Promise<vo
   return visited;
 }
 
-describe.skipIf(!browserAvailable)('every page', () => {
+describe.skipIf(!browserAvailable)('every page', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('every page has no serious finding of axe-core and runs nothing of a hostile catalog, in light and dark, wide and narrow', async () => {

@@ -1,10 +1,11 @@
+// @module-tag slow
 import { describe, expect, it } from 'vitest';
 import { serveHarness } from '../http/place.ts';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 
 const book = (vbid: string, title: string) => ({ vbid, body: JSON.stringify({ vbid, title }) });
 
-describe.skipIf(!browserAvailable)('pages of products, changes and sinks', () => {
+describe.skipIf(!browserAvailable)('pages of products, changes and sinks', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('links lead from a search to a product, to a former version and back', async () => {

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { place } from '../support/place.ts';
@@ -5,7 +6,7 @@ import { startDaemonHere } from './scene.ts';
 
 const timeout = 60_000;
 
-describe.skipIf(!browserAvailable)('the page of a run', () => {
+describe.skipIf(!browserAvailable)('the page of a run', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('the page draws each mark of the legend in the colour of the picture', async () => {

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -7,7 +8,7 @@ import { browserAvailable, useBrowser } from '../support/browser.ts';
 
 const token = 'right-and-secret';
 
-describe.skipIf(!browserAvailable)('signing in with a browser', () => {
+describe.skipIf(!browserAvailable)('signing in with a browser', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('signing in leads back to the page, follows links of other sites, and ends in every window', async () => {

@@ -1,8 +1,9 @@
+// @module-tag slow
 import { describe, expect, it } from 'vitest';
 import { browserAvailable, useBrowser } from '../support/browser.ts';
 import { hostileDaemon } from './scene.ts';
 
-describe.skipIf(!browserAvailable)('the preview of a view in a browser', () => {
+describe.skipIf(!browserAvailable)('the preview of a view in a browser', { tags: ['stores'] }, () => {
   const visit = useBrowser();
 
   it('a person types a filter and sees its counts and products; a wrong one is named at the form, which keeps it', async () => {

@@ -114,29 +114,34 @@ autoload -Uz compinit; compinit -u -D; source ${completion}; unsetopt beep
 show() { print -r -- "<<$BUFFER>>"; BUFFER='' }
 zle -N show; bindkey '^X' show; PS1=''; print re''ady`;
 
-it.skipIf(isMissing('zsh'))('completion in zsh completes commands, options, values and names of files', async () => {
-  const completion = await script('zsh');
-  const start = `${completion}.start`;
-  writeFileSync(start, ZSH_START(completion));
-  const lines: Readonly<Record<string, string>> = {
-    'catchword li': 'catchword licenses ',
-    'catchword sink pau': 'catchword sink pause ',
-    'catchword sink list --j': 'catchword sink list --json ',
-    'catchword help sandb': 'catchword help sandbox ',
-    'catchword licenses --type onl': 'catchword licenses --type online ',
-    'catchword licenses --type=onl': 'catchword licenses --type=online ',
-    'catchword sandbox --order up': 'catchword sandbox --order updated-',
-    'catchword completion z': 'catchword completion zsh ',
-    [`catchword asset put A --file ${completion}.st`]: `catchword asset put A --file ${start} `,
-  };
-  const { stdout } = await run('zsh', ['-f', '-c', COMPLETE_IN_ZSH, 'zsh', start, ...Object.keys(lines)], {
-    timeout: 240_000,
-  });
-  expect(stdout.split('\n').slice(0, -1)).toEqual(Object.values(lines));
-});
+it.skipIf(isMissing('zsh'))(
+  'completion in zsh completes commands, options, values and names of files',
+  { tags: ['stores'] },
+  async () => {
+    const completion = await script('zsh');
+    const start = `${completion}.start`;
+    writeFileSync(start, ZSH_START(completion));
+    const lines: Readonly<Record<string, string>> = {
+      'catchword li': 'catchword licenses ',
+      'catchword sink pau': 'catchword sink pause ',
+      'catchword sink list --j': 'catchword sink list --json ',
+      'catchword help sandb': 'catchword help sandbox ',
+      'catchword licenses --type onl': 'catchword licenses --type online ',
+      'catchword licenses --type=onl': 'catchword licenses --type=online ',
+      'catchword sandbox --order up': 'catchword sandbox --order updated-',
+      'catchword completion z': 'catchword completion zsh ',
+      [`catchword asset put A --file ${completion}.st`]: `catchword asset put A --file ${start} `,
+    };
+    const { stdout } = await run('zsh', ['-f', '-c', COMPLETE_IN_ZSH, 'zsh', start, ...Object.keys(lines)], {
+      timeout: 240_000,
+    });
+    expect(stdout.split('\n').slice(0, -1)).toEqual(Object.values(lines));
+  },
+);
 
 it.skipIf(isMissing('fish'))(
   'completion in fish completes commands, options and values, with what they mean',
+  { tags: ['stores'] },
   async () => {
     const completion = await script('fish');
     const lines = ['li', 'sink pau', 'sink list --j', 'help sandb', ...CLOSED.map(([line]) => line)];

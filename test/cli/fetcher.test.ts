@@ -4,7 +4,7 @@ import { run } from '../support/cli.ts';
 import { settingsFor, temporaryDirectory } from '../support/mirror.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 
-it.skipIf(!redisAvailable)('a fetcher ends if a setting of its client is wrong', async () => {
+it.skipIf(!redisAvailable)('a fetcher ends if a setting of its client is wrong', { tags: ['stores'] }, async () => {
   const redis = await startRedis();
   onTestFinished(() => redis.stop());
   const directory = temporaryDirectory();

@@ -195,7 +195,7 @@ describe('the command sink contract', () => {
     expect(stderr).toContain('CATCHWORD_CONTRACT_SECRET is not set');
   });
 
-  describe.skipIf(!postgresAvailable)('with PostgreSQL', () => {
+  describe.skipIf(!postgresAvailable)('with PostgreSQL', { tags: ['stores'] }, () => {
     const postgres = usePostgres();
     const tables = async () => {
       const text = `SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' ORDER BY 1`;
@@ -232,7 +232,7 @@ describe('the command sink contract', () => {
     });
   });
 
-  describe.skipIf(!mariadbAvailable)('with MariaDB', () => {
+  describe.skipIf(!mariadbAvailable)('with MariaDB', { tags: ['stores'] }, () => {
     const maria = useMariadb();
 
     it('passes a table of MariaDB by comparing it, and removes all but the table of cursors', async () => {
@@ -245,7 +245,7 @@ describe('the command sink contract', () => {
     });
   });
 
-  describe.skipIf(!redisAvailable)('with Redis', () => {
+  describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
     const redis = useRedis();
     beforeAll(async () => {
       await redis.client.config('SET', 'requirepass', 'hunter2secret');
@@ -269,7 +269,7 @@ describe('the command sink contract', () => {
     });
   });
 
-  describe.skipIf(!natsAvailable)('with NATS', () => {
+  describe.skipIf(!natsAvailable)('with NATS', { tags: ['stores'] }, () => {
     const nats = useNats();
 
     it('passes a JetStream stream, and removes it', async () => {

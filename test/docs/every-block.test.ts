@@ -1,3 +1,4 @@
+// @module-tag slow
 import { execFile } from 'node:child_process';
 import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -79,7 +80,7 @@ const PRINTS: Readonly<Record<string, readonly RegExp[]>> = {
   ],
 };
 
-describe.skipIf(!canRun)('the documents', () => {
+describe.skipIf(!canRun)('the documents', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   const project = directoryOfFile('blocks');
   let sandbox: Sandbox;

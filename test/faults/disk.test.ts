@@ -1,3 +1,4 @@
+// @module-tag slow
 import { cpSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -116,7 +117,7 @@ function checkWithoutPower(root: string, log: string, seed: number): void {
 
 it.skipIf(!shimAvailable).each(CASES)(
   'a disk that fails once with $what at $kind, during $name, harms nothing',
-  { timeout: 3_600_000 },
+  { tags: ['stores'], timeout: 3_600_000 },
   async ({ name, work, what, kind, file, step }) => {
     const directory = realpathSync(temporaryDirectory());
     const [root, before, hit, log] = ['watched', 'before', 'hit', 'log'].map((part) => join(directory, part)) as [

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { existsSync, realpathSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -219,7 +220,7 @@ function change(sandbox: Sandbox, seed: number): void {
 
 it.skipIf(!redisAvailable)(
   `a sink loses and doubles nothing over ${KILLS} kills of each role`,
-  { timeout: 36_000_000 },
+  { tags: ['stores'], timeout: 36_000_000 },
   async () => {
     let kills = 0;
     for (let seed = SEED * 1_000; kills < KILLS; seed++) {

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
@@ -12,7 +13,7 @@ import { record } from './workload.ts';
 /** `CRASHES=1000 CATCHWORD_TEST_SEED=7 npx vitest run test/faults/power.test.ts` takes minutes, and prints figures. */
 const CRASHES = Number(process.env.CRASHES ?? 40);
 const SEED = Number(process.env.CATCHWORD_TEST_SEED ?? 1);
-const TIMEOUT = { timeout: 3_600_000 };
+const OPTIONS = { timeout: 3_600_000, tags: ['stores'] };
 const NO_PROMISES: Promises = { known: null, runs: new Set() };
 
 /** After these, somebody relies on what was done before. */
@@ -84,13 +85,13 @@ async function crashes(synchronous: 'FULL' | 'NORMAL', finishes: boolean): Promi
   return broken;
 }
 
-it.skipIf(!shimAvailable)('a power failure breaks no promise', TIMEOUT, async () => {
+it.skipIf(!shimAvailable)('a power failure breaks no promise', OPTIONS, async () => {
   expect(await crashes('FULL', true)).toEqual({});
 });
 
 it.skipIf(!shimAvailable)(
   'a power failure puts sinks ahead of a mirror that does not sync each commit',
-  TIMEOUT,
+  OPTIONS,
   async () => {
     const broken = Object.keys(await crashes('NORMAL', false));
     expect(broken).toContain('no sink is ahead');

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { copyFileSync, rmSync } from 'node:fs';
 import { EventSource } from 'eventsource';
 import { expect, it, onTestFinished } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -282,7 +283,7 @@ function busiestMinute(times: readonly number[]): number {
 
 it.skipIf(!hostsAvailable || !redisAvailable)(
   `a relay loses and doubles nothing while everything fails for ${MINUTES.toFixed(1)} minutes (seed ${SEED})`,
-  { timeout: MINUTES * 60_000 + 600_000 },
+  { tags: ['stores'], timeout: MINUTES * 60_000 + 600_000 },
   async () => {
     const plan = planTrouble(createRandom(SEED), MINUTES * 60_000);
     const world = await openWorld();

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it, onTestFinished } from 'vitest';
 import { createMachineClock } from '../life/clock.ts';
 import { faketimeLibrary } from '../life/tools.ts';
@@ -20,6 +21,7 @@ async function openHosts(more: Record<string, string> = {}) {
 
 it.skipIf(!hostsAvailable || !redisAvailable).each([1, 4])(
   'a keeper makes an exact mirror of pages that %i fetchers read on hosts of their own',
+  { tags: ['stores'] },
   async (count) => {
     const scene = await openHosts({ CATCHWORD_CONCURRENCY: '1', ...(count > 1 && SLOW) });
     const hosts = Array.from({ length: count }, (_, index) => scene.host(`fetcher${index}`));
@@ -38,7 +40,7 @@ it.skipIf(!hostsAvailable || !redisAvailable).each([1, 4])(
 
 it.skipIf(!hostsAvailable || !redisAvailable || faketimeLibrary === undefined)(
   'a page is read in time although a fetcher whose clock was a day ahead put it off',
-  { timeout: 300_000 },
+  { tags: ['stores'], timeout: 300_000 },
   async () => {
     const scene = await openHosts(SLOW);
     const clock = createMachineClock(scene.directory, 'ahead');

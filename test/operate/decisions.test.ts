@@ -167,7 +167,7 @@ describe('without a daemon', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   it('the keeper role carries out what the web role records', async () => {
     const here = await held({ CATCHWORD_LOOKUP_PATH: '/v4/products/:vbid' });
     const redis = await startRedis();

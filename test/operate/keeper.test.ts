@@ -1,10 +1,11 @@
+// @module-tag slow
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
 import { runHere } from '../support/in-process.ts';
 import { redisAvailable, startRedis } from '../support/redis.ts';
 import { goneSink } from './scene.ts';
 
-it.skipIf(!redisAvailable)('the keeper notifies, and the next one repeats nothing', async () => {
+it.skipIf(!redisAvailable)('the keeper notifies, and the next one repeats nothing', { tags: ['stores'] }, async () => {
   const server = await startRedis();
   onTestFinished(() => server.stop());
   const { directory, settings, events } = await goneSink();

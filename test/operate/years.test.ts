@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it } from 'vitest';
 import { type Figures, live } from './years.ts';
 import type { RecordOfYears } from './years-record.ts';

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it, onTestFinished } from 'vitest';
 import { subscribe } from '../../src/base/telemetry.ts';
 import { load } from '../support/load.ts';

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +65,7 @@ async function watchedDaemon() {
   return { url: `http://127.0.0.1:${port}`, read, query };
 }
 
-describe.skipIf(!prometheusAvailable)('a real Prometheus', () => {
+describe.skipIf(!prometheusAvailable)('a real Prometheus', { tags: ['stores'] }, () => {
   it('scrapes a daemon, and knows every metric of the dashboard and the alerts', async () => {
     const { url, read, query } = await watchedDaemon();
     await expect.poll(async () => (await query('catchword_sink_delivered_events_total'))[0]?.value[1]).toBe('2500');

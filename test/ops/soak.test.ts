@@ -1,3 +1,4 @@
+// @module-tag slow
 import { readdirSync, statSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -26,7 +27,7 @@ const round = (value: number): number => Math.round(10 * value) / 10;
 
 it.skipIf(!redisAvailable)(
   'a daemon with all sinks stays as small as it was',
-  { timeout: (MINUTES + 10) * MINUTE_MS },
+  { tags: ['stores'], timeout: (MINUTES + 10) * MINUTE_MS },
   async () => {
     const redis = await startRedis();
     onTestFinished(() => redis.stop());

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -100,14 +101,18 @@ it('pm2 restarts a daemon that a signal killed, and keeps lines that are not err
   ]);
 });
 
-it.skipIf(!redisAvailable)('pm2 starts each role as a process with its own name if REDIS_URL is in .env', async () => {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
-  const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
-  const found = await list();
-  expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
-    ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
-  );
-  await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
-});
+it.skipIf(!redisAvailable)(
+  'pm2 starts each role as a process with its own name if REDIS_URL is in .env',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const more = { CATCHWORD_HTTP_PORT: '0', CATCHWORD_SINK_FILE: 'jsonl:changes.jsonl' };
+    const { db } = await startIn({ CATCHWORD_NAME: 'books', REDIS_URL: redis.url, ...more });
+    const found = await list();
+    expect(found.map(({ name, pm2_env }) => `${name} ${pm2_env.status}`).sort()).toEqual(
+      ['fetcher', 'fetcher', 'keeper', 'relay', 'scheduler', 'web'].map((verb) => `catchword-books-${verb} online`),
+    );
+    await expect.poll(() => existsSync(db) && catalogOf(db).size).toBe(50);
+  },
+);

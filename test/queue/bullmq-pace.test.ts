@@ -19,7 +19,7 @@ function refusals(retryAfterMs: number, times = Number.POSITIVE_INFINITY) {
   return { refused, answer };
 }
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('a pause that Redis cannot take now is kept by the fetcher, and told to the keeper later', async () => {

@@ -31,7 +31,7 @@ async function beginReading(place: Place): Promise<void> {
   await asked.passed;
 }
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   describe.each([
@@ -244,7 +244,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('a check of Redis', () => {
+describe.skipIf(!redisAvailable)('a check of Redis', { tags: ['stores'] }, () => {
   it.each([
     ['does not evict keys', []],
     ['forbids CONFIG', ['--rename-command', 'CONFIG', '']],

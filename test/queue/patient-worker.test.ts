@@ -14,6 +14,7 @@ it.skipIf(!redisAvailable).each([
   ['it became a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', /^READONLY/],
 ])(
   'a worker that Redis refuses because %s tries again after growing pauses, logs one line, and goes on',
+  { tags: ['stores'] },
   async (...scene) => {
     const [, begin, end, reason] = scene;
     const redis = await startOwn();

@@ -65,7 +65,7 @@ it('sentinels that cannot be reached are all named in the error', async () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('with sentinels', () => {
+describe.skipIf(!redisAvailable)('with sentinels', { tags: ['stores'] }, () => {
   /** Starts a primary and one sentinel, both with the given arguments. @returns the part of an address after its login */
   async function behindSentinel(redisArgs: readonly string[] = [], sentinelArgs: readonly string[] = []) {
     const redis = await startRedis({ args: redisArgs });
@@ -136,22 +136,27 @@ describe.skipIf(!redisAvailable)('with sentinels', () => {
   });
 });
 
-it.skipIf(!redisAvailable)('Redis with TLS is shown by doctor, with the sentinels that do not answer', async () => {
-  const directory = temporaryDirectory();
-  const certificate = await makeCertificate(directory);
-  const redis = await startRedis({ certificate });
-  onTestFinished(() => redis.stop());
-  const sentinel = await startSentinel({ primary: redis.port, quorum: 1, certificate });
-  onTestFinished(() => sentinel.stop());
-  const gone = await freePort();
-  const REDIS_URL = `rediss+sentinel://127.0.0.1:${sentinel.port},127.0.0.1:${gone}/${PRIMARY}`;
-  const { stdout } = await run(['doctor'], { REDIS_URL, NODE_EXTRA_CA_CERTS: certificate.cert }, directory);
-  expect(stdout).toContain(`note   Redis      reachable at 127.0.0.1:${redis.port}, as the sentinels say`);
-  expect(stdout).toContain(`the sentinel at 127.0.0.1:${gone} cannot be reached`);
-});
+it.skipIf(!redisAvailable)(
+  'Redis with TLS is shown by doctor, with the sentinels that do not answer',
+  { tags: ['stores'] },
+  async () => {
+    const directory = temporaryDirectory();
+    const certificate = await makeCertificate(directory);
+    const redis = await startRedis({ certificate });
+    onTestFinished(() => redis.stop());
+    const sentinel = await startSentinel({ primary: redis.port, quorum: 1, certificate });
+    onTestFinished(() => sentinel.stop());
+    const gone = await freePort();
+    const REDIS_URL = `rediss+sentinel://127.0.0.1:${sentinel.port},127.0.0.1:${gone}/${PRIMARY}`;
+    const { stdout } = await run(['doctor'], { REDIS_URL, NODE_EXTRA_CA_CERTS: certificate.cert }, directory);
+    expect(stdout).toContain(`note   Redis      reachable at 127.0.0.1:${redis.port}, as the sentinels say`);
+    expect(stdout).toContain(`the sentinel at 127.0.0.1:${gone} cannot be reached`);
+  },
+);
 
 it.skipIf(!redisAvailable).each(['rediss', 'rediss+sentinel'])(
   'Redis with TLS is used if NODE_EXTRA_CA_CERTS names its authority (%s)',
+  { tags: ['stores'] },
   async (scheme) => {
     const { sandbox, directory, db } = await place({ items: 300 });
     const certificate = await makeCertificate(directory);

@@ -16,6 +16,7 @@ function recordedLog() {
 
 it.skipIf(!redisAvailable)(
   'cutting a connection during its handshake logs nothing, although the server answers with an alert',
+  { tags: ['stores'] },
   async () => {
     const redis = await startRedis({ certificate: await makeCertificate(temporaryDirectory()) });
     onTestFinished(() => redis.stop());
@@ -37,20 +38,24 @@ it.skipIf(!redisAvailable)(
   },
 );
 
-it.skipIf(!redisAvailable)('a lost connection is logged as lost although BullMQ has duplicated it', async () => {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const { logged, log } = recordedLog();
-  const place = { clock: systemClock, log };
-  const connection = connectRedis(redis.url, { ...place, trouble: createRedisTrouble(place) }, 'wait');
-  const duplicates = [1, 2].map(() => connection.duplicate());
-  for (const duplicate of duplicates) duplicate.on('error', () => {});
-  await Promise.all([connection, ...duplicates].map((each) => each.ping()));
-  const reconnecting = duplicates.map((duplicate) => once(duplicate, 'reconnecting'));
-  for (const duplicate of duplicates) duplicate.disconnect(true);
-  await Promise.all(reconnecting);
-  await redis.kill('SIGKILL');
-  await expect.poll(() => logged.length).toBeGreaterThan(0);
-  for (const each of [connection, ...duplicates]) cutRedis(each);
-  expect(logged).toEqual([[expect.anything(), 'connection to Redis lost, reconnecting']]);
-});
+it.skipIf(!redisAvailable)(
+  'a lost connection is logged as lost although BullMQ has duplicated it',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const { logged, log } = recordedLog();
+    const place = { clock: systemClock, log };
+    const connection = connectRedis(redis.url, { ...place, trouble: createRedisTrouble(place) }, 'wait');
+    const duplicates = [1, 2].map(() => connection.duplicate());
+    for (const duplicate of duplicates) duplicate.on('error', () => {});
+    await Promise.all([connection, ...duplicates].map((each) => each.ping()));
+    const reconnecting = duplicates.map((duplicate) => once(duplicate, 'reconnecting'));
+    for (const duplicate of duplicates) duplicate.disconnect(true);
+    await Promise.all(reconnecting);
+    await redis.kill('SIGKILL');
+    await expect.poll(() => logged.length).toBeGreaterThan(0);
+    for (const each of [connection, ...duplicates]) cutRedis(each);
+    expect(logged).toEqual([[expect.anything(), 'connection to Redis lost, reconnecting']]);
+  },
+);

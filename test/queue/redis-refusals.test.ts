@@ -28,7 +28,7 @@ async function refusal(url: string): Promise<unknown> {
   return error;
 }
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   it.each([
     ['runs no scripts for this user', '~* +@all -@scripting', /NOPERM.*eval/],
     ['does not let this user wait', '~* +@all -bzpopmin', /NOPERM.*bzpopmin/],
@@ -152,7 +152,7 @@ describe.skipIf(!redisAvailable)('with Redis', () => {
   });
 });
 
-it.skipIf(!redisAvailable)('a role says so at /healthz', async () => {
+it.skipIf(!redisAvailable)('a role says so at /healthz', { tags: ['stores'] }, async () => {
   const redis = await startOwn();
   const directory = temporaryDirectory();
   const more = { REDIS_URL: redis.url, CATCHWORD_METRICS_PORT: '0', LOG_LEVEL: 'info' };

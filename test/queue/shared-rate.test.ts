@@ -12,7 +12,7 @@ import { createScriptedSource, task } from './scripted-source.ts';
 
 const trouble = createRedisTrouble({ clock, log: createLog('silent') });
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
   const toKey = (source: string) => (part: string) => `catchword:fetch-${source}:${part}`;
   const keepersOf = (source: string) => toKey(source)('keepers');

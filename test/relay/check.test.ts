@@ -22,7 +22,7 @@ async function check(url: string, secret?: string): Promise<string> {
   }
 }
 
-describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('the check of PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   const as = (user: string, table: string) => `postgres://${user}@127.0.0.1:${postgres.port}/postgres?table=${table}`;
   const exists = async (name: string) =>
@@ -83,7 +83,7 @@ describe.skipIf(!postgresAvailable)('the check of PostgreSQL', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('the check of Redis', () => {
+describe.skipIf(!redisAvailable)('the check of Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('writes nothing', async () => {
@@ -114,7 +114,7 @@ describe.skipIf(!redisAvailable)('the check of Redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('the check of NATS', () => {
+describe.skipIf(!natsAvailable)('the check of NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('the check of NATS creates no stream and publishes no text', async () => {

@@ -95,7 +95,7 @@ describe('a store that says nothing', () => {
   });
 });
 
-describe.skipIf(!postgresAvailable)('PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   const backends = async () => {
     const text = `SELECT query FROM pg_stat_activity WHERE application_name = 'catchword'`;
@@ -132,7 +132,7 @@ describe.skipIf(!postgresAvailable)('PostgreSQL', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('Redis', () => {
+describe.skipIf(!redisAvailable)('Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('a Redis has one connection of a sink, over failures, and none after it', async () => {
@@ -151,7 +151,7 @@ describe.skipIf(!redisAvailable)('Redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('NATS', () => {
+describe.skipIf(!natsAvailable)('NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('a NATS has one connection of a sink, over failures, and none after it', async () => {

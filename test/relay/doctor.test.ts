@@ -15,9 +15,12 @@ const APART: Readonly<Record<string, string>> = {
   natskv: 'another subject (subject=NAME) or bucket (kv=NAME)',
 };
 
-it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
-  'doctor says that another mirror feeds a store of $name, and how to keep them apart',
-  async ({ name, start, prepare, variants }) => {
+for (const { name, tags, start, prepare, variants } of KINDS.filter(
+  ({ name, isAvailable }) => isAvailable && name in APART,
+)) {
+  it(`doctor says that another mirror feeds a store of ${name}, and how to keep them apart`, {
+    tags: [...tags],
+  }, async () => {
     const server = await start();
     onTestFinished(() => server.stop());
     const { harness, target } = await fedBefore(prepare(server.port, variants.at(-1) ?? ''), 3);
@@ -41,5 +44,5 @@ it.each(KINDS.filter(({ name, isAvailable }) => isAvailable && name in APART))(
     await other.stopped(configAt(target.url, target.secret));
     expect(other.sink().error).toContain(refused);
     await other.stop();
-  },
-);
+  });
+}

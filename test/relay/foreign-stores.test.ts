@@ -53,7 +53,7 @@ describe('a file of another application', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('a stream of another application in Redis', () => {
+describe.skipIf(!redisAvailable)('a stream of another application in Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('stays as it is, also if its ids are small', async () => {
@@ -73,7 +73,7 @@ describe.skipIf(!redisAvailable)('a stream of another application in Redis', () 
   });
 });
 
-describe.skipIf(!natsAvailable)('a stream of another application in NATS', () => {
+describe.skipIf(!natsAvailable)('a stream of another application in NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('keeps its messages and its limits', async () => {

@@ -56,63 +56,65 @@ async function endedWhileIdle(scene: Awaited<ReturnType<typeof feeding>>, config
 /** The sinks' connections, as PostgreSQL knows them. */
 const BACKENDS = `SELECT pid, state FROM pg_stat_activity WHERE application_name = 'catchword'`;
 
-describe.each(PROXIED_KINDS)('an idle connection of $name', ({ start, prepare }) => {
-  let server: Awaited<ReturnType<typeof start>>;
-  beforeAll(async () => {
-    server = await start();
-  });
-  afterAll(() => server.stop());
-
-  it('the relay replaces an idle connection that ended before the next delivery', async () => {
-    const scene = await feeding(prepare(server.port, ''));
-    const { target } = scene;
-    const ended = await endedWhileIdle(scene, scene.config, async () => {
-      await target.interrupt();
-      await target.restore();
+for (const { name, tags, start, prepare } of PROXIED_KINDS) {
+  describe(`an idle connection of ${name}`, { tags: [...tags] }, () => {
+    let server: Awaited<ReturnType<typeof start>>;
+    beforeAll(async () => {
+      server = await start();
     });
-    await ended.arrived();
-  });
+    afterAll(() => server.stop());
 
-  it('the relay replaces a connection that a firewall has forgotten', async () => {
-    const scene = await feeding(prepare(server.port, ''));
-    const { target } = scene;
-    const ended = await endedWhileIdle(scene, scene.config, () => target.forget());
-    await ended.arrived();
-    expect(ended.reasons()).toEqual([expect.stringMatching(/ECONNRESET|UND_ERR_SOCKET/)]);
-  });
+    it('the relay replaces an idle connection that ended before the next delivery', async () => {
+      const scene = await feeding(prepare(server.port, ''));
+      const { target } = scene;
+      const ended = await endedWhileIdle(scene, scene.config, async () => {
+        await target.interrupt();
+        await target.restore();
+      });
+      await ended.arrived();
+    });
 
-  it('the relay warns if it cannot replace an idle connection', async () => {
-    const scene = await feeding(prepare(server.port, ''));
-    const { target } = scene;
-    const ended = await endedWhileIdle(scene, scene.config, () => target.interrupt());
-    await scene.harness.failed();
-    await target.restore();
-    await scene.harness.caughtUp();
-    const warned = ended.lines.find(({ level }) => Number(level) >= WARN);
-    expect(warned).toMatchObject({ msg: 'sink failed, retrying', failures: 1 });
-    expect(warned?.reason).toMatch(/ECONNREFUSED|connection refused/);
-  });
+    it('the relay replaces a connection that a firewall has forgotten', async () => {
+      const scene = await feeding(prepare(server.port, ''));
+      const { target } = scene;
+      const ended = await endedWhileIdle(scene, scene.config, () => target.forget());
+      await ended.arrived();
+      expect(ended.reasons()).toEqual([expect.stringMatching(/ECONNRESET|UND_ERR_SOCKET/)]);
+    });
 
-  it('the system keeps an idle connection alive', async () => {
-    const { harness, target, config } = await feeding(prepare(server.port, ''));
-    harness.start(config);
-    await harness.deliver(books(3, 1));
-    const port = Number(/127\.0\.0\.1:(\d+)/.exec(target.url)?.[1])
-      .toString(16)
-      .toUpperCase()
-      .padStart(4, '0');
-    // Columns: number, local and remote address, state, queues, timer (02: keep-alive) with its end in hundredths.
-    const rows = readFileSync('/proc/net/tcp', 'utf8')
-      .split('\n')
-      .map((row) => row.trim().split(/\s+/));
-    const [own] = rows.filter(([, , remote = '', state]) => remote.endsWith(`:${port}`) && state === '01');
-    const [timer = '', left = ''] = own?.[5]?.split(':') ?? [];
-    expect(timer).toBe('02');
-    expect(Number.parseInt(left, 16)).toBeLessThanOrEqual(6_000);
-  });
-});
+    it('the relay warns if it cannot replace an idle connection', async () => {
+      const scene = await feeding(prepare(server.port, ''));
+      const { target } = scene;
+      const ended = await endedWhileIdle(scene, scene.config, () => target.interrupt());
+      await scene.harness.failed();
+      await target.restore();
+      await scene.harness.caughtUp();
+      const warned = ended.lines.find(({ level }) => Number(level) >= WARN);
+      expect(warned).toMatchObject({ msg: 'sink failed, retrying', failures: 1 });
+      expect(warned?.reason).toMatch(/ECONNREFUSED|connection refused/);
+    });
 
-describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', () => {
+    it('the system keeps an idle connection alive', async () => {
+      const { harness, target, config } = await feeding(prepare(server.port, ''));
+      harness.start(config);
+      await harness.deliver(books(3, 1));
+      const port = Number(/127\.0\.0\.1:(\d+)/.exec(target.url)?.[1])
+        .toString(16)
+        .toUpperCase()
+        .padStart(4, '0');
+      // Columns: number, local and remote address, state, queues, timer (02: keep-alive) with its end in hundredths.
+      const rows = readFileSync('/proc/net/tcp', 'utf8')
+        .split('\n')
+        .map((row) => row.trim().split(/\s+/));
+      const [own] = rows.filter(([, , remote = '', state]) => remote.endsWith(`:${port}`) && state === '01');
+      const [timer = '', left = ''] = own?.[5]?.split(':') ?? [];
+      expect(timer).toBe('02');
+      expect(Number.parseInt(left, 16)).toBeLessThanOrEqual(6_000);
+    });
+  });
+}
+
+describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   const gone = async () => (await postgres.client.query(BACKENDS)).rowCount === 0;
 
@@ -141,20 +143,24 @@ describe.skipIf(!postgresAvailable)('an idle connection to PostgreSQL', () => {
     expect(ended.reasons()).toEqual(['PostgreSQL: terminating connection due to administrator command (57P01)']);
   });
 
-  it.skipIf(!pgbouncerAvailable)('a pooler that starts again between two deliveries costs no warning', async () => {
-    const scene = await feeding(postgresTarget(postgres.port));
-    const pooler: ServerProcess = await startPgbouncer(postgres.port);
-    onTestFinished(() => pooler.stop());
-    const config = configAt(scene.target.url.replace(/:\d+\//, `:${pooler.port}/`));
-    const ended = await endedWhileIdle(scene, config, async () => {
-      await pooler.kill('SIGKILL');
-      await pooler.restart();
-    });
-    await ended.arrived();
-  });
+  it.skipIf(!pgbouncerAvailable)(
+    'a pooler that starts again between two deliveries costs no warning',
+    { tags: ['stores'] },
+    async () => {
+      const scene = await feeding(postgresTarget(postgres.port));
+      const pooler: ServerProcess = await startPgbouncer(postgres.port);
+      onTestFinished(() => pooler.stop());
+      const config = configAt(scene.target.url.replace(/:\d+\//, `:${pooler.port}/`));
+      const ended = await endedWhileIdle(scene, config, async () => {
+        await pooler.kill('SIGKILL');
+        await pooler.restart();
+      });
+      await ended.arrived();
+    },
+  );
 });
 
-describe.skipIf(!redisAvailable)('an idle connection to Redis', () => {
+describe.skipIf(!redisAvailable)('an idle connection to Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
   const clients = async () =>
     [...String(await redis.client.client('LIST')).matchAll(/^id=(\d+)/gm)].map(([, id]) => id);
@@ -177,7 +183,7 @@ describe.skipIf(!redisAvailable)('an idle connection to Redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('an idle connection to NATS', () => {
+describe.skipIf(!natsAvailable)('an idle connection to NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('NATS that starts again between two deliveries costs no warning', async () => {

@@ -1,3 +1,5 @@
+// @module-tag stores
+// @module-tag slow
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, it, onTestFinished } from 'vitest';
 import { openHarness, type Version } from '../../src/relay/contract/harness.ts';

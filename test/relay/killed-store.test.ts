@@ -1,3 +1,4 @@
+// @module-tag slow
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Version } from '../../src/relay/contract/harness.ts';
 import { connectMariadb, mariadbAvailable, startMariadb } from '../support/mariadb.ts';
@@ -19,7 +20,7 @@ function version(at: number, round: number): Version {
   return { vbid, body: JSON.stringify(body) };
 }
 
-describe.skipIf(!mariadbAvailable)('MariaDB that is killed while a relay delivers', () => {
+describe.skipIf(!mariadbAvailable)('MariaDB that is killed while a relay delivers', { tags: ['stores'] }, () => {
   // 0: the server loses up to a second of commits.
   it.each([0, 1])('has each change once, with innodb_flush_log_at_trx_commit=%i', async (flushes) => {
     const server = await startMariadb({ settings: [`--innodb-flush-log-at-trx-commit=${flushes}`] });

@@ -29,7 +29,7 @@ const ODD_KEYS = [
 
 const withKeys = (keys: readonly string[]) => keys.map((vbid) => ({ vbid, body: JSON.stringify({ vbid }) }));
 
-describe.skipIf(!redisAvailable)('keys of Redis', () => {
+describe.skipIf(!redisAvailable)('keys of Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
   const target = () => redisKeysTarget(redis.server.port);
 
@@ -172,7 +172,7 @@ describe.skipIf(!redisAvailable)('keys of Redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('a bucket of NATS', () => {
+describe.skipIf(!natsAvailable)('a bucket of NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
   const target = () => natsBucketTarget(nats.server.port);
 

@@ -38,14 +38,14 @@ it('continues at the same place in a file that was emptied', async () => {
   expect((await target.read()).seqs).toEqual(numbers(21, 25));
 });
 
-describe.skipIf(!redisAvailable)('redelivers, while nothing changes, to', () => {
+describe.skipIf(!redisAvailable)('redelivers, while nothing changes, to', { tags: ['stores'] }, () => {
   const redis = useRedis();
   const prepare = () => redisTarget(redis.server.port);
   it('a Redis stream that was removed', () => expectRedelivery(prepare(), ({ stream }) => redis.client.del(stream)));
   it('a Redis that was flushed', () => expectRedelivery(prepare(), () => redis.client.flushall()));
 });
 
-describe.skipIf(!natsAvailable)('a JetStream stream', () => {
+describe.skipIf(!natsAvailable)('a JetStream stream', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('gets its events again, while nothing changes, if it was deleted', () =>

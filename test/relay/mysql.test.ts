@@ -23,7 +23,7 @@ const ITEM = {
 /** As a source writes it: with numbers that JavaScript would write in another way. */
 const BODY = JSON.stringify(ITEM).replace('"vbid"', '"weight": 10.50, "serial":12345678901234567890,"vbid"');
 
-describe.skipIf(!mariadbAvailable)('MariaDB', () => {
+describe.skipIf(!mariadbAvailable)('MariaDB', { tags: ['stores'] }, () => {
   const maria = useMariadb({ settings: ['--max-allowed-packet=1M'] });
   const rows = (sql: string) => maria.client.query<Record<string, unknown>[]>(sql);
   const target = (options = '') => mysqlTarget(maria.server.port, options);

@@ -34,7 +34,7 @@ async function limited(publish: readonly string[]): Promise<string> {
   return `nats://shop:pw@127.0.0.1:${server.port}?inbox_prefix=shop.answers`;
 }
 
-describe.skipIf(!natsAvailable)('a user of NATS', () => {
+describe.skipIf(!natsAvailable)('a user of NATS', { tags: ['stores'] }, () => {
   it.each(RIGHTS)('without the right to %s is misconfigured, and doctor says so', async (right) => {
     const url = await limited(RIGHTS.filter((one) => one !== right));
     const error = { failure: 'misconfigured', message: `NATS: Permissions Violation for Publish to "${right}"` };
@@ -114,7 +114,7 @@ describe.skipIf(!natsAvailable)('a user of NATS', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('an address with several NATS servers', () => {
+describe.skipIf(!natsAvailable)('an address with several NATS servers', { tags: ['stores'] }, () => {
   it('feeds the one that answers', async () => {
     const [server, unused] = [await started(), await freePort()];
     const config = configAt(`nats://127.0.0.1:${unused},127.0.0.1:${server.port}?subject=shop.books`);

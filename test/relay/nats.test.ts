@@ -7,7 +7,7 @@ import { arrived, books, fed, fedBefore, feeding, numbers } from './feeding.ts';
 import { useNats } from './servers.ts';
 import { natsTarget } from './targets.ts';
 
-describe.skipIf(!natsAvailable)('nats', () => {
+describe.skipIf(!natsAvailable)('nats', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('redelivers deleted messages', async () => {

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { existsSync, writeFileSync } from 'node:fs';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';

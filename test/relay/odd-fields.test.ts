@@ -128,7 +128,7 @@ it('a price that is not a number is null', async () => {
   expect(file.prepare('SELECT value FROM prices').pluck().all()).toEqual(expected);
 });
 
-describe.skipIf(!postgresAvailable)('a PostgreSQL table', () => {
+describe.skipIf(!postgresAvailable)('a PostgreSQL table', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it('a PostgreSQL table has the same, and not an item that its jsonb cannot hold', async () => {

@@ -102,7 +102,7 @@ it.each([
   expect(await problemOf(url)).toContain(problem);
 });
 
-describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', () => {
+describe.skipIf(!postgresAvailable)('a PostgreSQL with a socket and TLS', { tags: ['stores'] }, () => {
   let sockets: string;
   let certificate: SignedCertificate;
   let server: ServerProcess;

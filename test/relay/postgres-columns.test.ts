@@ -31,7 +31,7 @@ function detailed(value: string | number, more: Record<string, unknown> = {}) {
   return { vbid: 'V1', body: JSON.stringify(fields) };
 }
 
-describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink', () => {
+describe.skipIf(!postgresAvailable)('the columns and prices of a PostgreSQL sink', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   const SHOP = `distributable, subtitle, contributors, language, edition, cover_url, on_sale_date, off_sale_date,

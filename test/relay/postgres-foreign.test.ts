@@ -16,7 +16,7 @@ const COLUMNS = Object.entries<string>({ ...LAYOUT.products, body: 'jsonb NOT NU
 const PARTS_OF = (table: string): string => PART_NAMES.map((part) => `${table}_${part}`).join(', ');
 const PRICES = 'vbid text NOT NULL, sku text, type text, duration text, currency text, value numeric';
 
-describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   const rowsOf = async (table: string): Promise<unknown[]> =>
@@ -97,7 +97,7 @@ describe.skipIf(!postgresAvailable)('a table of another application in PostgreSQ
   });
 });
 
-describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know everything', () => {
+describe.skipIf(!postgresAvailable)('a PostgreSQL that does not allow or know everything', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   /** Lets a user only read and write rows. */

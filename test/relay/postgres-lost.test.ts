@@ -7,7 +7,7 @@ import { postgresTarget } from './targets.ts';
 
 const CURSOR = 'catchword_cursor';
 
-describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', () => {
+describe.skipIf(!postgresAvailable)('a table of PostgreSQL that lost its rows', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   function rowsOf(table: string): Promise<number> {

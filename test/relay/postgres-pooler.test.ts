@@ -6,7 +6,7 @@ import type { ServerProcess } from '../support/server.ts';
 import { books, configAt, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
-describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a pooler', () => {
+describe.skipIf(!postgresAvailable || !pgbouncerAvailable)('PostgreSQL behind a pooler', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   let pooler: ServerProcess;
   beforeAll(async () => {

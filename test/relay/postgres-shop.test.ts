@@ -83,7 +83,7 @@ const EXPECTED = Object.entries(CASES).flatMap(([name, [, usd]]) => (usd === nul
 const FIRST = NAMES[0] ?? '';
 const byName = (a: readonly unknown[], b: readonly unknown[]): number => String(a[0]).localeCompare(String(b[0]));
 
-describe.skipIf(!postgresAvailable)('a shop', () => {
+describe.skipIf(!postgresAvailable)('a shop', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
   const url = (): string => `postgres://postgres@127.0.0.1:${postgres.port}/postgres?table=books`;
 
@@ -113,6 +113,7 @@ describe.skipIf(!postgresAvailable)('a shop', () => {
 
   it.skipIf(!djangoAvailable)(
     'Django reads and checks the models of examples/django_shop.py, and finds the same',
+    { tags: ['stores'] },
     async () => {
       const database = {
         SHOP_DATABASE: 'postgres',
@@ -144,7 +145,7 @@ print(Price.objects.filter(book__vbid="with several prices").count(), len(set(Pr
     },
   );
 
-  it.skipIf(!railsAvailable)('Rails reads the models of docs/stores/postgres.md', async () => {
+  it.skipIf(!railsAvailable)('Rails reads the models of docs/stores/postgres.md', { tags: ['stores'] }, async () => {
     const program = `
 require 'active_record'
 ActiveRecord::Base.establish_connection(adapter: 'postgresql', host: '127.0.0.1', port: ${postgres.port}, username: 'postgres', database: 'postgres')

@@ -6,7 +6,7 @@ import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, fed, fedBefore, feeding, type TestMirror, temporaryMirror } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
-describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', () => {
+describe.skipIf(!postgresAvailable)('a table of PostgreSQL that is taken over', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   async function takeOver(harness: TestMirror, config: SinkConfig, versions: readonly Version[]): Promise<void> {

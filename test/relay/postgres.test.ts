@@ -4,7 +4,7 @@ import { postgresAvailable, usePostgres } from '../support/postgres.ts';
 import { books, configAt, fed, fedBefore, feeding, NEVER } from './feeding.ts';
 import { postgresTarget } from './targets.ts';
 
-describe.skipIf(!postgresAvailable)('postgres', () => {
+describe.skipIf(!postgresAvailable)('postgres', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it('a PostgreSQL without TLS is misconfigured if the address demands TLS', async () => {

@@ -35,7 +35,7 @@ async function guarded() {
   return { primary, url: `redis+sentinel://:of%20redis@127.0.0.1:${sentinel.port}` };
 }
 
-describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', () => {
+describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', { tags: ['stores'] }, () => {
   it('follows the primary over a failover', async () => {
     const group = await startRedisGroup();
     onTestFinished(() => group.stop());
@@ -118,25 +118,29 @@ describe.skipIf(!redisAvailable)('a Redis sink behind sentinels', () => {
   });
 });
 
-it.skipIf(!redisAvailable)('a Redis sink at a node of a cluster says that a cluster is not supported', async () => {
-  const nodes = await Promise.all([1, 2].map(() => startRedis({ args: ['--cluster-enabled', 'yes'] })));
-  for (const node of nodes) onTestFinished(() => node.stop());
-  const [first = nodes[0], second] = nodes;
-  const admin = new Redis(String(first?.url));
-  onTestFinished(() => admin.disconnect());
-  const sentence = /^Redis: it is a node of a cluster, which is not supported; use another Redis: /;
-  await expect(check(`${first?.url}?stream=shop`)).rejects.toMatchObject({
-    failure: 'misconfigured',
-    message: expect.stringMatching(sentence),
-  });
-  await admin.call('CLUSTER', 'MEET', '127.0.0.1', String(second?.port));
-  const other = new Redis(String(second?.url));
-  onTestFinished(() => other.disconnect());
-  await other.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  const moved = () => check(`${first?.url}?stream=shop`).catch((error: unknown) => String(error));
-  await until('the first node knows the slots of the second', async () => (await moved()).includes('MOVED'));
-  await expect(check(`${first?.url}?stream=shop`)).rejects.toMatchObject({
-    failure: 'misconfigured',
-    message: expect.stringMatching(sentence),
-  });
-});
+it.skipIf(!redisAvailable)(
+  'a Redis sink at a node of a cluster says that a cluster is not supported',
+  { tags: ['stores'] },
+  async () => {
+    const nodes = await Promise.all([1, 2].map(() => startRedis({ args: ['--cluster-enabled', 'yes'] })));
+    for (const node of nodes) onTestFinished(() => node.stop());
+    const [first = nodes[0], second] = nodes;
+    const admin = new Redis(String(first?.url));
+    onTestFinished(() => admin.disconnect());
+    const sentence = /^Redis: it is a node of a cluster, which is not supported; use another Redis: /;
+    await expect(check(`${first?.url}?stream=shop`)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: expect.stringMatching(sentence),
+    });
+    await admin.call('CLUSTER', 'MEET', '127.0.0.1', String(second?.port));
+    const other = new Redis(String(second?.url));
+    onTestFinished(() => other.disconnect());
+    await other.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    const moved = () => check(`${first?.url}?stream=shop`).catch((error: unknown) => String(error));
+    await until('the first node knows the slots of the second', async () => (await moved()).includes('MOVED'));
+    await expect(check(`${first?.url}?stream=shop`)).rejects.toMatchObject({
+      failure: 'misconfigured',
+      message: expect.stringMatching(sentence),
+    });
+  },
+);

@@ -4,7 +4,7 @@ import { arrived, books, configAt, fed, feeding } from './feeding.ts';
 import { useRedis } from './servers.ts';
 import { redisTarget } from './targets.ts';
 
-describe.skipIf(!redisAvailable)('redis', () => {
+describe.skipIf(!redisAvailable)('redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('names entries by generation and seq, and keeps about maxlen of them', async () => {

@@ -1,3 +1,5 @@
+// @module-tag stores
+// @module-tag slow
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';

@@ -90,7 +90,7 @@ describe.each(['secret', 'headers'] as const)('a webhook', (changed) => {
   });
 });
 
-describe.skipIf(!postgresAvailable)('postgresql', () => {
+describe.skipIf(!postgresAvailable)('postgresql', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it('a PostgreSQL sink reads the file with its address again when its password is wrong', async () => {
@@ -114,7 +114,7 @@ describe.skipIf(!postgresAvailable)('postgresql', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('redis', () => {
+describe.skipIf(!redisAvailable)('redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('a Redis sink reads the file with its address again when its password is wrong', async () => {
@@ -134,7 +134,7 @@ describe.skipIf(!redisAvailable)('redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('nats', () => {
+describe.skipIf(!natsAvailable)('nats', { tags: ['stores'] }, () => {
   it('a NATS sink reads the file with its address again when its password is wrong', async () => {
     const file = (directory: string) => join(directory, 'nats.conf');
     const authorization = (password: string) => `authorization { user: shop, password: ${password} }\n`;

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { createServer as createHttpServer } from 'node:http';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -127,7 +128,7 @@ describe('a store that does not answer in time', () => {
   });
 });
 
-describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   async function slowTable(options: string) {
@@ -150,14 +151,18 @@ describe.skipIf(!postgresAvailable)('a slow table of PostgreSQL', () => {
     expect(parked(harness)).toEqual([]);
   });
 
-  it.skipIf(!pgbouncerAvailable)('with 2 ms a row and a query_timeout of PgBouncer gets everything', async () => {
-    const { harness, target, slow } = await slowTable('');
-    const pooler = await startPgbouncer(postgres.port, ['query_timeout = 1']);
-    onTestFinished(() => pooler.stop());
-    await slow('INSERT OR UPDATE');
-    await harness.resume(configAt(target.url.replace(/:\d+\//, `:${pooler.port}/`)), books(2_000, 2));
-    expect((await target.read()).products).toEqual(harness.living());
-  });
+  it.skipIf(!pgbouncerAvailable)(
+    'with 2 ms a row and a query_timeout of PgBouncer gets everything',
+    { tags: ['stores'] },
+    async () => {
+      const { harness, target, slow } = await slowTable('');
+      const pooler = await startPgbouncer(postgres.port, ['query_timeout = 1']);
+      onTestFinished(() => pooler.stop());
+      await slow('INSERT OR UPDATE');
+      await harness.resume(configAt(target.url.replace(/:\d+\//, `:${pooler.port}/`)), books(2_000, 2));
+      expect((await target.read()).products).toEqual(harness.living());
+    },
+  );
 
   it.each([
     ['25006', "RAISE EXCEPTION 'cannot execute INSERT in a read-only transaction' USING ERRCODE = '25006'"],

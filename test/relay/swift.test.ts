@@ -1,3 +1,4 @@
+// @module-tag slow
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sinkChecks } from '../../src/relay/contract/checks.ts';
 import { readBucket } from '../support/s3-reader.ts';
@@ -5,7 +6,7 @@ import { SWIFT_KEY, startSwift, swiftAvailable } from '../support/swift.ts';
 import { configAt, NEVER } from './feeding.ts';
 import { bucketTarget } from './targets.ts';
 
-describe.skipIf(!swiftAvailable)('a bucket of OpenStack Swift', () => {
+describe.skipIf(!swiftAvailable)('a bucket of OpenStack Swift', { tags: ['stores'] }, () => {
   let swift: Awaited<ReturnType<typeof startSwift>>;
   beforeAll(async () => {
     swift = await startSwift();

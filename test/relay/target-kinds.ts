@@ -29,11 +29,13 @@ export interface TargetKind<Target extends SinkTarget = SinkTarget> {
   /** Options to check; the kill test uses the first. */
   readonly variants: readonly string[];
   readonly isAvailable: boolean;
+  /** `stores` if it needs a server that is not from npm. */
+  readonly tags: readonly 'stores'[];
   readonly start: () => Promise<{ readonly port: number; stop(): Promise<void> }>;
   readonly prepare: (port: number, options: string) => Promise<Target>;
 }
 
-const WITHOUT_SERVER = { isAvailable: true, start: async () => ({ port: 0, stop: async () => {} }) };
+const WITHOUT_SERVER = { isAvailable: true, tags: [], start: async () => ({ port: 0, stop: async () => {} }) };
 
 const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protocol })[] = [
   {
@@ -48,6 +50,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     effectivelyOnce: true,
     variants: ['', '&removals=delete'],
     isAvailable: postgresAvailable,
+    tags: ['stores'],
     start: () => startPostgres({ settings: ['fsync=off'] }),
     prepare: postgresTarget,
   },
@@ -56,6 +59,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     effectivelyOnce: true,
     variants: ['', '&removals=delete'],
     isAvailable: mariadbAvailable,
+    tags: ['stores'],
     start: () => startMariadb(),
     prepare: mysqlTarget,
   },
@@ -64,6 +68,7 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     effectivelyOnce: true,
     variants: [''],
     isAvailable: redisAvailable,
+    tags: ['stores'],
     start: () => startRedis(),
     prepare: redisTarget,
   },
@@ -72,16 +77,18 @@ const ALL_PROXIED: readonly (TargetKind<ProxiedTarget> & { readonly name: Protoc
     effectivelyOnce: true,
     variants: [''],
     isAvailable: natsAvailable,
+    tags: ['stores'],
     start: () => startNats(),
     prepare: natsTarget,
   },
 ];
 
 /** One store for all targets, which find its objects here. */
-function s3Kind(): Pick<TargetKind<S3Target>, 'isAvailable' | 'start' | 'prepare'> {
+function s3Kind(): Pick<TargetKind<S3Target>, 'isAvailable' | 'tags' | 'start' | 'prepare'> {
   const stores = new Map<number, FakeS3>();
   return {
     isAvailable: true,
+    tags: [],
     start: async () => {
       const store = await startS3();
       stores.set(store.port, store);
@@ -115,6 +122,7 @@ export const KINDS: readonly TargetKind[] = [
     effectivelyOnce: true,
     variants: [''],
     isAvailable: redisAvailable,
+    tags: ['stores'],
     start: () => startRedis(),
     prepare: redisKeysTarget,
   },
@@ -123,6 +131,7 @@ export const KINDS: readonly TargetKind[] = [
     effectivelyOnce: true,
     variants: [''],
     isAvailable: natsAvailable,
+    tags: ['stores'],
     start: () => startNats(),
     prepare: natsBucketTarget,
   },

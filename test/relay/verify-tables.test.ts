@@ -1,3 +1,4 @@
+// @module-tag stores
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
@@ -34,7 +35,7 @@ const shelf = (count: number, title?: string) => Array.from({ length: count }, (
 
 const EQUAL = { differing: 0, missing: 0, extra: 0, repaired: 0, held: 0, notJudged: 0, error: null, examples: [] };
 
-describe.skipIf(!postgresAvailable)('texts of PostgreSQL', () => {
+describe.skipIf(!postgresAvailable)('texts of PostgreSQL', { tags: ['stores'] }, () => {
   const postgres = usePostgres();
 
   it('jsonbText and numericText equal what a server prints', async () => {

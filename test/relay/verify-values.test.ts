@@ -61,7 +61,7 @@ async function opened({ store, sink: row }: TestMirror, config: SinkConfig) {
 const bodyOf = ({ store }: TestMirror, vbid: string): string =>
   [...store.products.all()].find((product) => product.vbid === vbid)?.body ?? '';
 
-describe.skipIf(!redisAvailable)('verifying keys of Redis', () => {
+describe.skipIf(!redisAvailable)('verifying keys of Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('finds and repairs tampered, missing and extra keys', async () => {
@@ -136,7 +136,7 @@ const isOf =
   (found: readonly string[]): boolean =>
     found.toSorted().join() === expected.toSorted().join();
 
-describe.skipIf(!natsAvailable)('verifying a bucket of NATS', () => {
+describe.skipIf(!natsAvailable)('verifying a bucket of NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('finds and repairs tampered, missing and extra values', async () => {
@@ -229,7 +229,7 @@ describe('verifying a file of events', () => {
   });
 });
 
-describe.skipIf(!redisAvailable)('verifying a stream of Redis', () => {
+describe.skipIf(!redisAvailable)('verifying a stream of Redis', { tags: ['stores'] }, () => {
   const redis = useRedis();
 
   it('finds what its last events say otherwise, unless it was trimmed', async () => {
@@ -246,7 +246,7 @@ describe.skipIf(!redisAvailable)('verifying a stream of Redis', () => {
   });
 });
 
-describe.skipIf(!natsAvailable)('verifying a stream of NATS', () => {
+describe.skipIf(!natsAvailable)('verifying a stream of NATS', { tags: ['stores'] }, () => {
   const nats = useNats();
 
   it('compares what its last events say, unless old ones were dropped', async () => {

@@ -10,9 +10,9 @@ import { systemCodeOf } from '../../src/base/errors.ts';
 /** Whether a server is installed. If it is not, CI fails; elsewhere the tests that need it are skipped. */
 export function isInstalled(command: string, name: string, option = '--version'): boolean {
   const found = spawnSync(command, [option]).status === 0;
-  if (!found && process.env.CI !== undefined) throw new Error(`${name} is needed on CI`);
-  if (!found) process.stderr.write(`${name} is not installed: tests with it are left out\n`);
-  return found;
+  const isCi = process.env.CI !== undefined;
+  if (!found) process.stderr.write(`${name} is not installed: tests with it ${isCi ? 'fail' : 'are skipped'}\n`);
+  return found || isCi;
 }
 
 /** Each worker has this many ports, below those that Linux gives to outgoing connections and for port 0. */

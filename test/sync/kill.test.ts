@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it } from 'vitest';
 import { windowKey } from '../../src/catalog/page-types.ts';
 import { createRandom } from '../../src/sandbox/catalog/random.ts';

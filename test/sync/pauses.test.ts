@@ -75,18 +75,22 @@ it('sync --now ends the pause of a daemon whose run was rejected, and status doe
   await daemon.shows('"msg":"run complete"');
 });
 
-it.skipIf(!redisAvailable)('a pause that a fetcher was asked for through Redis is noted in the mirror', async () => {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const { busy, directory, settings } = await busyPlace(7_200, { REDIS_URL: redis.url });
-  expect(await run(['sync'], settings, directory)).toMatchObject({ code: 75 });
-  const { REDIS_URL: _, ...embedded } = settings;
-  const asked = busy.requests();
-  for (const environment of [settings, embedded]) {
-    const paused = await run(['sync'], environment, directory);
-    expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('--now') as string });
-  }
-  expect(busy.requests()).toBe(asked);
-  busy.retryAfter = null;
-  expect(await run(['sync', '--now'], settings, directory)).toMatchObject({ code: 0 });
-});
+it.skipIf(!redisAvailable)(
+  'a pause that a fetcher was asked for through Redis is noted in the mirror',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const { busy, directory, settings } = await busyPlace(7_200, { REDIS_URL: redis.url });
+    expect(await run(['sync'], settings, directory)).toMatchObject({ code: 75 });
+    const { REDIS_URL: _, ...embedded } = settings;
+    const asked = busy.requests();
+    for (const environment of [settings, embedded]) {
+      const paused = await run(['sync'], environment, directory);
+      expect(paused).toMatchObject({ code: 75, stderr: expect.stringContaining('--now') as string });
+    }
+    expect(busy.requests()).toBe(asked);
+    busy.retryAfter = null;
+    expect(await run(['sync', '--now'], settings, directory)).toMatchObject({ code: 0 });
+  },
+);

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { expect, it, onTestFinished } from 'vitest';
 import { startService } from '../support/cli.ts';
 import { catalogOf, expectExactLog, truthOf } from '../support/mirror.ts';
@@ -10,6 +11,7 @@ const WINDOWS = 200;
 // A killed server closes its connections. A stopped one, like a machine without power, leaves them open.
 it.skipIf(!redisAvailable).each(['SIGKILL', 'SIGSTOP'] as const)(
   'a load while Redis fails over is complete and exact after the sentinels have promoted the replica (%s)',
+  { tags: ['stores'] },
   async (signal) => {
     const group = await startRedisGroup();
     onTestFinished(() => group.stop());

@@ -1,3 +1,4 @@
+// @module-tag slow
 import { Redis } from 'ioredis';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { run, start, startService } from '../support/cli.ts';
@@ -15,7 +16,7 @@ async function redisPlace() {
   return { server, ...(await place({ items: WINDOWS * 100, latencyMs: 50 }, more)) };
 }
 
-describe.skipIf(!redisAvailable)('with Redis', () => {
+describe.skipIf(!redisAvailable)('with Redis', { tags: ['stores'] }, () => {
   it.each(['flushed', 'killed'])(
     'a load through Redis is complete and exact when Redis is %s meanwhile',
     async (what) => {

@@ -57,14 +57,18 @@ it.each([
   expect(runsIn(db)).toHaveLength(1);
 });
 
-it.skipIf(!redisAvailable)('a refusal after the first page is retried by fetchers behind Redis', async () => {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const { source, run } = await begin({ REDIS_URL: redis.url });
-  let left = 2;
-  source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
-  expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
-});
+it.skipIf(!redisAvailable)(
+  'a refusal after the first page is retried by fetchers behind Redis',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const { source, run } = await begin({ REDIS_URL: redis.url });
+    let left = 2;
+    source.instead = (asked) => (listed(5)(asked) && left-- > 0 ? { status: 403 } : null);
+    expect(await run()).toMatchObject({ state: 'complete', proof: 'sealed', created: 900 });
+  },
+);
 
 it('a refusal after the first page that stays ends the run with what was refused, and the run is resumed with its pages', async () => {
   const { source, run } = await begin();

@@ -1,3 +1,4 @@
+// @module-tag slow
 import type { ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -98,27 +99,31 @@ it('a daemon that was suspended stands by when it resumes, and the one that took
   expectExactLog(db);
 });
 
-it.skipIf(!redisAvailable)('a keeper that was suspended leaves the tasks of its successor in Redis', async () => {
-  const redis = await startRedis();
-  onTestFinished(() => redis.stop());
-  const admin = new Redis(redis.url);
-  onTestFinished(() => admin.disconnect());
-  const { directory, db, settings } = await place({ items: 100 }, { REDIS_URL: redis.url, LOG_LEVEL: 'info' });
-  // Without a fetcher, the tasks wait.
-  const first = startService(['keeper'], settings, directory);
-  await first.shows('run started');
-  const second = startService(['keeper'], settings, directory);
-  await second.shows('"msg":"started"');
-  await suspend(first.child, db);
-  await second.shows('run resumed');
-  const [queue = ''] = await admin.keys('catchword:fetch-*:prioritized');
-  const tasks = await admin.zrange(queue, '0', '-1');
-  expect(tasks).not.toEqual([]);
-  first.child.kill('SIGCONT');
-  await first.shows('waiting: another process works on this mirror');
-  expect(await admin.zrange(queue, '0', '-1')).toEqual(tasks);
-  for (const keeper of [first, second]) expect((await keeper.stop()).code).toBe(0);
-});
+it.skipIf(!redisAvailable)(
+  'a keeper that was suspended leaves the tasks of its successor in Redis',
+  { tags: ['stores'] },
+  async () => {
+    const redis = await startRedis();
+    onTestFinished(() => redis.stop());
+    const admin = new Redis(redis.url);
+    onTestFinished(() => admin.disconnect());
+    const { directory, db, settings } = await place({ items: 100 }, { REDIS_URL: redis.url, LOG_LEVEL: 'info' });
+    // Without a fetcher, the tasks wait.
+    const first = startService(['keeper'], settings, directory);
+    await first.shows('run started');
+    const second = startService(['keeper'], settings, directory);
+    await second.shows('"msg":"started"');
+    await suspend(first.child, db);
+    await second.shows('run resumed');
+    const [queue = ''] = await admin.keys('catchword:fetch-*:prioritized');
+    const tasks = await admin.zrange(queue, '0', '-1');
+    expect(tasks).not.toEqual([]);
+    first.child.kill('SIGCONT');
+    await first.shows('waiting: another process works on this mirror');
+    expect(await admin.zrange(queue, '0', '-1')).toEqual(tasks);
+    for (const keeper of [first, second]) expect((await keeper.stop()).code).toBe(0);
+  },
+);
 
 it.skipIf(process.geteuid?.() !== 0)(
   'a daemon in a container works at once after the one before was killed',

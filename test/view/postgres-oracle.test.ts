@@ -202,7 +202,7 @@ async function follow(seed: number, { filters, steps, isListed }: Plan, publishe
   }
 }
 
-describe.skipIf(!postgresAvailable)('a store with a filter', () => {
+describe.skipIf(!postgresAvailable)('a store with a filter', { tags: ['stores'] }, () => {
   let server: ServerProcess;
   let client: pg.Client;
   beforeAll(async () => {
