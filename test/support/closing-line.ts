@@ -10,10 +10,12 @@ const COMMANDS = { service: 'test:service', stores: 'test:stores', slow: 'test:a
 type Tag = keyof typeof COMMANDS;
 const TAGS = Object.keys(COMMANDS) as Tag[];
 
-/** Judges the filters that package.json has: tags, or tags with `!`, joined by `&&`. */
+/** Judges the filters that package.json has: tags, or tags with `!`, joined by `&&`, and these joined by `||`. */
 function isChosen(filters: readonly string[], tags: readonly string[]): boolean {
-  const words = filters.flatMap((filter) => filter.split('&&').map((word) => word.trim()));
-  return words.every((word) => tags.includes(word.replace('!', '')) !== word.startsWith('!'));
+  const isTrue = (word: string): boolean => tags.includes(word.replace('!', '')) !== word.startsWith('!');
+  return filters.every((filter) =>
+    filter.split('||').some((all) => all.split('&&').every((one) => isTrue(one.trim()))),
+  );
 }
 
 /**
