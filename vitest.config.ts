@@ -28,6 +28,8 @@ export default defineConfig({
       { name: 'stores', description: 'Needs a server, a browser or another program that is not from npm.' },
       { name: 'service', description: 'Compares the client and the sandbox with the interface of the service.' },
     ],
+    // A run ends, also on a terminal, unless it is asked for with --watch.
+    watch: false,
     reporters: ['default', './test/support/closing-line.ts'],
     globalSetup: ['test/support/build.ts'],
     // Twice the cores of CI, because many tests wait.
