@@ -31,7 +31,7 @@ export default defineConfig({
     // A run ends, also on a terminal, unless it is asked for with --watch.
     watch: false,
     reporters: ['default', './test/support/closing-line.ts'],
-    globalSetup: ['test/support/build.ts'],
+    globalSetup: ['test/support/build.ts', 'test/support/run-directory.ts'],
     // Twice the cores of CI, because many tests wait.
     maxWorkers: 4,
     projects: [

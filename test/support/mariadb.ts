@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type Connection, type ConnectionConfig, createConnection } from 'mariadb';
 import { afterAll, beforeAll } from 'vitest';
 import type { Certificate } from './certificate.ts';
+import { copyNewData } from './run-directory.ts';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 /** Debian installs it outside of a user's PATH. */
@@ -43,10 +44,10 @@ export async function startMariadb({ settings = [], certificate, password = '' }
     ],
     ready: 'ready for connections',
     prepare: (directory) => {
-      const fixed = ['--no-defaults', '--auth-root-authentication-method=normal', '--skip-test-db', user];
-      const places = [`--datadir=${data(directory)}`, temporary(directory)];
-      execFileSync('/usr/bin/mariadb-install-db', [...fixed, ...places], {
-        stdio: ['ignore', 'ignore', 'pipe'],
+      copyNewData('mariadb-install-db', directory, (template) => {
+        const fixed = ['--no-defaults', '--auth-root-authentication-method=normal', '--skip-test-db', user];
+        const places = [`--datadir=${data(template)}`, temporary(template)];
+        execFileSync('/usr/bin/mariadb-install-db', [...fixed, ...places], { stdio: ['ignore', 'ignore', 'pipe'] });
       });
       const access = `GRANT ALL ON *.* TO root@'127.0.0.1' IDENTIFIED BY '${password}' WITH GRANT OPTION;`;
       writeFileSync(join(directory, 'init.sql'), `CREATE DATABASE IF NOT EXISTS shop;\n${access}\n`);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll } from 'vitest';
 import type { Certificate } from './certificate.ts';
+import { copyNewData } from './run-directory.ts';
 import { isInstalled, type ServerProcess, startServer } from './server.ts';
 
 /** Debian installs the server's programs outside PATH. */
@@ -42,10 +43,14 @@ export async function startPostgres({ settings = [], certificate, sockets = '' }
     ready: 'database system is ready to accept connections',
     ...(owner !== undefined && { user: owner }),
     prepare: (directory) => {
-      if (owner !== undefined) chownSync(directory, owner.uid, owner.gid);
-      const initdb = ['-D', directory, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
-      // Its error output becomes part of the exception.
-      execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: directory, ...owner });
+      copyNewData('initdb', directory, (template) => {
+        if (owner !== undefined) chownSync(template, owner.uid, owner.gid);
+        const initdb = ['-D', template, '-A', 'trust', '-U', 'postgres', '-E', 'UTF8', '--no-sync', '--locale=C'];
+        // Its error output becomes part of the exception.
+        execFileSync(`${programs()}initdb`, initdb, { stdio: ['ignore', 'ignore', 'pipe'], cwd: template, ...owner });
+      });
+      if (owner !== undefined) execFileSync('chown', ['-R', `${owner.uid}:${owner.gid}`, directory]);
+      chmodSync(directory, 0o700);
       if (certificate === undefined) return;
       for (const [name, file] of Object.entries({ 'server.crt': certificate.cert, 'server.key': certificate.key })) {
         const copy = join(directory, name);
