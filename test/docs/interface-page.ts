@@ -75,7 +75,7 @@ export function readRuleTags(): ReadonlyMap<string, RulePlaces> {
   }
   for (const [name, rows] of Object.entries(TABLES)) {
     for (const { rules, says, call } of rows) {
-      const place = `test/service/${name}.ts › ${says}${call === undefined ? SANDBOX_ONLY : ''}`;
+      const place = `test/service/${name}.ts › ${says}${call === null ? SANDBOX_ONLY : ''}`;
       for (const id of ruleIds(rules)) add(placesOf(id).tests, place);
     }
   }

@@ -16,24 +16,35 @@ export interface Row {
   readonly rules: string;
   readonly says: string;
   /** Requests before it: operations of the interface, or controls of the sandbox (`/_sandbox/grant`). */
-  readonly given?: readonly Ask[];
+  readonly given: readonly Ask[];
   readonly asks: Ask;
+  /** A text is XML, or nothing; of an object, the reply may have more members than these. */
+  readonly reply: unknown;
+  /** Default: 200. */
+  readonly status?: number;
   /** The API key of the caller. Default: SANDBOXKEY. */
   readonly key?: string;
   /** The access token, which only operations of a user are sent. Default: sandboxtoken. */
   readonly token?: string;
-  /** Default: 200. */
-  readonly status?: number;
-  /** A text is XML, or nothing; of an object, the reply may have more members than these. */
-  readonly reply: unknown;
   /** Elements of the reply whose values the service generates. */
   readonly generated?: readonly string[];
-  /** The call of the client that sends the request. None: the client never sends it. */
-  readonly call?: (client: Client) => Promise<unknown>;
-  /** Members of what the call returns. None, if it does not fail: it returns undefined. */
+  /** The call of the client that sends the request; null: the client never sends it. Default: by the operation. */
+  readonly call?: ((client: Client) => Promise<unknown>) | null;
+  /** Members of what the call returns. Default: all that the reply has is in `raw`. */
   readonly makes?: unknown;
-  /** Members of the error that it throws; a regular expression describes a text. */
+  /** Members of the error that it throws; a regular expression describes a text. Default: by the status. */
   readonly fails?: Readonly<Record<string, unknown>>;
+}
+
+/**
+ * @param title the rules, a colon, and what the exchange shows
+ * @param asks the request, behind those that come before it
+ */
+export function row(title: string, asks: readonly Ask[], reply: unknown, more: Partial<Row> = {}): Row {
+  const [, rules = '', says = ''] = /^([^:]+): (.+)$/.exec(title) ?? [];
+  const last = asks.at(-1);
+  if (says === '' || last === undefined) throw new Error(`not a row: ${title}`);
+  return { rules, says, given: asks.slice(0, -1), asks: last, reply, ...more };
 }
 
 /** A value that the service generates: the reply has another one of the same form. */
@@ -61,9 +72,4 @@ export function withSamples(reply: unknown, replace: (sample: Sample) => unknown
 /** A message of the interface that was written by hand, to the byte. */
 export function golden(name: string): string {
   return readFileSync(new URL(`../golden/${name}.xml`, import.meta.url), 'utf8').trimEnd();
-}
-
-/** The error of a v3 operation. */
-export function errorXml(code: number, text: string): string {
-  return `<error-response><error-code>${code}</error-code><error-text>${text}</error-text></error-response>`;
 }

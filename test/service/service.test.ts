@@ -3,36 +3,33 @@ import { describe, expect, it } from 'vitest';
 import { failure } from '../client/connection.ts';
 import { talk } from '../client/support.ts';
 import { sandboxFor } from '../sandbox/client.ts';
+import { callOf } from './calls.ts';
 import { type Ask, type Row, withSamples } from './row.ts';
 import { TABLES } from './tables.ts';
 
 const DECLARATION = '<?xml version="1.0" encoding="UTF-8"?>\n';
 const OWNER = { key: 'SANDBOXKEY', token: 'sandboxtoken' };
-type Caller = typeof OWNER;
 /** Operations of the user who owns the access token. */
-const OF_USER = /^(GET \/v3\/licenses|GET \/v4\/products|POST \/v3\/users\/reset_access|POST \/v3\/users\.xml\/reset)/;
+const OF_USER = /^GET \/(v3\/licenses|v4\/products)/;
+/** The error for a status, unless a row says more. */
+const CODES: Readonly<Record<number, string>> = { 403: 'SERVICE_FORBIDDEN', 404: 'NOT_FOUND', 422: 'SERVICE_INVALID' };
 
-const isXml = (operation: string): boolean => /^\w+ \/v3\//.test(operation);
+const typeOf = ([operation]: Ask): string =>
+  /^\w+ \/v3\//.test(operation) ? 'application/xml; charset=utf-8' : 'application/json';
+
+const textOf = (body: unknown): string => (typeof body === 'string' ? body : (JSON.stringify(body) ?? ''));
 
 /** The headers that the interface requires of an operation. */
-function headersOf(operation: string, { key, token }: Caller): Record<string, string> {
-  const type = isXml(operation) ? 'application/xml; charset=utf-8' : 'application/json';
-  return {
-    'x-service-api-key': key,
-    ...(OF_USER.test(operation) && { 'x-service-access-token': token }),
-    accept: type,
-    'content-type': type,
-  };
+function headersOf(ask: Ask, { key, token }: typeof OWNER): Record<string, string> {
+  const ofUser = OF_USER.test(ask[0]) && { 'x-service-access-token': token };
+  return { 'x-service-api-key': key, accept: typeOf(ask), 'content-type': typeOf(ask), ...ofUser };
 }
 
-function textOf(body: unknown): string {
-  return body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body);
-}
-
-async function send(url: string, [operation, body]: Ask, caller: Caller) {
+async function send(url: string, ask: Ask, caller: typeof OWNER) {
+  const [operation, body] = ask;
   const [method = '', path = ''] = operation.split(' ');
-  const text = body === undefined ? null : textOf(body);
-  const response = await request(url + path, { method, headers: headersOf(operation, caller), body: text });
+  const sent = { method, headers: headersOf(ask, caller), body: body === undefined ? null : textOf(body) };
+  const response = await request(url + path, sent);
   return { status: response.statusCode, type: response.headers['content-type'], text: await response.body.text() };
 }
 
@@ -42,51 +39,52 @@ function withoutGenerated(text: string, { generated = [] }: Row): string {
   return (generated.length === 0 ? text : text.replace(pattern, '<$1>')).replace(DECLARATION, '');
 }
 
-function withForms(members: Readonly<Record<string, unknown>>): object {
-  const forms = Object.entries(members).map(([name, value]) => [
-    name,
-    value instanceof RegExp ? expect.stringMatching(value) : value,
-  ]);
-  return Object.fromEntries(forms);
+/** What a call returns, or the error that it throws. */
+async function expectOutcome(made: Promise<unknown>, { asks, status = 200, reply, makes, fails }: Row): Promise<void> {
+  const answer = withSamples(reply, ({ value }) => value) as { readonly errors?: readonly string[] };
+  if (fails === undefined && (status === 200 || makes !== undefined)) {
+    if (makes === null) expect(await made).toBeUndefined();
+    else expect(await made).toMatchObject((makes ?? { raw: answer }) as object);
+    return;
+  }
+  const error = await failure(made);
+  const forms = Object.entries(fails ?? { code: CODES[status] });
+  const members = forms.map(([name, value]) => [name, value instanceof RegExp ? expect.stringMatching(value) : value]);
+  expect(error, asks[0]).toMatchObject({ status, retryable: false, ...Object.fromEntries(members) });
+  for (const text of answer.errors ?? []) expect(error.message).toContain(text);
+  expect(error.hint).toMatch(/\.$/);
 }
 
 describe.each(Object.entries(TABLES))('the table of %s', (_name, rows) => {
   it.each(rows)('the sandbox replies as the interface says: $rules $says', async (row) => {
-    const { given = [], asks, status = 200, reply } = row;
+    const { given, asks, status = 200, reply } = row;
     const { url } = await sandboxFor({ items: 0, strict: true });
     for (const one of given) expect(await send(url, one, OWNER), one[0]).toMatchObject({ status: 200 });
     const { text, ...got } = await send(url, asks, { ...OWNER, ...row });
-    const type = isXml(asks[0]) ? 'application/xml; charset=utf-8' : 'application/json';
-    expect(got, text).toEqual({ status, type });
-    if (typeof reply === 'string') expect(withoutGenerated(text, row)).toBe(withoutGenerated(reply, row));
-    else {
-      const like = withSamples(reply, ({ value, form }) =>
-        typeof value === 'number' ? expect.any(Number) : expect.stringMatching(form),
-      );
-      expect(JSON.parse(text)).toMatchObject(like as object);
-    }
+    expect(got, text).toEqual({ status, type: typeOf(asks) });
+    if (typeof reply === 'string') return expect(withoutGenerated(text, row)).toBe(withoutGenerated(reply, row));
+    const forms = withSamples(reply, ({ value, form }) =>
+      typeof value === 'number' ? expect.any(Number) : expect.stringMatching(form),
+    );
+    expect(JSON.parse(text)).toMatchObject(forms as object);
   });
 
-  it.each(rows.filter(({ call }) => call !== undefined))(
+  it.each(rows.filter(({ call }) => call !== null))(
     'the client sends and reads what the interface says: $rules $says',
-    async ({ asks, status = 200, reply, call, makes, fails, ...row }) => {
-      const [operation, body] = asks;
+    async (row) => {
+      const { asks, status = 200, reply } = row;
       const caller = { ...OWNER, ...row };
-      const type = isXml(operation) ? 'application/xml; charset=utf-8' : 'application/json';
-      const answer = { status, headers: { 'content-type': type }, body: withSamples(reply, ({ value }) => value) };
-      const options = { apiKey: caller.key, accessToken: caller.token };
-      const { client, asked } = await talk(() => answer, options);
-      const made = call?.(client) ?? Promise.resolve();
-      if (fails !== undefined) expect(await failure(made)).toMatchObject(withForms(fails));
-      else if (makes === undefined) expect(await made).toBeUndefined();
-      else expect(await made).toMatchObject(makes as object);
+      const body = withSamples(reply, ({ value }) => value);
+      const answer = { status, headers: { 'content-type': typeOf(asks) }, body };
+      const { client, asked } = await talk(() => answer, { apiKey: caller.key, accessToken: caller.token });
+      await expectOutcome(callOf(row, client), row);
       const [sent] = asked;
-      expect(`${sent?.method} ${sent?.url}`).toBe(operation);
-      if (typeof body === 'object') expect(JSON.parse(sent?.body ?? '')).toEqual(body);
-      else expect(sent?.body).toBe(textOf(body));
-      const { 'content-type': sentType, ...headers } = headersOf(operation, caller);
+      expect([sent?.method, sent?.url, asked.length]).toEqual([...asks[0].split(' '), 1]);
+      if (typeof asks[1] === 'object') expect(JSON.parse(sent?.body ?? '')).toEqual(asks[1]);
+      else expect(sent?.body).toBe(textOf(asks[1]));
+      const { 'content-type': type, ...headers } = headersOf(asks, caller);
       expect(sent?.headers).toMatchObject(headers);
-      if (body !== undefined) expect(sent?.headers['content-type']).toBe(sentType);
+      if (asks[1] !== undefined) expect(sent?.headers['content-type']).toBe(type);
       expect(sent?.headers['x-service-access-token']).toBe(headers['x-service-access-token']);
     },
   );
