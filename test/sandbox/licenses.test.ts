@@ -97,16 +97,6 @@ it('the sandbox rejects an invalid query of licenses', async ({ sandbox }) => {
   }
 });
 
-// @rule 4.2-9, 7-1
-it('4.2 rule 4: the sandbox returns an error with 200 until the test removes it', async ({ sandbox }) => {
-  for (const code of [469, 474]) {
-    await control(sandbox, 'fail', { ...READER, code });
-    expect(errorOf(await exchange(sandbox, 'GET /v3/licenses.xml'))).toEqual([200, String(code)]);
-  }
-  await control(sandbox, 'fail', { ...READER, code: null });
-  expect(await licensesOf(sandbox)).toHaveLength(7);
-});
-
 // @rule 5-7
 it('5 rule 3: the sandbox replies with 601 and status 200 to a stale or unknown token', async ({ sandbox }) => {
   await control(sandbox, 'expire', READER);

@@ -10,7 +10,7 @@ const user = (reference: string | undefined, email: string, guid: string, access
 const READER = 'f7d2k9s4m1x8q3w6v5t0z2b7n4c9g1h3';
 const LEFT = 'a0a1a2a3a4a5a6a7a8a9b0b1b2b3b4b5';
 /** The users of the golden files. The token of `left` is stale. */
-const USERS: readonly Ask[] = [
+export const USERS: readonly Ask[] = [
   user('reader-1', 'reader-1@example.com', '4T6Z1B5N0C3D7G2H8J4P', READER),
   user(undefined, 'full.user@example.com', '7Q2M9XW4TZ1B5N8C3DGK', 'p6j4h8g2d7c3n0b5z1t6w4x8q2v7m9k3'),
   user('reader-2', 'reader-2@example.com', '9V7Q2X8W4T6Z1B5N0C3D', 'k3m9v7q2x8w4t6z1b5n0c3d7g2h8j4p6'),
@@ -126,6 +126,7 @@ export const ACCOUNTS: readonly Row[] = [
   licenses('4.2-2, 4.2-5, 4.2-7: a title without a license', '?sku=9780000000033', golden('licenses-none'), {
     licenses: [],
   }),
+  licenses('4.2-2: a SKU may have any character', '?sku=L-999+70031%26x', golden('licenses-none'), { licenses: [] }),
   licenses(
     '2.3-1..6, 3-2, 4.2-1..2, 4.2-4..5, 4.2-7, 9-1, 9-3: a license has eleven attributes, and the counts of the account',
     '?sku=9780000000019',
