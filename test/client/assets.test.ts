@@ -18,16 +18,12 @@ it('2.1: fields may be read-only', async () => {
 });
 
 // @rule 4.1-9
-it('4.1 rule 1: create needs imprint_id and title, update does not; invalid input is not sent', async () => {
+it('4.1 rule 1: put and create need imprint_id and title for a new asset, and send nothing without them', async () => {
   const { client, asked } = await talk(() => ({ body: { vbid: 'a' } }));
   for (const wrong of [client.assets.create({}), client.assets.put('a', {}, { create: true })]) {
     expect((await failure(wrong)).message).toMatch(/imprint_id.*title/);
   }
-  const refused = client.assets.update('a', { edition: 128 });
-  expect(await failure(refused)).toMatchObject({ code: 'USAGE' });
   expect(asked).toEqual([]);
-  await client.assets.update('a', {});
-  expect(asked).toHaveLength(1);
 });
 
 // @rule 7-3
@@ -98,13 +94,6 @@ it('7: an error together with the identifier of a new asset names the asset', as
 it.each(['', 'null', false, 0, [], ['']])('7: an asset with an empty error was created: %j', async (error) => {
   const { client } = await talk(() => ({ body: { vbid: 'NEW-1', error, errors: error } }));
   expect((await client.assets.create(FIELDS)).vbid).toBe('NEW-1');
-});
-
-it('7: a 404 names the asset', async () => {
-  const { client } = await talk(() => ({ status: 404, body: { errors: ['Book not found'] } }));
-  const error = await failure(client.assets.update('a', {}));
-  expect(error).toMatchObject({ code: 'NOT_FOUND', status: 404, exitCode: 1 });
-  expect(error.message).toContain('asset a');
 });
 
 // @rule 7-4

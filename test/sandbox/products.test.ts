@@ -6,7 +6,7 @@ import { callerHeaders } from './exchange.ts';
 
 const it = itWith({ items: 1 });
 
-const [KEY, TOKEN] = Object.keys(CREDENTIALS) as [string, string];
+const [KEY = ''] = Object.keys(CREDENTIALS);
 
 // @rule 2.5-1..3, 4.4-1, 4.4-7, 4.4-9, 4.4-11..13, 4.4-15, 8-2
 it('GET /v4/products returns pages of lean products', async () => {
@@ -47,8 +47,6 @@ it('GET /v4/products requires key and token', async ({ sandbox }) => {
   const status = async (headers: Record<string, string>) => (await get(sandbox, '/v4/products', headers)).status;
   expect(await status({})).toBe(401);
   expect(await status({ [KEY]: 'SANDBOXKEY' })).toBe(401);
-  expect(await status({ [KEY]: 'WRONG', [TOKEN]: 'sandboxtoken' })).toBe(403);
-  expect(await status({ [KEY]: 'SANDBOXKEY', [TOKEN]: 'wrong' })).toBe(403);
   const without = await get(sandbox, '/v4/products', callerHeaders('nocatalogtoken', 'NOCATALOG'));
   expect([without.status, without.bytes.toString()]).toEqual([500, '{"errors":["Catalog not found"]}']);
 });
