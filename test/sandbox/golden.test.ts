@@ -5,8 +5,9 @@ import { userResponse } from '../../src/sandbox/operations/users.ts';
 import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { readXml, type XmlElement } from '../../src/xml/read.ts';
 import { USERS } from '../service/accounts.ts';
+import { golden } from '../service/row.ts';
 import { sandboxFor } from './client.ts';
-import { control, type Exchange, exchange, golden } from './exchange.ts';
+import { control, type Exchange, exchange } from './exchange.ts';
 
 /** Starts a sandbox with the users of the files, and their guids and tokens. */
 async function withUsers(): Promise<Sandbox> {

@@ -212,7 +212,7 @@ export const ACCOUNTS: readonly Row[] = [
     const asks: readonly Ask[] = [MAKE_PUPIL, [`GET /v3/users.xml/${encodeURIComponent(id)}`]];
     return row(`4.5-8: a user is read by ${id}`, asks, golden('user-reference-response'), { makes: PUPIL_READ });
   }),
-  row('4.5-8, 7-7: an unknown user is answered with 474', [['GET /v3/users.xml/nobody']], golden('error-474'), {
+  row('4.5-8, 7-7: an unknown user is answered with 474', [['GET /v3/users.xml/none']], golden('error-474'), {
     status: 404,
     fails: { code: 'SERVICE_UNKNOWN_USER', serviceCode: 474 },
   }),

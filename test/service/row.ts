@@ -9,7 +9,7 @@ import type { Client } from '../../src/client/client.ts';
  */
 
 /** An operation and its body: a text is sent unchanged, anything else as JSON. */
-export type Ask = readonly [operation: string, body?: unknown];
+export type Ask = readonly [operation: `${'GET' | 'POST' | 'PUT' | 'DELETE'} /${string}`, body?: unknown];
 
 export interface Row {
   /** The rules that it shows: `2.1-4, 2.1-7..9`. */

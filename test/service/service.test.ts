@@ -1,8 +1,9 @@
-import { request } from 'undici';
 import { describe, expect, it } from 'vitest';
+import type { Sandbox } from '../../src/sandbox/sandbox-server.ts';
 import { failure } from '../client/connection.ts';
 import { talk } from '../client/support.ts';
 import { sandboxFor } from '../sandbox/client.ts';
+import { exchange } from '../sandbox/exchange.ts';
 import { callOf } from './calls.ts';
 import { type Ask, type Row, withSamples } from './row.ts';
 import { TABLES } from './tables.ts';
@@ -25,13 +26,8 @@ function headersOf(ask: Ask, { key, token }: typeof OWNER): Record<string, strin
   return { 'x-service-api-key': key, accept: typeOf(ask), 'content-type': typeOf(ask), ...ofUser };
 }
 
-async function send(url: string, ask: Ask, caller: typeof OWNER) {
-  const [operation, body] = ask;
-  const [method = '', path = ''] = operation.split(' ');
-  const sent = { method, headers: headersOf(ask, caller), body: body === undefined ? null : textOf(body) };
-  const response = await request(url + path, sent);
-  return { status: response.statusCode, type: response.headers['content-type'], text: await response.body.text() };
-}
+const send = (sandbox: Sandbox, [operation, body]: Ask, caller: typeof OWNER) =>
+  exchange(sandbox, operation, body === undefined ? null : textOf(body), headersOf([operation], caller));
 
 /** Without the values that the service generates. */
 function withoutGenerated(text: string, { generated = [] }: Row): string {
@@ -58,10 +54,10 @@ async function expectOutcome(made: Promise<unknown>, { asks, status = 200, reply
 describe.each(Object.entries(TABLES))('the table of %s', (_name, rows) => {
   it.each(rows)('the sandbox replies as the interface says: $rules $says', async (row) => {
     const { given, asks, status = 200, reply } = row;
-    const { url } = await sandboxFor({ items: 0, strict: true });
-    for (const one of given) expect(await send(url, one, OWNER), one[0]).toMatchObject({ status: 200 });
-    const { text, ...got } = await send(url, asks, { ...OWNER, ...row });
-    expect(got, text).toEqual({ status, type: typeOf(asks) });
+    const sandbox = await sandboxFor({ items: 0, strict: true });
+    for (const one of given) expect(await send(sandbox, one, OWNER), one[0]).toMatchObject({ status: 200 });
+    const { text, ...got } = await send(sandbox, asks, { ...OWNER, ...row });
+    expect(got, text).toEqual({ status, contentType: typeOf(asks) });
     if (typeof reply === 'string') return expect(withoutGenerated(text, row)).toBe(withoutGenerated(reply, row));
     const forms = withSamples(reply, ({ value, form }) =>
       typeof value === 'number' ? expect.any(Number) : expect.stringMatching(form),
