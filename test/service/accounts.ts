@@ -116,8 +116,12 @@ const PUPIL_READ = {
 const MAKE_PUPIL: Ask = [
   'POST /_sandbox/user',
   {
-    ...{ reference: PUPIL.reference, first_name: PUPIL.firstName, last_name: PUPIL.lastName },
-    ...{ email: PUPIL_READ.email, guid: PUPIL_READ.guid, access_token: PUPIL_READ.accessToken },
+    reference: PUPIL.reference,
+    first_name: PUPIL.firstName,
+    last_name: PUPIL.lastName,
+    email: PUPIL_READ.email,
+    guid: PUPIL_READ.guid,
+    access_token: PUPIL_READ.accessToken,
   },
 ];
 const ADA = { email: 'ada@example.com', password: 'correct <horse>', firstName: 'Ada', lastName: 'Abernathy' };
@@ -138,7 +142,9 @@ export const ACCOUNTS: readonly Row[] = [
     licenses: [],
   }),
   licenses('2.3-2..4, 4.2-8: both types of a title, one expired', '?sku=9780000000026', golden('licenses-two'), {
-    ...{ licenses: [ONLINE, EXPIRED], distributable: 1, total: 3 },
+    licenses: [ONLINE, EXPIRED],
+    distributable: 1,
+    total: 3,
   }),
   licenses('4.2-6: all licenses of the account', '', ALL_LICENSES, {
     licenses: [ONE, ONLINE, EXPIRED],

@@ -46,6 +46,8 @@ const EVERY_FIELD = {
   variants: [{ channel_ids: [{ sku: 'L-1R180', channel_id_inclusive_access: 'ia-77' }] }],
 };
 
+const NOT_SET = { block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false };
+
 /** The answer, whose variants have prices with these amounts. */
 const answerWith = (...amounts: readonly unknown[]) => ({
   ...ECHOED,
@@ -55,7 +57,7 @@ const answerWith = (...amounts: readonly unknown[]) => ({
   isbn_canonical: '9780306406157',
   parent_id: '0-306-40615-2',
   created: TIME,
-  ...{ block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false },
+  ...NOT_SET,
   asset_status: { vbk: 'processing', distribution: 'distributed' },
   book_format: { name: 'ePub', value: 'epub', dash2epub: false },
   build: { available: false, source: 'sandbox', status: 'processing' },
@@ -68,7 +70,11 @@ const answerWith = (...amounts: readonly unknown[]) => ({
   publisher: { id: NUMBER, name: like('Quill', /./), city: like('Springfield', /./) },
   variants: [
     {
-      ...{ product_id: NUMBER, sku: 'L-1', duration: 'perpetual', online_duration: 'perpetual', channel_ids: [] },
+      product_id: NUMBER,
+      sku: 'L-1',
+      duration: 'perpetual',
+      online_duration: 'perpetual',
+      channel_ids: [],
       updated: TIME,
       prices: [
         { price: amounts[0], currency: 'USD', type: 'digital_list_price', company_id: '_all' },
@@ -76,7 +82,11 @@ const answerWith = (...amounts: readonly unknown[]) => ({
       ],
     },
     {
-      ...{ product_id: NUMBER, sku: 'L-1R180', duration: '180', online_duration: '180', updated: TIME },
+      product_id: NUMBER,
+      sku: 'L-1R180',
+      duration: '180',
+      online_duration: '180',
+      updated: TIME,
       channel_ids: [{ channel: 'inclusive_access', identifier: 'ia-77' }],
       prices: [{ price: amounts[2], currency: 'USD', type: 'digital_rental_price', company_id: '_all' }],
     },
@@ -84,12 +94,16 @@ const answerWith = (...amounts: readonly unknown[]) => ({
 });
 
 const INTERNAL = {
-  ...{ block_search: true, custom: true, epub_page_labels: true, floe: true, vcs_authored: true },
+  block_search: true,
+  custom: true,
+  epub_page_labels: true,
+  floe: true,
+  vcs_authored: true,
   asset_status: { vbk: 'done' },
   discount_codes: ['X'],
 };
 const SET_BY_SERVICE = {
-  ...{ block_search: false, custom: false, epub_page_labels: false, floe: false, vcs_authored: false },
+  ...NOT_SET,
   asset_status: { vbk: 'none' },
   discount_codes: [],
 };
@@ -142,7 +156,10 @@ export const ASSETS: readonly Row[] = [
     },
   ),
   row('2.1-21, 2.1-33, 4.1-9: an update needs neither imprint_id nor title', [CREATED, [L1, { subtitle: 'x' }]], {
-    ...{ vbid: 'L-1', title: 'Tides', subtitle: 'x', imprint: { id: 3 } },
+    vbid: 'L-1',
+    title: 'Tides',
+    subtitle: 'x',
+    imprint: { id: 3 },
   }),
   row(
     '2.1-21, 2.1-33, 4.1-9, 7-3: a creation needs imprint_id and title',
@@ -185,9 +202,7 @@ export const ASSETS: readonly Row[] = [
   created(
     '2.2-3..4: an ISBN may have dashes',
     { e_isbn: '0-306-40615-2' },
-    {
-      ...{ isbn: '0-306-40615-2', isbn_canonical: '0306406152' },
-    },
+    { isbn: '0-306-40615-2', isbn_canonical: '0306406152' },
   ),
   created('2.2-3..4: a vbid may be the ISBN', {}, { isbn_canonical: OTHER.thirteen }, '978-0-19-852663-6'),
   patch(
@@ -214,17 +229,13 @@ export const ASSETS: readonly Row[] = [
     '2.1.1-4: an empty array changes nothing',
     { e_isbn_13: [E.thirteen] },
     { e_isbn_13: [], e_isbn_10: [] },
-    {
-      ...{ e_isbn_13: [E.thirteen], e_isbn_10: [E.ten] },
-    },
+    { e_isbn_13: [E.thirteen], e_isbn_10: [E.ten] },
   ),
   patch(
     '2.1.1-5: null clears a list, which is derived from the other length',
     TWO,
     { e_isbn_13: null },
-    {
-      ...{ e_isbn_13: [E.thirteen, OTHER.thirteen], e_isbn_10: [E.ten, OTHER.ten] },
-    },
+    { e_isbn_13: [E.thirteen, OTHER.thirteen], e_isbn_10: [E.ten, OTHER.ten] },
   ),
   patch(
     '2.1.1-4..5: an empty array does not keep a list from being derived',

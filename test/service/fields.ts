@@ -64,7 +64,8 @@ export const FIELDS: readonly Field[] = [
     },
   ),
   field('2.1-21', 'imprint_id', 'whole number', [12, '12'], ['twelve', 1.5, null, 2 ** 60], {
-    ...{ isNumber: true, isElsewhere: true },
+    isNumber: true,
+    isElsewhere: true,
   }),
   field('2.1-9, 2.2-13, 8-5', 'copyright_date', 'four digits', ['2015', '0999'], NO_YEARS),
   field(
@@ -96,7 +97,8 @@ export const FIELDS: readonly Field[] = [
     byService: WRONG_ISBNS,
   }),
   field('2.1-27', 'parent_isbn', 'text', ['0-306-40615-2', ISBN], NO_TEXTS, {
-    ...{ byService: WRONG_ISBNS, isElsewhere: true },
+    byService: WRONG_ISBNS,
+    isElsewhere: true,
   }),
   field('2.1-23', 'language', 'language code', ['en', 'eng', 'pt-BR', 'zh-Hant'], ['', 'e', 'the English language', 5]),
   field('2.1-24, 2.1-38..39, 4.1-10', 'login_url callback_url url', 'http', URLS, NO_URLS, { isElsewhere: true }),
@@ -146,8 +148,13 @@ export const FIELDS: readonly Field[] = [
     '',
     [channel(ID)],
     [
-      ...[{}, 'a', [5], [{ channel_id_inclusive_access: 'x' }], [{ channel_ids: {} }]],
-      ...[channel({ channel_id_inclusive_access: 'x' }), channel({ sku: 'L-1' })],
+      {},
+      'a',
+      [5],
+      [{ channel_id_inclusive_access: 'x' }],
+      [{ channel_ids: {} }],
+      channel({ channel_id_inclusive_access: 'x' }),
+      channel({ sku: 'L-1' }),
       channel(ID, { ...ID, channel_id_retail: 'x' }),
     ],
     {

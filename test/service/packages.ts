@@ -56,13 +56,20 @@ const MISSING = { status: 404, fails: { code: 'NOT_FOUND', message: /package SHE
 export const PACKAGES = [
   row('1-3, 4.5-4, 9-4: a package is created with all fields', MADE, { ...SHELF, created_on: TIME, updated_on: TIME }),
   row('4.5-4: a package without a SKU gets one, and null for what is omitted', [['POST /v4/packages', { name: 'a' }]], {
-    ...{ sku: like('P-7', /./), name: 'a', description: null, list_price: null, online_license: null, tags: [] },
+    sku: like('P-7', /./),
+    name: 'a',
+    description: null,
+    list_price: null,
+    online_license: null,
+    tags: [],
   }),
   row('4.5-6, 4.5-10: a package is read', [...MADE, GET], SHELF, {
     makes: { ...SHELF, list_price: '49.5', library_id: '7' },
   }),
   row('4.5-5: an update appends products once each, and replaces other fields', [...MADE, put(CHANGE)], {
-    ...{ ...SHELF, ...CHANGE, products: ['L-1', 'L-2', 'L-3'] },
+    ...SHELF,
+    ...CHANGE,
+    products: ['L-1', 'L-2', 'L-3'],
   }),
   row(
     '4.5-5, 7-3: a SKU cannot be changed',
