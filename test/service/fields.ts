@@ -38,8 +38,8 @@ const DRM: Values = [-2, 0, 1, '0', '1', 2.5, 'many', '', true, null, [2]];
 const NO_YEARS = ['15', '20155', '2015-01-01', ' 2015', '٢٠١٥', 2015];
 const NO_DATES = ['2023-02-29', '2026-13-01', '2026-04-31', '01/02/2026', '2026-1-2', 'tomorrow', 20260101];
 const NO_TEXTS: Values = [5, true, {}, ['a'], null];
-const NO_URLS = ['file:///a', 'ftp://user:secret@files.example', 'a.epub', 'javascript:alert(1)', 5];
-const URLS = ['https://files.example/a.epub', 'http://a.example'];
+const NO_URLS = ['file:///a', 'ftp://user:secret@files.example', 'a.epub', 'javascript:alert(1)', 'mailto:a', 5];
+const URLS = ['https://files.example/a.epub', 'http://a.example', 'HTTPS://a.example/ä'];
 const WRONG_ISBNS = ['9780306406158', 'tides'];
 
 export const FIELDS: readonly Field[] = [
@@ -66,6 +66,7 @@ export const FIELDS: readonly Field[] = [
   field('2.1-21', 'imprint_id', 'whole number', [12, '12'], ['twelve', 1.5, null, 2 ** 60], {
     isNumber: true,
     isElsewhere: true,
+    byService: [0, -1, '0'],
   }),
   field('2.1-9, 2.2-13, 8-5', 'copyright_date', 'four digits', ['2015', '0999'], NO_YEARS),
   field(
@@ -74,7 +75,7 @@ export const FIELDS: readonly Field[] = [
     'ISO 8601 date',
     ['2026-01-31', '2024-02-29', null],
     NO_DATES,
-    { byClient: ['2026-01-01T00:00:00Z'] },
+    { byClient: ['2026-01-01T00:00:00Z', '2030-01-01T10:00'] },
   ),
   field(
     '2.1-18..19, 2.1-32, 2.1.2-6, 2.2-8',
@@ -137,7 +138,7 @@ export const FIELDS: readonly Field[] = [
     [
       PRICE,
       ...prices(RENTAL, ...eachOf('currency', 'dollars', undefined, null, 5), { type: '' }, { duration: 0 }),
-      ...prices(...eachOf('amount', '19,90', 'free', -1, undefined)),
+      ...prices(...eachOf('amount', '19,90', 'free', -1, '-1', undefined)),
       ...prices(...eachOf('tax_inclusive', 'yes', '', 1, null, {})),
     ],
     { byClient: prices({ territory: 'US' }), isElsewhere: true },
